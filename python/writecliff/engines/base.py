@@ -1,0 +1,182 @@
+"""The seam between procedures and drives: what an engine promises, and what it hands back.
+
+A procedure sees only this module. `SimEngine` (virtual time) and `FioEngine` (a real block device
+or file through fio) both implement `Engine`; whatever one of them cannot know is `None`, never a
+made-up figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from writecliff._native import Histogram
+    from writecliff.workload.model import Workload
+
+Operation = Literal["read", "write", "trim"]
+OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
+
+
+@dataclass(frozen=True)
+class DeviceIdentity:
+    """Who the drive is, for the report's header block. Unknown fields are None."""
+
+    target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
+    vendor: str | None
+    model: str
+    serial: str | None
+    firmware: str | None
+    capacity_bytes: int
+    sector_bytes: int
+    interface: str | None  # "SATA 6Gb/s", "NVMe"
+    nand_type: str | None  # "TLC"
+    rated_tbw_bytes: int | None
+    device_hash: str | None  # simulated drives: hash of the device description
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class PurgeReport:
+    """How the drive was brought to the state of "no writes": the standard wants it disclosed."""
+
+    method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
+    conformant: bool  # False for weak substitutes such as blkdiscard or nothing at all
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """State of the volatile write cache after asking for it."""
+
+    enabled: bool | None  # None: the drive does not tell
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The drive's own counters, since it was new. None where the drive does not tell."""
+
+    host_write_bytes: int | None = None
+    host_read_bytes: int | None = None
+    nand_write_bytes: int | None = None
+    gc_moved_bytes: int | None = None
+    erases_min: int | None = None
+    erases_mean: float | None = None
+    erases_max: int | None = None
+    percentage_used: float | None = None
+
+    def write_amplification_since(self, earlier: Counters) -> float | None:
+        """NAND bytes written per host byte written since `earlier`; None if either is unknown."""
+        if None in (self.nand_write_bytes, earlier.nand_write_bytes):
+            return None
+        host = (self.host_write_bytes or 0) - (earlier.host_write_bytes or 0)
+        nand = (self.nand_write_bytes or 0) - (earlier.nand_write_bytes or 0)
+        return nand / host if host > 0 else None
+
+
+@dataclass(frozen=True)
+class OperationResult:
+    """What one kind of operation of one job measured.
+
+    `service` holds one latency an I/O, from issue to completion. `response` counts from the
+    intended arrival and exists only for rate-driven jobs (else None).
+    """
+
+    ios: int
+    bytes: int
+    service: Histogram
+    response: Histogram | None = None
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """One job of a workload, by operation; operations that it never issued are absent."""
+
+    name: str
+    elapsed_ns: int
+    operations: Mapping[Operation, OperationResult]
+    thread_ios: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Everything measured in one `Engine.run`.
+
+    `intervals` maps column names to numpy arrays of one length, a row an (interval, job, operation):
+    `end_ns` (device time since the step began), `job` (index), `operation` (0 read, 1 write, 2 trim),
+    `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, `waf` (NaN if unknown).
+    """
+
+    started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
+    elapsed_ns: int
+    jobs: tuple[JobResult, ...]
+    intervals: Mapping[str, np.ndarray]
+    counters_before: Counters
+    counters_after: Counters
+    warnings: tuple[str, ...] = ()
+    raw: Mapping[str, object] = field(default_factory=dict)  # fio's own JSON, for cross-checks
+
+    def total(self, operation: Operation | None = None) -> tuple[int, int]:
+        """(I/Os, bytes) over all jobs, of one operation or of all."""
+        ios = size = 0
+        for job in self.jobs:
+            for name, result in job.operations.items():
+                if operation in (None, name):
+                    ios += result.ios
+                    size += result.bytes
+        return ios, size
+
+    def iops(self, operation: Operation | None = None) -> float:
+        return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A live look at a running step; `fraction` in 0..1 or None when the end is open."""
+
+    fraction: float | None
+    elapsed_ns: int  # device time
+    ios: int
+    iops: float  # over the last interval
+    waf: float | None = None
+
+
+ProgressHook = Callable[[Progress], None]
+
+
+class Engine(Protocol):
+    """A drive that can be purged, loaded and measured. See the module text for the contract."""
+
+    kind: Literal["sim", "fio"]
+
+    def identify(self) -> DeviceIdentity: ...
+
+    def purge(self) -> PurgeReport: ...
+
+    def set_write_cache(self, enabled: bool) -> CacheReport: ...
+
+    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+        """Run the workload to its end and measure it. Raises `EngineError` if it cannot; whatever
+        was measured until then is on the exception as `partial`."""
+        ...
+
+    def precondition(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+        """Bring the drive to the state after `workload`. A simulated drive may do so without
+        simulating time (its `StepResult` then has no latencies and `elapsed_ns` 0)."""
+        ...
+
+    def counters(self) -> Counters: ...
+
+    def save(self, path: Path) -> bool:
+        """Write the complete device state to `path` (atomically); False where the drive itself is
+        the state (a real one)."""
+        ...
+
+    def restore(self, path: Path) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,133 @@
+"""What hosts do: the one definition of a workload, shared by every engine.
+
+A `Workload` is a set of `Job`s that run at the same time. It is what the Python API builds, what
+TOML files and fio job files are read into, and what both engines (simulated and fio) execute.
+The native crate `writecliff-workload` mirrors these classes field by field; `to_json` is the form
+that crosses the seam.
+
+Units are in the names: `_bytes`, `_ns`, `_pct`. Offsets and sizes are in bytes on the device.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+Pattern = Literal["random", "sequential"]
+Arrival = Literal["linear", "poisson"]
+AddressKind = Literal["uniform", "zipf", "zoned", "hot_cold"]
+
+KIB = 1024
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class BlockSize:
+    """One size of a block-size mix, and its share of the I/Os (any positive weight)."""
+
+    bytes: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Zone:
+    """`access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones)."""
+
+    access_pct: float
+    size_pct: float
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """How random addresses are spread over the range.
+
+    kind      uniform   every block equally likely
+              zipf      rank r with weight r^-theta, ranks scattered over the range by a permutation
+              zoned     consecutive zones, each with its share of the accesses
+              hot_cold  two zones: `zones[0]` is hot, the rest of the range takes the rest
+    """
+
+    kind: AddressKind = "uniform"
+    theta: float | None = None
+    zones: tuple[Zone, ...] = ()
+
+
+@dataclass(frozen=True)
+class Segments:
+    """PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
+    `amount_bytes`; their starts are drawn from the workload's seed."""
+
+    count: int
+    amount_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
+
+    Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
+    `duration_ns`, `volume_bytes` and `ios` that it reaches; one of the three must be given.
+    """
+
+    name: str = "job"
+    pattern: Pattern = "random"
+    read_pct: float = 0.0
+    trim_pct: float = 0.0
+    block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)
+    threads: int = 1
+    queue_depth: int = 1
+    offset_bytes: int = 0
+    range_bytes: int | None = None  # None: to the end of the device
+    segments: Segments | None = None
+    thread_stride_bytes: int = 0  # thread t starts `t * stride` into the range
+    align_bytes: int | None = None  # None: the block size of each I/O
+    addresses: Addresses = field(default_factory=Addresses)
+    compressible_pct: float = 0.0
+    stream: int = 0
+    rate_iops: float | None = None
+    rate_bytes_per_s: float | None = None
+    arrival: Arrival = "linear"
+    think_ns: int = 0  # idle after every `think_after_ios` I/Os of a thread
+    think_after_ios: int = 1
+    start_delay_ns: int = 0
+    flush_every_writes: int = 0  # 0: never
+    duration_ns: int | None = None
+    volume_bytes: int | None = None
+    ios: int | None = None
+
+    def with_duration_s(self, seconds: float) -> Job:
+        """The same load for `seconds` of device time, without another end."""
+        return replace(self, duration_ns=round(seconds * SECOND_NS), volume_bytes=None, ios=None)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs that run at the same time; `seed` fixes every random choice that they make."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    seed: int = 1
+    interval_ns: int = SECOND_NS  # width of the rows of the measured series
+
+    def to_json(self) -> str:
+        """The form that the native crate reads; keys are the field names of these classes."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def workload_from_mapping(data: Mapping[str, Any]) -> Workload:
+    """Rebuild a `Workload` from what `to_json` wrote (already validated by the native crate)."""
+    jobs = []
+    for raw in data["jobs"]:
+        job = dict(raw)
+        job["block_sizes"] = tuple(BlockSize(**size) for size in job.get("block_sizes", ()))
+        if "addresses" in job:
+            addresses = dict(job["addresses"])
+            addresses["zones"] = tuple(Zone(**zone) for zone in addresses.get("zones", ()))
+            job["addresses"] = Addresses(**addresses)
+        if job.get("segments") is not None:
+            job["segments"] = Segments(**job["segments"])
+        jobs.append(Job(**job))
+    rest = {key: value for key, value in data.items() if key != "jobs"}
+    return Workload(jobs=tuple(jobs), **rest)
