@@ -1,0 +1,53 @@
+//! Newtypes for indices. Mixing a logical with a physical page number is *the* FTL bug; here it is
+//! a type error. All are 32 bit: 2^32 mapping units of 4 KiB address 16 TiB.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+        #[repr(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The value of "none" in dense arrays, where an `Option` would double the memory.
+            pub const NONE: Self = Self(u32::MAX);
+
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            #[inline]
+            pub const fn is_none(self) -> bool {
+                self.0 == u32::MAX
+            }
+        }
+    };
+}
+
+id! {
+    /// Logical page number: the host's address in mapping units.
+    Lpn
+}
+id! {
+    /// Physical page number: a mapping-unit slot on flash, `reclaim unit × slots + slot`.
+    Ppn
+}
+id! {
+    /// A reclaim unit: the set of blocks, one a plane of every die, that is written and erased as one.
+    ReclaimUnitId
+}
+
+/// A stream (placement identifier). 0 is the default stream, for hosts that say nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[repr(transparent)]
+pub struct StreamId(pub u16);
+
+impl StreamId {
+    pub const DEFAULT: Self = Self(0);
+
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,0 +1,13 @@
+//! Units, ids, random numbers and the state codec.
+//!
+//! This crate owns the vocabulary that all others share. It knows nothing about flash: a change
+//! here that names a drive is in the wrong crate.
+
+pub mod codec;
+pub mod ids;
+pub mod random;
+pub mod units;
+
+pub use ids::{Lpn, Ppn, ReclaimUnitId, StreamId};
+pub use random::Prng;
+pub use units::{Bytes, BytesPerSecond, Nanos};

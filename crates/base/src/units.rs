@@ -1,0 +1,239 @@
+//! Quantities as types, and the one parser for quantities with units.
+//!
+//! SI prefixes are powers of 1000, IEC prefixes (`KiB`) powers of 1024, and a bare `k`, `M` or `G`
+//! is refused: in this field it means both.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+use thiserror::Error;
+
+/// A span or an instant of virtual time, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[repr(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    pub const ZERO: Self = Self(0);
+    pub const MAX: Self = Self(u64::MAX);
+
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1000)
+    }
+
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000)
+    }
+
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    #[inline]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        for (unit, size) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)] {
+            if ns >= size {
+                return write!(f, "{} {unit}", ns as f64 / size as f64);
+            }
+        }
+        write!(f, "{ns} ns")
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+#[repr(transparent)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+            if self.0 >= 1 << shift && self.0.is_multiple_of(1 << shift) {
+                return write!(f, "{} {unit}", self.0 >> shift);
+            }
+        }
+        for (unit, size) in [("TB", 1e12), ("GB", 1e9), ("MB", 1e6)] {
+            if self.0 as f64 >= size {
+                return write!(f, "{} {unit}", self.0 as f64 / size);
+            }
+        }
+        write!(f, "{} B", self.0)
+    }
+}
+
+/// A transfer rate. Kept as bytes a second; `time_for` rounds up, so that no link is ever too fast.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[repr(transparent)]
+pub struct BytesPerSecond(pub u64);
+
+impl BytesPerSecond {
+    #[inline]
+    pub const fn time_for(self, bytes: u64) -> Nanos {
+        Nanos((bytes * 1_000_000_000).div_ceil(self.0))
+    }
+}
+
+impl fmt::Display for BytesPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MB/s", self.0 as f64 / 1e6)
+    }
+}
+
+/// Why a text is not a quantity.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum QuantityError {
+    #[error("'{0}' is not a number with a unit, such as {1}")]
+    Malformed(String, &'static str),
+    #[error("'{0}' has the unit '{1}'; known here: {2}")]
+    UnknownUnit(String, String, &'static str),
+    #[error("'{0}' is negative, not a whole number of {1}, or too large")]
+    OutOfRange(String, &'static str),
+}
+
+type Unit = (&'static str, f64);
+
+const TIME_UNITS: &[Unit] = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+    ("days", 86_400e9),
+];
+const SIZE_UNITS: &[Unit] = &[
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
+];
+const RATE_UNITS: &[Unit] = &[
+    ("B/s", 1.0),
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("KiB/s", 1024.0),
+    ("MiB/s", 1_048_576.0),
+    ("GiB/s", 1_073_741_824.0),
+];
+
+/// Parse a time such as `"75 us"` or `"1.5 ms"`.
+pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
+    parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days", "nanoseconds").map(Nanos)
+}
+
+/// Parse a size such as `"16 KiB"` or `"120 GB"`.
+pub fn parse_size(text: &str) -> Result<Bytes, QuantityError> {
+    parse(text, SIZE_UNITS, "\"16 KiB\"", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", "bytes")
+        .map(Bytes)
+}
+
+/// Parse a rate such as `"550 MB/s"`.
+pub fn parse_rate(text: &str) -> Result<BytesPerSecond, QuantityError> {
+    let units = "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s";
+    parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes a second").map(BytesPerSecond)
+}
+
+fn parse(
+    text: &str,
+    units: &[Unit],
+    example: &'static str,
+    known: &'static str,
+    what: &'static str,
+) -> Result<u64, QuantityError> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
+        .unwrap_or(trimmed.len());
+    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    let value: f64 =
+        number.parse().map_err(|_| QuantityError::Malformed(text.to_owned(), example))?;
+    if unit.is_empty() {
+        return Err(QuantityError::Malformed(text.to_owned(), example));
+    }
+    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), known));
+    };
+    let exact = value * factor;
+    let rounded = exact.round();
+    // 2^63 leaves room for sums; 1e-6 forgives the binary fraction in "0.1 us".
+    let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
+    if !(0.0..9.2e18).contains(&exact) || !whole {
+        return Err(QuantityError::OutOfRange(text.to_owned(), what));
+    }
+    Ok(rounded as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_parse_with_their_units() {
+        assert_eq!(parse_time("75 us"), Ok(Nanos(75_000)));
+        assert_eq!(parse_time("3.5ms"), Ok(Nanos(3_500_000)));
+        assert_eq!(parse_size("16 KiB"), Ok(Bytes(16_384)));
+        assert_eq!(parse_size("120 GB"), Ok(Bytes(120_000_000_000)));
+        assert_eq!(parse_rate("0.1 MB/s"), Ok(BytesPerSecond(100_000)));
+    }
+
+    #[test]
+    fn ambiguous_or_impossible_quantities_are_refused() {
+        assert!(matches!(parse_size("16k"), Err(QuantityError::UnknownUnit(..))));
+        assert!(matches!(parse_size("16"), Err(QuantityError::Malformed(..))));
+        assert!(matches!(parse_time("-1 us"), Err(QuantityError::OutOfRange(..))));
+        assert!(matches!(parse_size("0.3 B"), Err(QuantityError::OutOfRange(..))));
+        assert!(matches!(parse_time("fast"), Err(QuantityError::Malformed(..))));
+    }
+
+    #[test]
+    fn transfer_times_round_up() {
+        assert_eq!(BytesPerSecond(3).time_for(1), Nanos(333_333_334));
+        assert_eq!(BytesPerSecond(1_000_000_000).time_for(4096), Nanos(4096));
+    }
+
+    #[test]
+    fn display_reads_back() {
+        for ns in [1, 999, 75_000, 3_500_000, 2_000_000_000] {
+            assert_eq!(parse_time(&Nanos(ns).to_string()), Ok(Nanos(ns)));
+        }
+        for bytes in [512, 16_384, 120_000_000_000, 1 << 40] {
+            assert_eq!(parse_size(&Bytes(bytes).to_string()), Ok(Bytes(bytes)));
+        }
+    }
+}
