@@ -1,0 +1,329 @@
+//! Where things are: channels, dies, planes, blocks, pages, and the units that an FTL works in.
+//!
+//! ```text
+//! slot         one mapping unit (4 KiB)
+//! read group   what one read operation fetches: a page, or one page of every plane (multi-plane)
+//! program unit what one program operation writes: a read group, or all pages of a word line
+//!              (one-shot TLC/MLC programming)
+//! reclaim unit one block of every plane of every die ("superblock"): written in order, unit after
+//!              unit across the dies, and erased as one
+//! ```
+//! Unit `u` of a reclaim unit lies on die `u % dies`; die `d` hangs on channel `d % channels`, so
+//! that consecutive units use all channels before they use a channel's second die.
+
+use thiserror::Error;
+use writecliff_base::{Bytes, Ppn, ReclaimUnitId};
+
+/// Bytes of a mapping unit. 4 KiB as in every drive that writecliff models; not a parameter.
+pub const SLOT_BYTES: u32 = 4096;
+/// Most slots that one read operation may fetch; real parts have 4 to 32.
+pub const GROUP_SLOTS_MAX: u32 = 64;
+
+/// Bits a cell, which is also the number of page types of a word line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellType {
+    Slc = 1,
+    Mlc = 2,
+    Tlc = 3,
+    Qlc = 4,
+}
+
+impl CellType {
+    pub const fn page_types(self) -> u32 {
+        self as u32
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Slc => "SLC",
+            Self::Mlc => "MLC",
+            Self::Tlc => "TLC",
+            Self::Qlc => "QLC",
+        }
+    }
+}
+
+/// The counts that a device file gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub channels: u32,
+    pub dies_per_channel: u32,
+    pub planes_per_die: u32,
+    pub blocks_per_plane: u32,
+    pub pages_per_block: u32,
+    pub page: Bytes,
+    pub cell: CellType,
+    /// One operation works on all planes of a die.
+    pub multi_plane: bool,
+    /// One program operation writes all pages of a word line.
+    pub one_shot: bool,
+}
+
+/// Why a shape is impossible: which key of the device file, and what would be right.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct GeometryError {
+    pub key: &'static str,
+    pub message: String,
+}
+
+/// Division by an invariant 32-bit divisor through one 64-bit multiplication (Granlund, Montgomery,
+/// PLDI 1994; exact for all 32-bit numerators because the magic number has 64 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divider {
+    magic: u64,
+    divisor: u32,
+}
+
+impl Divider {
+    pub const fn new(divisor: u32) -> Self {
+        assert!(divisor > 0);
+        Self { magic: (u64::MAX / divisor as u64).wrapping_add(1), divisor }
+    }
+
+    #[inline]
+    pub const fn divide(self, n: u32) -> u32 {
+        if self.divisor == 1 {
+            return n;
+        }
+        ((n as u128 * self.magic as u128) >> 64) as u32
+    }
+
+    #[inline]
+    pub const fn split(self, n: u32) -> (u32, u32) {
+        let quotient = self.divide(n);
+        (quotient, n - quotient * self.divisor)
+    }
+}
+
+/// A checked shape with everything that is derived from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    pub shape: Shape,
+    pub dies: u32,
+    pub slots_per_group: u32,
+    pub slots_per_unit: u32,
+    pub units_per_reclaim_unit: u32,
+    pub slots_per_reclaim_unit: u32,
+    pub reclaim_units: u32,
+    by_reclaim_unit: Divider,
+    by_unit: Divider,
+    by_group: Divider,
+    by_die: Divider,
+}
+
+/// The place of a slot on the flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub reclaim_unit: ReclaimUnitId,
+    /// Program unit within the reclaim unit.
+    pub unit: u32,
+    pub die: u32,
+    /// Read group within the program unit.
+    pub group: u32,
+    /// Which of the cell's page types the group is (0 = the fastest).
+    pub page_type: u32,
+}
+
+impl Geometry {
+    pub fn new(shape: Shape) -> Result<Self, GeometryError> {
+        check(&shape)?;
+        let dies = shape.channels * shape.dies_per_channel;
+        let slots_per_page = shape.page.0 as u32 / SLOT_BYTES;
+        let planes_at_once = if shape.multi_plane { shape.planes_per_die } else { 1 };
+        let pages_at_once = if shape.one_shot { shape.cell.page_types() } else { 1 };
+        let slots_per_group = slots_per_page * planes_at_once;
+        let slots_per_unit = slots_per_group * pages_at_once;
+        let slots_per_reclaim_unit =
+            dies * shape.planes_per_die * shape.pages_per_block * slots_per_page;
+        let geometry = Self {
+            dies,
+            slots_per_group,
+            slots_per_unit,
+            units_per_reclaim_unit: slots_per_reclaim_unit / slots_per_unit,
+            slots_per_reclaim_unit,
+            reclaim_units: shape.blocks_per_plane,
+            by_reclaim_unit: Divider::new(slots_per_reclaim_unit),
+            by_unit: Divider::new(slots_per_unit),
+            by_group: Divider::new(slots_per_group),
+            by_die: Divider::new(dies),
+            shape,
+        };
+        Ok(geometry)
+    }
+
+    pub fn raw_slots(&self) -> u64 {
+        u64::from(self.reclaim_units) * u64::from(self.slots_per_reclaim_unit)
+    }
+
+    pub fn raw_bytes(&self) -> Bytes {
+        Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
+    }
+
+    pub fn unit_bytes(&self) -> u64 {
+        u64::from(self.slots_per_unit) * u64::from(SLOT_BYTES)
+    }
+
+    #[inline]
+    pub fn reclaim_unit_of(&self, ppn: Ppn) -> ReclaimUnitId {
+        ReclaimUnitId(self.by_reclaim_unit.divide(ppn.0))
+    }
+
+    #[inline]
+    pub fn first_slot(&self, unit: ReclaimUnitId) -> u32 {
+        unit.0 * self.slots_per_reclaim_unit
+    }
+
+    #[inline]
+    pub fn channel_of(&self, die: u32) -> u32 {
+        die % self.shape.channels
+    }
+
+    #[inline]
+    pub fn die_of_unit(&self, unit: u32) -> u32 {
+        self.by_die.split(unit).1
+    }
+
+    #[inline]
+    pub fn place(&self, ppn: Ppn) -> Place {
+        let (reclaim_unit, slot) = self.by_reclaim_unit.split(ppn.0);
+        let (unit, in_unit) = self.by_unit.split(slot);
+        let group = self.by_group.divide(in_unit);
+        let (row, die) = self.by_die.split(unit);
+        let page_type = self.page_type(row, group);
+        Place { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
+    }
+
+    /// Page type of read group `group` in row `row` (the `row`-th unit of its die).
+    #[inline]
+    pub fn page_type(&self, row: u32, group: u32) -> u32 {
+        if self.shape.one_shot {
+            return group;
+        }
+        let page = if self.shape.multi_plane { row } else { row / self.shape.planes_per_die };
+        page % self.shape.cell.page_types()
+    }
+
+    /// Page type that a program of unit `unit` writes (its slowest page when it writes several).
+    #[inline]
+    pub fn program_type(&self, unit: u32) -> u32 {
+        if self.shape.one_shot {
+            return 0;
+        }
+        self.page_type(self.by_die.divide(unit), 0)
+    }
+}
+
+fn check(shape: &Shape) -> Result<(), GeometryError> {
+    let fail = |key, message: String| Err(GeometryError { key, message });
+    let counts = [
+        ("channels", shape.channels, 64),
+        ("dies_per_channel", shape.dies_per_channel, 64),
+        ("planes_per_die", shape.planes_per_die, 16),
+        ("blocks_per_plane", shape.blocks_per_plane, 1 << 20),
+        ("pages_per_block", shape.pages_per_block, 1 << 16),
+    ];
+    for (key, value, most) in counts {
+        if !(1..=most).contains(&value) {
+            return fail(key, format!("{key} is {value}; it must be 1 to {most}"));
+        }
+    }
+    let page = shape.page.0;
+    if !page.is_multiple_of(u64::from(SLOT_BYTES)) || !(4096..=131_072).contains(&page) {
+        return fail("page", format!("page is {}; it must be 4 to 128 KiB, in 4 KiB", shape.page));
+    }
+    let planes = if shape.multi_plane { shape.planes_per_die } else { 1 };
+    if page * u64::from(planes) > u64::from(GROUP_SLOTS_MAX * SLOT_BYTES) {
+        return fail(
+            "planes_per_die",
+            format!("{planes} planes of {} pages: one operation may move 256 KiB", shape.page),
+        );
+    }
+    let types = shape.cell.page_types();
+    if shape.one_shot && !shape.pages_per_block.is_multiple_of(types) {
+        let name = shape.cell.name();
+        return fail(
+            "pages_per_block",
+            format!(
+                "pages_per_block is {}; one-shot {name} programs {types} pages at a time, \
+                 so it must be a multiple of {types}",
+                shape.pages_per_block
+            ),
+        );
+    }
+    let slots = [
+        shape.channels,
+        shape.dies_per_channel,
+        shape.planes_per_die,
+        shape.blocks_per_plane,
+        shape.pages_per_block,
+        (page / u64::from(SLOT_BYTES)) as u32,
+    ];
+    let total = slots.iter().try_fold(1_u64, |all, &n| all.checked_mul(u64::from(n)));
+    if total.is_none_or(|n| n >= u64::from(u32::MAX)) {
+        return fail(
+            "blocks_per_plane",
+            "the flash holds 16 TiB or more; page numbers have 32 bits".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn shape() -> Shape {
+        Shape {
+            channels: 4,
+            dies_per_channel: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 16,
+            pages_per_block: 12,
+            page: Bytes(16_384),
+            cell: CellType::Tlc,
+            multi_plane: true,
+            one_shot: true,
+        }
+    }
+
+    #[test]
+    fn divider_is_exact_at_the_edges() {
+        for divisor in [1, 2, 3, 7, 24, 6144, 24_576, 65_537, u32::MAX] {
+            let divider = Divider::new(divisor);
+            for n in [0, 1, divisor - 1, divisor, divisor.wrapping_add(1), u32::MAX - 1, u32::MAX] {
+                assert_eq!(divider.split(n), (n / divisor, n % divisor), "{n} / {divisor}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_shot_units_hold_a_word_line_of_all_planes() {
+        let g = Geometry::new(shape()).unwrap();
+        assert_eq!((g.slots_per_group, g.slots_per_unit), (8, 24));
+        assert_eq!(g.units_per_reclaim_unit, 8 * 12 / 3);
+        let place = g.place(Ppn(g.slots_per_reclaim_unit * 3 + 24 * 9 + 17));
+        assert_eq!(place.reclaim_unit, ReclaimUnitId(3));
+        assert_eq!((place.unit, place.die, place.group, place.page_type), (9, 1, 2, 2));
+        assert_eq!(g.channel_of(5), 1);
+    }
+
+    #[test]
+    fn page_types_alternate_without_one_shot() {
+        let g = Geometry::new(Shape { one_shot: false, multi_plane: false, ..shape() }).unwrap();
+        assert_eq!((g.slots_per_group, g.slots_per_unit), (4, 4));
+        // Rows of a die go plane 0, plane 1 of page 0, then page 1.
+        let types: Vec<u32> = (0..6).map(|row| g.page_type(row, 0)).collect();
+        assert_eq!(types, [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn impossible_shapes_name_their_key() {
+        let odd = Geometry::new(Shape { pages_per_block: 13, ..shape() }).unwrap_err();
+        assert_eq!(odd.key, "pages_per_block");
+        let page = Geometry::new(Shape { page: Bytes(5000), ..shape() }).unwrap_err();
+        assert_eq!(page.key, "page");
+        let huge = Shape { blocks_per_plane: 1 << 20, pages_per_block: 1 << 16, ..shape() };
+        assert!(Geometry::new(Shape { pages_per_block: 65_535, ..huge }).is_err());
+    }
+}

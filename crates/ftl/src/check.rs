@@ -1,0 +1,137 @@
+//! Every invariant of the FTL's state, for tests. O(drive), so never on the way of an I/O.
+
+use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
+
+use crate::ftl::Ftl;
+use crate::table::UnitState;
+
+impl Ftl {
+    /// Check the whole state; the text names the first violated invariant.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.check_maps()?;
+        self.check_units()?;
+        self.check_streams()
+    }
+
+    /// Forward and reverse maps agree, and the valid counts are those of the maps.
+    fn check_maps(&self) -> Result<(), String> {
+        let mut valid = vec![0_u32; self.table.len() as usize];
+        let mut mapped = 0;
+        for (lpn, &ppn) in self.forward.iter().enumerate() {
+            if ppn.is_none() {
+                continue;
+            }
+            mapped += 1;
+            if self.reverse[ppn.index()] != Lpn(lpn as u32) {
+                let back = self.reverse[ppn.index()];
+                return Err(format!("lpn {lpn} maps to {ppn:?}, which holds {back:?}"));
+            }
+            valid[self.geometry.reclaim_unit_of(ppn).index()] += 1;
+        }
+        if mapped != self.mapped {
+            return Err(format!("{mapped} pages are mapped, {} are counted", self.mapped));
+        }
+        if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != self.table.valid[u]) {
+            let (is, counted) = (valid[unit], self.table.valid[unit]);
+            return Err(format!("unit {unit} has {is} valid slots, counts {counted}"));
+        }
+        Ok(())
+    }
+
+    /// Free units hold nothing; states match the free list, the frontiers and the collection;
+    /// mapped + invalid + unwritten slots are all slots.
+    fn check_units(&self) -> Result<(), String> {
+        let size = u64::from(self.geometry.slots_per_reclaim_unit);
+        let (mut written, mut unwritten, mut free) = (0_u64, 0_u64, 0);
+        for index in 0..self.table.len() {
+            let unit = ReclaimUnitId(index);
+            match self.table.state[unit.index()] {
+                UnitState::Free => {
+                    free += 1;
+                    unwritten += size;
+                    if self.table.valid[unit.index()] != 0 {
+                        return Err(format!("free unit {index} holds valid data"));
+                    }
+                    if !self.free.contains(&unit) {
+                        return Err(format!("free unit {index} is not in the free list"));
+                    }
+                }
+                UnitState::Open => {
+                    let Some(f) = self.frontiers.iter().find(|f| f.unit == unit && !f.needs_unit())
+                    else {
+                        return Err(format!("open unit {index} has no frontier"));
+                    };
+                    unwritten += u64::from(f.end - f.next);
+                    written += size - u64::from(f.end - f.next);
+                }
+                UnitState::Closed => written += size,
+                UnitState::Victim => {
+                    written += size;
+                    if self.collection.victim != unit {
+                        return Err(format!("unit {index} is a victim that nobody collects"));
+                    }
+                }
+            }
+        }
+        if free != self.free.len() {
+            return Err(format!("{free} units are free, {} are listed", self.free.len()));
+        }
+        let invalid = written.checked_sub(self.mapped).ok_or("more mapped than written")?;
+        if self.mapped + invalid + unwritten != self.geometry.raw_slots() {
+            return Err("mapped + invalid + free slots are not all slots".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Bookkeeping of owners: an open host unit belongs to its frontier's stream.
+    fn check_streams(&self) -> Result<(), String> {
+        for (id, f) in self.frontiers.iter().enumerate() {
+            if f.needs_unit() {
+                continue;
+            }
+            let owner = self.table.owner[f.unit.index()];
+            let (stream, host) =
+                (id as u16 % self.config.streams, (id as u16) < self.config.streams);
+            if owner.stream.0 != stream || owner.collected == host {
+                return Err(format!("frontier {id} writes to a unit of {owner:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A digest of the complete state (maps in canonical form), to compare two drives.
+    pub fn digest(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut eat = |value: u64| {
+            hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        };
+        self.forward.iter().for_each(|p| eat(u64::from(p.0)));
+        for index in 0..self.table.len() as usize {
+            eat(self.table.state[index] as u64);
+            eat(u64::from(self.table.valid[index]));
+            eat(u64::from(self.table.owner[index].stream.0));
+            eat(u64::from(self.table.owner[index].collected));
+            eat(self.table.closed_at[index]);
+            eat(u64::from(self.table.erased[index]));
+            eat(u64::from(self.wear.erases[index]));
+        }
+        self.free.iter().for_each(|u| eat(u64::from(u.0)));
+        for f in &self.frontiers {
+            eat(u64::from(f.unit.0) << 32 | u64::from(f.next));
+        }
+        let c = &self.collection;
+        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_slot));
+        eat(c.credit as u64);
+        eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
+        eat(c.last_wear_move);
+        self.counters.to_array().into_iter().for_each(&mut eat);
+        self.random.state().into_iter().for_each(&mut eat);
+        hash
+    }
+
+    /// The slot's current logical page, if it holds valid data.
+    pub fn holder(&self, ppn: Ppn) -> Option<Lpn> {
+        let lpn = self.reverse[ppn.index()];
+        (!lpn.is_none() && self.forward[lpn.index()] == ppn).then_some(lpn)
+    }
+}

@@ -1,0 +1,222 @@
+//! Collection: moving what is valid out of a victim so that it becomes free.
+//!
+//! Three ways to the same steps:
+//! * **paced** (normal): while fewer than `gc_start` units are free, every host slot pays for
+//!   `v / (P − v)` moved slots, `v` the victim's valid count and `P` its size, so that the victim is
+//!   empty when the host has used up what it yields; writes stay smooth;
+//! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
+//! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
+
+use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
+
+use crate::frontier::FrontierId;
+use crate::ftl::{Ftl, prefetch};
+use crate::sink::FlashSink;
+use crate::table::UnitState;
+
+/// Slots ahead of which the map entries of a victim are fetched into the cache.
+const AHEAD: usize = 24;
+const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
+/// Moves a host slot pays for at most while wear is levelled: a cold unit may be wholly valid, and
+/// would otherwise be moved within one write.
+const WEAR_MOVES_MAX: u32 = 8;
+/// Idle collection leaves units alone that are valid to this share or more: moving them would wear
+/// flash for little space.
+const IDLE_VALID_MAX: f64 = 0.95;
+
+/// The collection under way, if any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collection {
+    pub(crate) victim: ReclaimUnitId,
+    /// Next slot to look at, within the victim.
+    pub(crate) next_slot: u32,
+    /// Valid slots when the victim was chosen.
+    pub(crate) valid_at_start: u32,
+    /// Cost-free moves owed to the host (negative: collection is ahead), scaled by `P − v`.
+    pub(crate) credit: i64,
+    /// The victim was chosen to level wear, not to gain space.
+    pub(crate) for_wear: bool,
+    /// Erases when wear was last levelled.
+    pub(crate) last_wear_move: u64,
+}
+
+impl Default for Collection {
+    fn default() -> Self {
+        Self {
+            victim: ReclaimUnitId::NONE,
+            next_slot: 0,
+            valid_at_start: 0,
+            credit: 0,
+            for_wear: false,
+            last_wear_move: 0,
+        }
+    }
+}
+
+impl Collection {
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        !self.victim.is_none()
+    }
+
+    pub fn is_for_wear(&self) -> bool {
+        self.for_wear
+    }
+}
+
+impl Ftl {
+    /// After one host slot: move what it owes.
+    #[inline]
+    pub(crate) fn pace<S: FlashSink>(&mut self, sink: &mut S) {
+        if !self.collection.is_running() {
+            if self.free.len() as u32 >= self.config.gc_start {
+                return;
+            }
+            if !self.choose_victim() {
+                return;
+            }
+        }
+        self.pay(sink);
+    }
+
+    fn pay<S: FlashSink>(&mut self, sink: &mut S) {
+        let size = self.geometry.slots_per_reclaim_unit;
+        let least = if self.collection.for_wear { size / WEAR_MOVES_MAX } else { 1 };
+        let yielded = i64::from((size - self.collection.valid_at_start).max(least));
+        self.collection.credit += i64::from(self.collection.valid_at_start.max(1));
+        while self.collection.credit > 0 && self.collection.is_running() {
+            let moved = self.collect_group(sink);
+            self.collection.credit -= i64::from(moved) * yielded;
+        }
+    }
+
+    /// Before the host opens a unit: never let the free pool fall below what collection needs.
+    pub(crate) fn make_room<S: FlashSink>(&mut self, sink: &mut S) {
+        while self.free.len() as u32 <= self.config.gc_floor {
+            if !self.collection.is_running() && !self.choose_victim() {
+                return;
+            }
+            self.counters.foreground_collections += 1;
+            while self.collection.is_running() {
+                self.collect_group(sink);
+            }
+        }
+    }
+
+    /// One step of idle collection: a read group. False when there is nothing more to do.
+    pub fn collect_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
+        if !self.collection.is_running() {
+            if self.free.len() as u32 >= self.config.gc_idle_target || !self.choose_victim() {
+                return false;
+            }
+            let share = f64::from(self.collection.valid_at_start)
+                / f64::from(self.geometry.slots_per_reclaim_unit);
+            if share >= IDLE_VALID_MAX {
+                self.give_back_victim();
+                return false;
+            }
+        }
+        self.collect_group(sink);
+        true
+    }
+
+    /// Would `collect_in_background` find work?
+    pub fn wants_background(&self) -> bool {
+        self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_target
+    }
+
+    fn choose_victim(&mut self) -> bool {
+        let since = self.wear.total() - self.collection.last_wear_move;
+        let cold = self.config.wear.cold_unit(&self.table, &self.wear, since);
+        let now = self.counters.host_slots;
+        let chosen = cold.or_else(|| self.config.gc.choose(&self.table, now, &mut self.random));
+        let Some(victim) = chosen else { return false };
+        self.table.state[victim.index()] = UnitState::Victim;
+        self.collection.victim = victim;
+        self.collection.next_slot = 0;
+        self.collection.valid_at_start = self.table.valid[victim.index()];
+        self.collection.for_wear = cold.is_some();
+        if cold.is_some() {
+            self.collection.last_wear_move = self.wear.total();
+        }
+        true
+    }
+
+    fn give_back_victim(&mut self) {
+        self.table.state[self.collection.victim.index()] = UnitState::Closed;
+        self.collection.victim = ReclaimUnitId::NONE;
+    }
+
+    /// Move the valid slots of the victim's next read group that has any; free the victim at its end.
+    /// Returns how many slots moved.
+    fn collect_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
+        let victim = self.collection.victim;
+        let size = self.geometry.slots_per_reclaim_unit;
+        let group = self.geometry.slots_per_group;
+        let base = self.geometry.first_slot(victim);
+        if self.table.valid[victim.index()] == 0 {
+            self.free_victim();
+            return 0;
+        }
+        let mut live = [Lpn::NONE; GROUP_MAX];
+        let mut count = 0;
+        while count == 0 && self.collection.next_slot < size {
+            let first = base + self.collection.next_slot;
+            count = self.live_slots(first, group, &mut live);
+            self.collection.next_slot += group;
+        }
+        debug_assert!(count > 0, "valid slots that the reverse map does not show");
+        let first = base + self.collection.next_slot - group;
+        let owner = self.table.owner[victim.index()];
+        let frontier = self.config.placement.frontier(owner, self.config.streams);
+        sink.read_for(frontier, Ppn(first), count as u32);
+        for &lpn in &live[..count] {
+            self.relocate(frontier, lpn, sink);
+        }
+        self.table.valid[victim.index()] -= count as u32;
+        if self.collection.for_wear {
+            self.counters.wear_slots += count as u64;
+        } else {
+            self.counters.gc_slots += count as u64;
+        }
+        if self.table.valid[victim.index()] == 0 {
+            self.free_victim();
+        }
+        count as u32
+    }
+
+    #[inline]
+    fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
+        let to = self.place(frontier, lpn, sink);
+        self.forward[lpn.index()] = to;
+    }
+
+    /// Collect the logical pages whose current place is in `first..first + group`.
+    #[inline]
+    fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+        let mut count = 0;
+        for slot in first..first + group {
+            if let Some(ahead) = self.reverse.get(slot as usize + AHEAD) {
+                prefetch(&self.forward, ahead.index());
+            }
+            let lpn = self.reverse[slot as usize];
+            if !lpn.is_none() && self.forward[lpn.index()] == Ppn(slot) {
+                live[count] = lpn;
+                count += 1;
+            }
+        }
+        count
+    }
+
+    fn free_victim(&mut self) {
+        let victim = self.collection.victim;
+        debug_assert_eq!(self.table.valid[victim.index()], 0);
+        self.table.state[victim.index()] = UnitState::Free;
+        self.free.push_back(victim);
+        self.collection.victim = ReclaimUnitId::NONE;
+        self.counters.collections += 1;
+        if self.free.len() as u32 >= self.config.gc_start {
+            self.collection.credit = 0;
+        }
+    }
+}

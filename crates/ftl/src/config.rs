@@ -1,0 +1,89 @@
+//! What an FTL is told about its drive, checked against the flash that it manages.
+
+use thiserror::Error;
+use writecliff_flash::Geometry;
+
+use crate::gc::GcPolicy;
+use crate::placement::PlacementPolicy;
+use crate::wear_leveling::WearPolicy;
+
+/// An FTL configuration; `check` says whether the flash can carry it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FtlConfig {
+    /// Capacity that the host sees, in slots.
+    pub user_slots: u32,
+    /// Streams that the host may use, 0 (the default stream) included.
+    pub streams: u16,
+    pub gc: GcPolicy,
+    pub placement: PlacementPolicy,
+    pub wear: WearPolicy,
+    /// Paced collection runs while fewer reclaim units than this are free.
+    pub gc_start: u32,
+    /// The host waits for whole collections while no more than this many are free.
+    pub gc_floor: u32,
+    /// When the host is idle, collect until this many are free.
+    pub gc_idle_target: u32,
+    pub rated_cycles: u32,
+    pub seed: u64,
+}
+
+/// A configuration that the flash cannot carry.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct ConfigError {
+    pub key: &'static str,
+    pub message: String,
+}
+
+impl FtlConfig {
+    /// Reclaim units that the FTL keeps out of circulation: the free pool, and the halves (on
+    /// average) of the open units and of the unit under collection.
+    pub fn reserved_units(&self) -> f64 {
+        f64::from(self.gc_start) - 1.0 + 0.5 * 3.0
+    }
+
+    pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let fail = |key, message: String| Err(ConfigError { key, message });
+        if self.streams == 0 || self.streams > 128 {
+            return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
+        }
+        if self.gc_floor < 2 {
+            return fail(
+                "gc_floor",
+                format!(
+                    "gc_floor is {}; collection itself opens units, so it needs 2 or more",
+                    self.gc_floor
+                ),
+            );
+        }
+        if self.gc_start <= self.gc_floor {
+            return fail(
+                "gc_start",
+                format!(
+                    "gc_start is {}; it must be above gc_floor ({})",
+                    self.gc_start, self.gc_floor
+                ),
+            );
+        }
+        if self.rated_cycles == 0 {
+            return fail("rated_cycles", "rated_cycles is 0; a data sheet gives it".to_owned());
+        }
+        let per_unit = u64::from(geometry.slots_per_reclaim_unit);
+        // Open units (one a stream for the host, one for collected data) can be nearly empty while
+        // everything else is full of valid data: collection must then still gain space.
+        let open = 2 * u64::from(self.streams) + u64::from(self.gc_start) + 1;
+        let usable = u64::from(geometry.reclaim_units).saturating_sub(open) * per_unit;
+        if u64::from(self.user_slots) >= usable {
+            let needed = u64::from(self.user_slots).div_ceil(per_unit) + open + 1;
+            return fail(
+                "user_capacity",
+                format!(
+                    "the user capacity needs {needed} reclaim units with {} streams, gc_start {}: \
+                     the flash has {}",
+                    self.streams, self.gc_start, geometry.reclaim_units
+                ),
+            );
+        }
+        Ok(())
+    }
+}

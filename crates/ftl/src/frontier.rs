@@ -1,0 +1,46 @@
+//! Write frontiers: the open reclaim units. The host has one for each stream; collection has its
+//! own, so that moved (older) data do not dilute what the host writes now.
+
+use writecliff_base::{Ppn, ReclaimUnitId};
+
+/// Index of a frontier: `0..streams` are the host's, `streams..2*streams` collection's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrontierId(pub u16);
+
+impl FrontierId {
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where the next slot of a frontier goes. A frontier without a unit has `next == end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frontier {
+    pub unit: ReclaimUnitId,
+    /// Slots, as physical page numbers: the next one, the end of the program unit being filled, the
+    /// end of the reclaim unit.
+    pub next: u32,
+    pub fill_end: u32,
+    pub end: u32,
+}
+
+impl Frontier {
+    pub const CLOSED: Self = Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0 };
+
+    #[inline]
+    pub fn needs_unit(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// Slots of the program unit being filled that already hold data.
+    #[inline]
+    pub fn filled(&self, slots_per_program: u32) -> u32 {
+        if self.needs_unit() { 0 } else { slots_per_program - (self.fill_end - self.next) }
+    }
+
+    #[inline]
+    pub fn next_ppn(&self) -> Ppn {
+        Ppn(self.next)
+    }
+}

@@ -1,0 +1,265 @@
+//! The host's operations on the FTL, and how a slot gets its place.
+
+use std::collections::VecDeque;
+
+use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId};
+use writecliff_flash::{Geometry, Wear};
+
+use crate::collect::Collection;
+use crate::config::{ConfigError, FtlConfig};
+use crate::counters::Counters;
+use crate::frontier::{Frontier, FrontierId};
+use crate::sink::{FlashSink, ProgramUnit};
+use crate::table::{Owner, UnitState, UnitTable};
+
+/// Part of the seed that belongs to the FTL's own random choices.
+const SEED_LABEL: u64 = 0x0046_544c;
+
+/// A flash translation layer and everything that it knows. See the crate text for its contract.
+#[derive(Clone, Debug)]
+pub struct Ftl {
+    pub(crate) geometry: Geometry,
+    pub(crate) config: FtlConfig,
+    /// Physical place of every logical page; `NONE` where nothing is stored.
+    pub(crate) forward: Vec<Ppn>,
+    /// Last logical page written to every slot. It is current only if `forward` points back.
+    pub(crate) reverse: Vec<Lpn>,
+    pub(crate) table: UnitTable,
+    pub(crate) wear: Wear,
+    pub(crate) free: VecDeque<ReclaimUnitId>,
+    pub(crate) frontiers: Vec<Frontier>,
+    pub(crate) collection: Collection,
+    pub(crate) counters: Counters,
+    pub(crate) random: Prng,
+    pub(crate) mapped: u64,
+}
+
+impl Ftl {
+    pub fn new(geometry: Geometry, config: FtlConfig) -> Result<Self, ConfigError> {
+        config.check(&geometry)?;
+        let units = geometry.reclaim_units;
+        Ok(Self {
+            forward: vec![Ppn::NONE; config.user_slots as usize],
+            reverse: vec![Lpn::NONE; geometry.raw_slots() as usize],
+            table: UnitTable::new(units, geometry.slots_per_reclaim_unit),
+            wear: Wear::new(units, config.rated_cycles),
+            free: (0..units).map(ReclaimUnitId).collect(),
+            frontiers: vec![Frontier::CLOSED; 2 * config.streams as usize],
+            collection: Collection::default(),
+            counters: Counters::default(),
+            random: Prng::derive(config.seed, SEED_LABEL),
+            mapped: 0,
+            geometry,
+            config,
+        })
+    }
+
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    pub fn config(&self) -> &FtlConfig {
+        &self.config
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub fn wear(&self) -> &Wear {
+        &self.wear
+    }
+
+    pub fn table(&self) -> &UnitTable {
+        &self.table
+    }
+
+    pub fn free_units(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Logical pages that hold data.
+    pub fn mapped_slots(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Place of a logical page, `Ppn::NONE` if nothing is stored there.
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Ppn {
+        self.forward[lpn.index()]
+    }
+
+    /// The frontier that host writes of `stream` go to.
+    #[inline]
+    pub fn host_frontier(&self, stream: StreamId) -> FrontierId {
+        debug_assert!(stream.0 < self.config.streams);
+        FrontierId(stream.0)
+    }
+
+    pub fn is_host_frontier(&self, frontier: FrontierId) -> bool {
+        frontier.0 < self.config.streams
+    }
+
+    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.forward, lpn.index());
+    }
+
+    /// Write `bytes` bytes of one slot. A part of a slot is merged with its old data, which costs a
+    /// flash read where there is any.
+    #[inline]
+    pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
+        let frontier = self.host_frontier(stream);
+        let old = self.forward[lpn.index()];
+        if old.is_none() {
+            self.mapped += 1;
+        } else {
+            if bytes < writecliff_flash::geometry::SLOT_BYTES {
+                self.counters.merge_reads += 1;
+                sink.read_for(frontier, old, 1);
+            }
+            self.invalidate(old);
+        }
+        let ppn = self.place(frontier, lpn, sink);
+        self.forward[lpn.index()] = ppn;
+        self.counters.host_slots += 1;
+        self.counters.host_bytes += u64::from(bytes);
+        self.pace(sink);
+    }
+
+    /// Unmap a logical page (TRIM, deallocate).
+    pub fn trim(&mut self, lpn: Lpn) {
+        let old = self.forward[lpn.index()];
+        if !old.is_none() {
+            self.invalidate(old);
+            self.forward[lpn.index()] = Ppn::NONE;
+            self.mapped -= 1;
+            self.counters.trimmed_slots += 1;
+        }
+    }
+
+    /// Close the program unit that a host frontier is filling, padding what is empty. Returns whether
+    /// there was one.
+    pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
+        let slots = self.geometry.slots_per_unit;
+        let f = &mut self.frontiers[frontier.index()];
+        let filled = f.filled(slots);
+        if filled == 0 {
+            return false;
+        }
+        let padding = slots - filled;
+        self.reverse[f.next as usize..f.fill_end as usize].fill(Lpn::NONE);
+        f.next = f.fill_end;
+        self.counters.padding_slots += u64::from(padding);
+        self.program_filled(frontier, filled, sink);
+        true
+    }
+
+    /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.
+    pub fn purge(&mut self) {
+        self.forward.fill(Ppn::NONE);
+        self.reverse.fill(Lpn::NONE);
+        self.mapped = 0;
+        for index in 0..self.table.len() {
+            if !self.table.erased[index as usize] {
+                self.wear.record_erase(ReclaimUnitId(index));
+            }
+        }
+        self.table = UnitTable::new(self.table.len(), self.table.slots_per_unit);
+        self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
+        self.frontiers.fill(Frontier::CLOSED);
+        self.collection = Collection::default();
+    }
+
+    #[inline]
+    fn invalidate(&mut self, ppn: Ppn) {
+        let unit = self.geometry.reclaim_unit_of(ppn);
+        debug_assert!(self.table.valid[unit.index()] > 0);
+        self.table.valid[unit.index()] -= 1;
+    }
+
+    /// Put `lpn` into the next slot of a frontier and return the slot. The caller maps it.
+    #[inline]
+    pub(crate) fn place<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        lpn: Lpn,
+        sink: &mut S,
+    ) -> Ppn {
+        if self.frontiers[frontier.index()].needs_unit() {
+            self.open(frontier, sink);
+        }
+        let f = &mut self.frontiers[frontier.index()];
+        let slot = f.next;
+        f.next += 1;
+        self.table.valid[f.unit.index()] += 1;
+        let full = f.next == f.fill_end;
+        self.reverse[slot as usize] = lpn;
+        if full {
+            self.program_filled(frontier, self.geometry.slots_per_unit, sink);
+        }
+        Ppn(slot)
+    }
+
+    fn program_filled<S: FlashSink>(&mut self, frontier: FrontierId, data: u32, sink: &mut S) {
+        let slots = self.geometry.slots_per_unit;
+        let f = &mut self.frontiers[frontier.index()];
+        let first = self.geometry.first_slot(f.unit);
+        let unit = (f.fill_end - first) / slots - 1;
+        let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
+        if at_end {
+            self.table.close(reclaim_unit, self.counters.host_slots);
+        } else {
+            f.fill_end += slots;
+        }
+        self.counters.programs += 1;
+        self.counters.programmed_slots += u64::from(slots);
+        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data });
+    }
+
+    #[cold]
+    fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+        let host = self.is_host_frontier(frontier);
+        if host {
+            self.make_room(sink);
+        }
+        let cold = !host && self.collection.is_for_wear();
+        let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
+        // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the floor.
+        let unit = unit.expect("a free reclaim unit is always kept for collection");
+        let index = unit.index();
+        assert_eq!(self.table.state[index], UnitState::Free);
+        assert_eq!(self.table.valid[index], 0, "an unit with valid data must not be erased");
+        if !self.table.erased[index] {
+            self.wear.record_erase(unit);
+            sink.erase(unit);
+        }
+        self.table.erased[index] = false;
+        self.table.state[index] = UnitState::Open;
+        let stream = StreamId(frontier.0 % self.config.streams);
+        self.table.owner[index] = Owner { stream, collected: !host };
+        let first = self.geometry.first_slot(unit);
+        self.frontiers[frontier.index()] = Frontier {
+            unit,
+            next: first,
+            fill_end: first + self.geometry.slots_per_unit,
+            end: first + self.geometry.slots_per_reclaim_unit,
+        };
+    }
+}
+
+/// Ask the cache for an element that will be needed soon.
+#[inline]
+pub(crate) fn prefetch<T>(array: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if index < array.len() {
+        // SAFETY: the address lies inside the slice, and a prefetch has no architectural effect.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().add(index).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (array, index);
+}

@@ -1,0 +1,22 @@
+//! Cost-benefit: the unit with the greatest `age × (1 − u) / u`, `u` its valid share
+//! (Rosenblum and Ousterhout's cleaner, ACM TOCS 10(1), 1992, with the reading cost left out as
+//! Kawaguchi et al. do for flash, USENIX 1995). Age is counted in host writes since the unit closed.
+
+use writecliff_base::ReclaimUnitId;
+
+use crate::table::UnitTable;
+
+pub(super) fn choose(table: &UnitTable, now: u64) -> Option<ReclaimUnitId> {
+    let mut best: Option<(f64, ReclaimUnitId)> = None;
+    for unit in table.closed() {
+        let valid = f64::from(table.valid[unit.index()]);
+        let invalid = f64::from(table.slots_per_unit) - valid;
+        let age = (now - table.closed_at[unit.index()]) as f64 + 1.0;
+        // An empty unit costs nothing: infinitely good. A full one gains nothing.
+        let score = if invalid == 0.0 { continue } else { age * invalid / valid };
+        if best.is_none_or(|(highest, _)| score > highest) {
+            best = Some((score, unit));
+        }
+    }
+    best.map(|(_, unit)| unit)
+}

@@ -1,0 +1,32 @@
+//! d-choices: draw `d` closed units with replacement, collect the one with the fewest valid slots
+//! (Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
+//! state drives", SIGMETRICS 2013). `d` = 1 is random collection.
+
+use writecliff_base::{Prng, ReclaimUnitId};
+
+use crate::table::UnitTable;
+
+/// Rejections before falling back to a scan; reached only when almost nothing is closed.
+const TRIES: u32 = 64;
+
+pub(super) fn choose(table: &UnitTable, d: u32, random: &mut Prng) -> Option<ReclaimUnitId> {
+    let mut best: Option<ReclaimUnitId> = None;
+    for _ in 0..d {
+        let drawn = draw(table, random)?;
+        if best.is_none_or(|b| table.valid[drawn.index()] < table.valid[b.index()]) {
+            best = Some(drawn);
+        }
+    }
+    best
+}
+
+fn draw(table: &UnitTable, random: &mut Prng) -> Option<ReclaimUnitId> {
+    for _ in 0..TRIES {
+        let unit = ReclaimUnitId(random.below(u64::from(table.len())) as u32);
+        if table.is_closed(unit) {
+            return Some(unit);
+        }
+    }
+    let closed: Vec<ReclaimUnitId> = table.closed().collect();
+    (!closed.is_empty()).then(|| closed[random.below(closed.len() as u64) as usize])
+}

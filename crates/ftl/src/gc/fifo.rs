@@ -1,0 +1,12 @@
+//! FIFO: the unit that was closed longest ago (Menon, "A performance comparison of RAID-5 and
+//! log-structured arrays", HPDC 1995; the cyclic log of Desnoyers, SYSTOR 2012).
+//!
+//! It takes completely valid units too: rotating them is what a cyclic log does.
+
+use writecliff_base::ReclaimUnitId;
+
+use crate::table::UnitTable;
+
+pub(super) fn choose(table: &UnitTable) -> Option<ReclaimUnitId> {
+    table.closed().min_by_key(|u| (table.closed_at[u.index()], u.0))
+}

@@ -1,0 +1,37 @@
+//! The flash translation layer: what a write becomes on flash.
+//!
+//! The FTL has no clock. It changes its state at once and tells a [`FlashSink`] which flash
+//! operations that costs; a timed device lets them take time, a fast-forward device forgets them.
+//! So both clocks go through the same states by construction.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `ftl.rs` | the host's operations: write, TRIM, purge |
+//! | `table.rs` | reclaim units: their state, valid counts, owners |
+//! | `frontier.rs` | the open reclaim units that writes go to |
+//! | `collect.rs` | one collection after another: pacing, moving, freeing |
+//! | `gc/` | which unit to collect: one policy a file |
+//! | `placement/` | where collected data goes: one policy a file |
+//! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
+//! | `check.rs` | every invariant, for tests |
+//! | `state.rs` | save and restore |
+//! | `theory.rs` | closed forms for write amplification, to compare with |
+
+pub mod check;
+pub mod collect;
+pub mod config;
+pub mod counters;
+pub mod frontier;
+pub mod ftl;
+pub mod gc;
+pub mod placement;
+pub mod sink;
+pub mod state;
+pub mod table;
+pub mod theory;
+pub mod wear_leveling;
+
+pub use config::{ConfigError, FtlConfig};
+pub use counters::Counters;
+pub use ftl::Ftl;
+pub use sink::{FastForward, FlashSink, ProgramUnit};

@@ -1,0 +1,112 @@
+//! Saving and restoring an FTL. Only the forward map is stored: the reverse map is current exactly
+//! where the forward map points, so it is rebuilt, and stale entries stay behind.
+
+use std::io::{Read, Write};
+
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId};
+use writecliff_flash::Wear;
+
+use crate::collect::Collection;
+use crate::counters::Counters;
+use crate::frontier::Frontier;
+use crate::ftl::Ftl;
+use crate::table::{Owner, UnitState};
+
+fn damaged(section: &str) -> CodecError {
+    CodecError::Damaged(section.to_owned())
+}
+
+impl Ftl {
+    pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+        let forward: Vec<u32> = self.forward.iter().map(|p| p.0).collect();
+        out.u32s("ftl.forward", &forward)?;
+        let t = &self.table;
+        let states: Vec<u8> = t.state.iter().map(|&s| s as u8).collect();
+        out.bytes("ftl.states", &states)?;
+        out.u32s("ftl.valid", &t.valid)?;
+        let owner = |o: &Owner| u32::from(o.stream.0) << 1 | u32::from(o.collected);
+        out.u32s("ftl.owners", &t.owner.iter().map(owner).collect::<Vec<u32>>())?;
+        out.u64s("ftl.closed_at", &t.closed_at)?;
+        out.bytes("ftl.erased", &t.erased.iter().map(|&e| u8::from(e)).collect::<Vec<u8>>())?;
+        out.u32s("ftl.erases", &self.wear.erases)?;
+        let free: Vec<u32> = self.free.iter().map(|u| u.0).collect();
+        out.u32s("ftl.free_count", &[free.len() as u32])?;
+        out.u32s("ftl.free", &free)?;
+        let frontiers: Vec<u32> =
+            self.frontiers.iter().flat_map(|f| [f.unit.0, f.next, f.fill_end, f.end]).collect();
+        out.u32s("ftl.frontiers", &frontiers)?;
+        let c = &self.collection;
+        let collection = [
+            u64::from(c.victim.0),
+            u64::from(c.next_slot),
+            u64::from(c.valid_at_start),
+            c.credit as u64,
+            u64::from(c.for_wear),
+            c.last_wear_move,
+        ];
+        out.u64s("ftl.collection", &collection)?;
+        out.u64s("ftl.counters", &self.counters.to_array())?;
+        out.u64s("ftl.random", &self.random.state())
+    }
+
+    /// Replace the state of a drive of the same geometry and configuration.
+    pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
+        let units = self.table.len() as usize;
+        let forward = input.u32s("ftl.forward", self.forward.len())?;
+        self.restore_maps(&forward)?;
+        let states = input.bytes("ftl.states")?;
+        if states.len() != units {
+            return Err(damaged("ftl.states"));
+        }
+        let states: Option<Vec<_>> = states.into_iter().map(UnitState::from_u8).collect();
+        self.table.state = states.ok_or_else(|| damaged("ftl.states"))?;
+        self.table.valid = input.u32s("ftl.valid", units)?;
+        let owner = |o: u32| Owner { stream: StreamId((o >> 1) as u16), collected: o & 1 == 1 };
+        self.table.owner = input.u32s("ftl.owners", units)?.into_iter().map(owner).collect();
+        self.table.closed_at = input.u64s("ftl.closed_at", units)?;
+        self.table.erased = input.bytes("ftl.erased")?.into_iter().map(|e| e == 1).collect();
+        if self.table.erased.len() != units {
+            return Err(damaged("ftl.erased"));
+        }
+        let erases = input.u32s("ftl.erases", units)?;
+        self.wear = Wear::from_counts(erases, self.config.rated_cycles);
+        let free_count = input.u32s("ftl.free_count", 1)?[0];
+        let free = input.u32s("ftl.free", free_count as usize)?;
+        self.free = free.into_iter().map(ReclaimUnitId).collect();
+        let frontiers = input.u32s("ftl.frontiers", 4 * self.frontiers.len())?;
+        for (f, raw) in self.frontiers.iter_mut().zip(frontiers.chunks_exact(4)) {
+            let unit = ReclaimUnitId(raw[0]);
+            *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3] };
+        }
+        let c = input.u64s("ftl.collection", 6)?;
+        self.collection = Collection {
+            victim: ReclaimUnitId(c[0] as u32),
+            next_slot: c[1] as u32,
+            valid_at_start: c[2] as u32,
+            credit: c[3] as i64,
+            for_wear: c[4] == 1,
+            last_wear_move: c[5],
+        };
+        let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
+        let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
+        self.counters = Counters::from_array(counters);
+        let random = input.u64s("ftl.random", 4)?;
+        self.random = Prng::from_state(random.try_into().map_err(|_| damaged("ftl.random"))?);
+        Ok(())
+    }
+
+    fn restore_maps(&mut self, forward: &[u32]) -> Result<(), CodecError> {
+        self.reverse.fill(Lpn::NONE);
+        self.mapped = 0;
+        for (lpn, &ppn) in forward.iter().enumerate() {
+            self.forward[lpn] = Ppn(ppn);
+            if ppn != Ppn::NONE.0 {
+                let slot = self.reverse.get_mut(ppn as usize);
+                *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn(lpn as u32);
+                self.mapped += 1;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it needs.
+
+use writecliff_base::{ReclaimUnitId, StreamId};
+
+/// What a reclaim unit is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum UnitState {
+    /// Holds nothing valid; may still have to be erased before use.
+    Free = 0,
+    /// A frontier writes to it.
+    Open = 1,
+    /// Full; a candidate for collection.
+    Closed = 2,
+    /// Being collected.
+    Victim = 3,
+}
+
+impl UnitState {
+    pub fn from_u8(value: u8) -> Option<Self> {
+        [Self::Free, Self::Open, Self::Closed, Self::Victim].into_iter().find(|&s| s as u8 == value)
+    }
+}
+
+/// Who wrote a reclaim unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    pub stream: StreamId,
+    /// Written by collection, not by the host.
+    pub collected: bool,
+}
+
+/// All reclaim units of a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitTable {
+    pub slots_per_unit: u32,
+    pub state: Vec<UnitState>,
+    /// Slots with valid data.
+    pub valid: Vec<u32>,
+    pub owner: Vec<Owner>,
+    /// Host slots written when the unit was closed: the age of its data.
+    pub closed_at: Vec<u64>,
+    /// Nothing has been programmed since the last erase.
+    pub erased: Vec<bool>,
+}
+
+impl UnitTable {
+    pub fn new(units: u32, slots_per_unit: u32) -> Self {
+        let n = units as usize;
+        Self {
+            slots_per_unit,
+            state: vec![UnitState::Free; n],
+            valid: vec![0; n],
+            owner: vec![Owner::default(); n],
+            closed_at: vec![0; n],
+            erased: vec![true; n],
+        }
+    }
+
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.state.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.state.is_empty()
+    }
+
+    #[inline]
+    pub fn is_closed(&self, unit: ReclaimUnitId) -> bool {
+        self.state[unit.index()] == UnitState::Closed
+    }
+
+    /// Closed units in ascending order.
+    pub fn closed(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
+        (0..self.len()).map(ReclaimUnitId).filter(|&u| self.is_closed(u))
+    }
+
+    pub fn close(&mut self, unit: ReclaimUnitId, now: u64) {
+        debug_assert_eq!(self.state[unit.index()], UnitState::Open);
+        self.state[unit.index()] = UnitState::Closed;
+        self.closed_at[unit.index()] = now;
+    }
+}

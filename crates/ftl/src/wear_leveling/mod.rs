@@ -1,0 +1,107 @@
+//! Wear-levelling policies: which free unit to open next, and when to move cold data for wear's sake.
+
+mod dynamic;
+mod oldest;
+mod static_;
+
+use std::collections::VecDeque;
+
+use writecliff_base::ReclaimUnitId;
+use writecliff_flash::Wear;
+
+use crate::table::UnitTable;
+
+/// The policies by name, as device files have them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WearPolicy {
+    /// No wear levelling: the unit that has been free longest.
+    None,
+    /// Open the least worn free unit.
+    Dynamic,
+    /// Dynamic, and when a closed unit lags the mean erase count by more than `threshold`, move its
+    /// (cold) data to the most worn free unit.
+    Static { threshold: u32 },
+}
+
+impl WearPolicy {
+    /// Take a unit out of `free` (in order of becoming free). `cold`: for data known to be cold.
+    pub fn take(
+        self,
+        free: &mut VecDeque<ReclaimUnitId>,
+        wear: &Wear,
+        cold: bool,
+    ) -> Option<ReclaimUnitId> {
+        let position = match self {
+            Self::None => oldest::position(free),
+            Self::Static { .. } if cold => static_::most_worn(free, wear),
+            Self::Dynamic | Self::Static { .. } => dynamic::least_worn(free, wear),
+        }?;
+        free.remove(position)
+    }
+
+    /// A closed unit whose data should move because its blocks have been spared too long.
+    /// `since_last`: reclaim-unit erases since the last such move.
+    pub fn cold_unit(
+        self,
+        table: &UnitTable,
+        wear: &Wear,
+        since_last: u64,
+    ) -> Option<ReclaimUnitId> {
+        match self {
+            Self::None | Self::Dynamic => None,
+            Self::Static { threshold } => static_::cold_unit(table, wear, threshold, since_last),
+        }
+    }
+
+    pub fn name(self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Dynamic => "dynamic".to_owned(),
+            Self::Static { threshold } => format!("static({threshold})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::UnitState;
+
+    fn free(units: &[u32]) -> VecDeque<ReclaimUnitId> {
+        units.iter().map(|&u| ReclaimUnitId(u)).collect()
+    }
+
+    #[test]
+    fn each_policy_opens_its_own_unit() {
+        let wear = Wear::from_counts(vec![5, 3, 9, 3], 1000);
+        let fixed = WearPolicy::Static { threshold: 10 };
+        let rows = [
+            (WearPolicy::None, false, 2),
+            (WearPolicy::Dynamic, false, 3),
+            (WearPolicy::Dynamic, true, 3),
+            (fixed, false, 3),
+            (fixed, true, 2),
+        ];
+        for (policy, cold, expected) in rows {
+            let mut pool = free(&[2, 3, 1, 0]);
+            let taken = policy.take(&mut pool, &wear, cold);
+            assert_eq!(taken, Some(ReclaimUnitId(expected)), "{} cold={cold}", policy.name());
+            assert_eq!(pool.len(), 3);
+        }
+        assert_eq!(WearPolicy::Dynamic.take(&mut free(&[]), &wear, false), None);
+    }
+
+    #[test]
+    fn cold_data_move_only_beyond_the_threshold_and_not_too_often() {
+        let mut table = UnitTable::new(4, 8);
+        table.state = vec![UnitState::Closed; 4];
+        let policy = WearPolicy::Static { threshold: 10 };
+        let even = Wear::from_counts(vec![20, 21, 19, 20], 1000);
+        assert_eq!(policy.cold_unit(&table, &even, 1000), None);
+        let spared = Wear::from_counts(vec![20, 21, 2, 20], 1000);
+        assert_eq!(policy.cold_unit(&table, &spared, 1000), Some(ReclaimUnitId(2)));
+        assert_eq!(policy.cold_unit(&table, &spared, 1), None);
+        table.state[2] = UnitState::Open;
+        assert_eq!(policy.cold_unit(&table, &spared, 1000), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Write amplification against theory, small enough for every test run. The full table is
+//! `writecliff validate waf`.
+
+use writecliff_base::{Bytes, Lpn, Prng, StreamId};
+use writecliff_flash::{CellType, Geometry, Shape};
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{FastForward, Ftl, FtlConfig, theory};
+
+const OP: f64 = 0.127;
+const UNITS: u32 = 2048;
+const SLOTS: u32 = 64;
+
+fn flat(units: u32, slots: u32) -> Geometry {
+    let shape = Shape {
+        channels: 1,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        blocks_per_plane: units,
+        pages_per_block: slots,
+        page: Bytes(4096),
+        cell: CellType::Slc,
+        multi_plane: false,
+        one_shot: false,
+    };
+    Geometry::new(shape).unwrap()
+}
+
+fn ftl(gc: GcPolicy, streams: u16) -> Ftl {
+    let mut config = FtlConfig {
+        user_slots: 0,
+        streams,
+        gc,
+        placement: PlacementPolicy::Own,
+        wear: WearPolicy::None,
+        gc_start: 4,
+        gc_floor: 2,
+        gc_idle_target: 8,
+        rated_cycles: 1000,
+        seed: 1,
+    };
+    let circulating = (f64::from(UNITS) - config.reserved_units()) * f64::from(SLOTS);
+    config.user_slots = (circulating / (1.0 + OP)) as u32;
+    Ftl::new(flat(UNITS, SLOTS), config).unwrap()
+}
+
+fn steady_waf(gc: GcPolicy) -> f64 {
+    let mut ftl = ftl(gc, 1);
+    let user = ftl.config().user_slots;
+    let mut random = Prng::new(11);
+    let mut sink = FastForward;
+    for lpn in 0..user {
+        ftl.write(Lpn(lpn), StreamId::DEFAULT, 4096, &mut sink);
+    }
+    let mut write = |n: u64, ftl: &mut Ftl| {
+        for _ in 0..n {
+            let lpn = Lpn(random.below(u64::from(user)) as u32);
+            ftl.write(lpn, StreamId::DEFAULT, 4096, &mut sink);
+        }
+    };
+    write(10 * u64::from(user), &mut ftl);
+    let before = *ftl.counters();
+    write(10 * u64::from(user), &mut ftl);
+    ftl.check_invariants().unwrap();
+    ftl.counters().write_amplification_since(&before).unwrap()
+}
+
+#[test]
+fn uniform_random_agrees_with_theory() {
+    let alpha = 1.0 / (1.0 + OP);
+    let rows = [
+        (GcPolicy::Greedy, theory::greedy(alpha, SLOTS)),
+        (GcPolicy::Fifo, theory::fifo(alpha)),
+        (GcPolicy::DChoices { d: 10 }, theory::d_choices(alpha, SLOTS, 10)),
+        (GcPolicy::DChoices { d: 1 }, theory::random(alpha)),
+    ];
+    for (policy, expected) in rows {
+        let measured = steady_waf(policy);
+        let error = 100.0 * (measured / expected - 1.0);
+        println!("{} {measured:.4} {expected:.4} {error:+.2} %", policy.name());
+        assert!(error.abs() < 0.5, "{}: {measured} v {expected}: {error} %", policy.name());
+    }
+}
+
+#[test]
+fn cost_benefit_lies_between_greedy_and_random() {
+    let alpha = 1.0 / (1.0 + OP);
+    let waf = steady_waf(GcPolicy::CostBenefit);
+    assert!(waf > 0.995 * theory::greedy(alpha, SLOTS), "{waf}");
+    assert!(waf < theory::random(alpha), "{waf}");
+}
+
+#[test]
+fn one_stream_a_sequential_writer_amplifies_nothing() {
+    let mut ftl = ftl(GcPolicy::Greedy, 4);
+    let user = u64::from(ftl.config().user_slots);
+    let mut sink = FastForward;
+    // Four writers, each cycling through its own range, at lifetimes 1 : 10 : 33 : 55.
+    let ranges: Vec<(u64, u64)> = {
+        let total = 99;
+        let mut start = 0;
+        [1, 10, 33, 55]
+            .iter()
+            .map(|share| {
+                let length = user * share / total;
+                let range = (start, length);
+                start += length;
+                range
+            })
+            .collect()
+    };
+    for round in 0..5 * user {
+        for (stream, (start, length)) in ranges.iter().enumerate() {
+            let lpn = Lpn((start + round % length) as u32);
+            ftl.write(lpn, StreamId(stream as u16), 4096, &mut sink);
+        }
+    }
+    ftl.check_invariants().unwrap();
+    assert_eq!(ftl.counters().gc_slots, 0);
+    assert!(ftl.wear().total() > u64::from(UNITS), "the drive was overwritten many times");
+}
