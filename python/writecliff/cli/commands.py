@@ -1,0 +1,91 @@
+"""The command tree: one table that the root help screen and the cyclopts application are built from.
+
+Commands are named by import path and loaded when they are used, so that `writecliff --help` loads
+neither cyclopts nor anything heavy. `tests/unit/cli` asserts that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+PROGRAM = "writecliff"
+TAGLINE = "An SSD performance laboratory: the SNIA tests on simulated and real drives."
+EPILOGUE = """\
+Targets:
+  sim:NAME        a simulated drive; see `writecliff device list`
+  sim:PATH.toml   a simulated drive described by a file
+  file:PATH       a file, through fio
+  /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 130 interrupted.
+Every command takes --json (data on stdout; an error is then one JSON object on
+stderr) and --debug (full traceback). NO_COLOR is honoured."""
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    target: str  # "module:attribute", a function or an App
+    help: str
+
+
+COMMANDS = (
+    Command("test", "writecliff.cli.cmd_test:app", "Run a test of the standard on a drive."),
+    Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
+    Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
+    Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
+    Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
+    Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
+)
+
+
+def version() -> str:
+    """The installed version, "unknown" in a source tree that was never installed."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed(PROGRAM)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def root_screen() -> str:
+    """The text of `writecliff --help`."""
+    width = max(len(command.name) for command in COMMANDS)
+    lines = [f"Usage: {PROGRAM} COMMAND", "", TAGLINE, "", "Commands:"]
+    lines += [f"  {command.name:{width}}  {command.help}" for command in COMMANDS]
+    lines += [
+        "",
+        "Options:",
+        "  --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.",
+        "  --version   Show the version.",
+        "",
+        EPILOGUE,
+    ]
+    return "\n".join(lines)
+
+
+def build_app() -> App:
+    """The application; commands are still not loaded."""
+    from cyclopts import App
+
+    from writecliff.cli.helptext import PlainHelp
+
+    app = App(
+        name=PROGRAM,
+        help=TAGLINE,
+        version=version,
+        help_format="plaintext",
+        help_formatter=PlainHelp(),
+        print_error=False,
+        exit_on_error=False,
+        result_action="return_value",
+    )
+    for command in COMMANDS:
+        app.command(command.target, name=command.name, help=command.help)
+    return app

@@ -1,0 +1,75 @@
+"""How the help of a command looks: plain text, each option on its line, its text below it.
+
+cyclopts calls the formatter; boxes and colours would only get in the way of pipes and screen
+readers, and its own plain form wraps text at odd places.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+WIDTH_MAX = 88
+
+
+def _text(value: Any) -> str:
+    """The plain text of what cyclopts hands over: a string, a rich Text or its InlineText."""
+    if value is None:
+        return ""
+    if hasattr(value, "primary_renderable"):
+        return " ".join([_text(value.primary_renderable), *map(_text, value.texts)]).strip()
+    return str(getattr(value, "plain", value)).strip()
+
+
+class PlainHelp:
+    """A cyclopts help formatter."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        if not panel.entries:
+            return
+        lines = [f"{'Options' if panel.format == 'parameter' else panel.title}:"]
+        if panel.format == "parameter":
+            for entry in panel.entries:
+                lines += self._option(entry, min(console.width, WIDTH_MAX))
+        else:
+            entries = [e for e in panel.entries if not e.positive_names[:1] == ("--help",)]
+            width = max(len(entry.positive_names[0]) for entry in entries)
+            for entry in entries:
+                first = _text(entry.description).split("\n\n")[0]
+                lines.append(f"  {entry.positive_names[0]:{width}}  {first}")
+        self._print(console, "\n".join(lines) + "\n")
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        self._print(console, f"Usage: {_text(usage).removeprefix('Usage:').strip()}\n")
+
+    def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
+        width = min(console.width, WIDTH_MAX)
+        paragraphs = _text(text).split("\n\n")
+        for paragraph in paragraphs:
+            self._print(console, textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False) + "\n")
+
+    @staticmethod
+    def _option(entry: HelpEntry, width: int) -> list[str]:
+        label = ", ".join(entry.display_labels)
+        if entry.choices:
+            label = f"{label} {'|'.join(entry.choices)}"
+        elif not entry.positional_label:
+            label = ", ".join(entry.display_labels_with_metavar)
+        if entry.required:
+            label += "  (required)"
+        text = " ".join(_text(entry.description).split())
+        if entry.default not in (None, "False", "None"):
+            text += f" (default: {entry.default})"
+        indent = " " * 6
+        body = textwrap.wrap(
+            text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        return [f"  {label}", *body]
+
+    @staticmethod
+    def _print(console: Console, text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)

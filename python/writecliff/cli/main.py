@@ -1,0 +1,130 @@
+"""Entry point: dispatch, and the manners of errors.
+
+Owns the exit codes (0 done, 1 failed, 2 usage/config/target, 130 interrupted) and what is said when
+something goes wrong. stdout carries data only; everything said to people goes to stderr. Under
+`--json` an error is one JSON object on stderr:
+
+    {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+from writecliff.cli.commands import root_screen, version
+from writecliff.errors import WritecliffError
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (default: that of the process) and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    as_json = "--json" in arguments
+    try:
+        if not arguments or arguments[0] in ("--help", "-h"):
+            print(root_screen())
+            code = EXIT_OK
+        elif arguments == ["--version"]:
+            print(version())
+            code = EXIT_OK
+        else:
+            code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return complain("interrupted", None, EXIT_INTERRUPTED, as_json)
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_OK
+    except WritecliffError as error:
+        if debug:
+            _print_traceback()
+        return complain(str(error), error.hint, error.exit_code, as_json)
+    except OSError as error:
+        if debug:
+            _print_traceback()
+        return _os_error(error, as_json)
+    except Exception as error:
+        if debug:
+            _print_traceback()
+            return EXIT_FAILED
+        return _unexpected(error, as_json)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    from writecliff.cli.commands import build_app
+    from writecliff.cli.usage import usage_error
+
+    try:
+        result = build_app()(arguments)
+    except CycloptsError as error:
+        raise usage_error(error, arguments) from None
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
+    """Say what is wrong on stderr, in one of the two forms; returns `code`."""
+    try:
+        if as_json:
+            import json
+
+            body = {"error": {"message": message, "hint": hint, "exit_code": code}}
+            print(json.dumps(body), file=sys.stderr)
+        else:
+            print(f"error: {message}", file=sys.stderr)
+            if hint:
+                print(f"hint: {hint}", file=sys.stderr)
+    except BrokenPipeError:
+        pass
+    return code
+
+
+def _os_error(error: OSError, as_json: bool) -> int:
+    where = f": {error.filename}" if error.filename else ""
+    hint = None
+    if error.errno == errno.ENOSPC:
+        hint = "free some space; a test that was stopped by this goes on with --resume RUN"
+    text = (error.strerror or str(error)).lower()
+    return complain(f"{text}{where}", hint, EXIT_FAILED, as_json)
+
+
+def _unexpected(error: Exception, as_json: bool) -> int:
+    """A fault of this program: one line, and the traceback in a file for the report of it."""
+    import tempfile
+    import traceback
+
+    name = type(error).__name__
+    message = f"unexpected {name}: {' '.join(str(error).split())}"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="writecliff-", suffix=".traceback", delete=False
+        ) as file:
+            traceback.print_exception(error, file=file)
+        hint = f"this is a fault of writecliff; the traceback is in {file.name}"
+    except OSError:
+        hint = "this is a fault of writecliff; --debug shows the traceback"
+    return complain(message, hint, EXIT_FAILED, as_json)
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _silence_stdout() -> None:
+    """The reader has gone: without this the interpreter complains once more when it exits."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)

@@ -1,0 +1,94 @@
+"""The result of one workload: the table for people and the stable JSON for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from writecliff.cli.output import (
+    count_text,
+    duration_text,
+    factor_text,
+    latency_text,
+    size_text,
+    table,
+)
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.engines.base import StepResult
+    from writecliff.workload.model import Workload
+
+QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
+
+
+def result_table(result: StepResult) -> str:
+    """One row a job and operation; service times, and response times of rate-driven jobs."""
+    header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
+    rows = []
+    for job in result.jobs:
+        seconds = job.elapsed_ns / 1e9
+        for operation, measured in job.operations.items():
+            rates = ("-", "-")
+            if seconds:
+                megabytes = measured.bytes / seconds / 1e6
+                rates = (count_text(measured.ios / seconds), f"{megabytes:,.1f}")
+            rows.append((job.name, operation, *rates, *_latency_cells(measured.service)))
+            if measured.response is not None:
+                cells = _latency_cells(measured.response)
+                rows.append((job.name, f"{operation} (response)", "", "", *cells))
+    lines = [table(header, rows, "llrrrrrrrr"), ""]
+    waf = result.counters_after.write_amplification_since(result.counters_before)
+    ios, size = result.total()
+    lines.append(
+        f"{count_text(ios)} I/Os, {size_text(size)} in {duration_text(result.elapsed_ns)} "
+        f"of device time; WAF {factor_text(waf)}"
+    )
+    return "\n".join(lines)
+
+
+def _latency_cells(histogram: Histogram) -> list[str]:
+    quantiles = [histogram.quantile(q).value_ns for _, q in QUANTILES]
+    return [latency_text(v) for v in (histogram.mean_ns, *quantiles, histogram.max_ns)]
+
+
+def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
+    """The JSON of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
+    return {
+        "workload": workload.name,
+        "seed": workload.seed,
+        "elapsed_ns": result.elapsed_ns,
+        "waf": result.counters_after.write_amplification_since(result.counters_before),
+        "jobs": [
+            {
+                "name": job.name,
+                "elapsed_ns": job.elapsed_ns,
+                "operations": {
+                    name: {
+                        "ios": op.ios,
+                        "bytes": op.bytes,
+                        "iops": op.ios / (job.elapsed_ns / 1e9) if job.elapsed_ns else None,
+                        "bytes_per_s": op.bytes / (job.elapsed_ns / 1e9) if job.elapsed_ns else None,
+                        "service": _histogram_mapping(op.service),
+                        "response": None if op.response is None else _histogram_mapping(op.response),
+                    }
+                    for name, op in job.operations.items()
+                },
+            }
+            for job in result.jobs
+        ],
+        "warnings": list(result.warnings),
+    }
+
+
+def _histogram_mapping(histogram: Histogram) -> dict[str, Any]:
+    return {
+        "count": histogram.count,
+        "min_ns": histogram.min_ns,
+        "mean_ns": histogram.mean_ns,
+        "sd_ns": histogram.sd_ns,
+        "max_ns": histogram.max_ns,
+        "quantiles_ns": {
+            f"{q:g}": histogram.quantile(q).value_ns
+            for q in (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+        },
+    }

@@ -1,0 +1,169 @@
+"""From parsed options to a finished run: what every `writecliff test NAME` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.cli.output import duration_text, emit_json, pairs, size_text
+from writecliff.cli.progress import progress_for
+from writecliff.cli.run_options import RunOptions
+from writecliff.cli.target_options import TargetOptions, opened
+from writecliff.errors import ConfigError
+from writecliff.procedures.registry import procedure_from_mapping
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import DeviceIdentity
+    from writecliff.procedures.framework import RunOutcome
+    from writecliff.procedures.model import Plan, Procedure
+
+
+def run_test(
+    name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
+) -> int:
+    """Run the test `name` with the options that were `given`, or go on with `run.resume`."""
+    if run.resume is not None:
+        procedure, target, directory = _taken_up(name, given, target, run)
+    else:
+        procedure = procedure_from_mapping(name, given)
+        directory = run.output or _new_directory(name, target.on or "drive")
+    with opened(target, seed=procedure.seed) as engine:
+        if run.dry_run:
+            identity = engine.identify()
+            _show_plan(procedure.plan(identity), identity, as_json)
+            return 0
+        from writecliff.procedures.framework import run_procedure
+
+        outcome = run_procedure(
+            procedure,
+            engine,
+            directory,
+            progress_for(quiet=run.quiet),
+            resume=run.resume is not None,
+        )
+    _show_outcome(outcome, as_json)
+    return 0
+
+
+def _taken_up(
+    name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions
+) -> tuple[Procedure, TargetOptions, Path]:
+    """Procedure, target and directory of the run to go on with."""
+    from writecliff.procedures.journal import stored_run
+
+    assert run.resume is not None
+    if given:
+        option = next(iter(given)).replace("_", "-")
+        raise ConfigError(
+            f"--{option} cannot be given with --resume",
+            hint="a run goes on with the options it was started with",
+        )
+    if run.output is not None:
+        raise ConfigError("--output cannot be given with --resume", hint="drop --output")
+    stored = stored_run(run.resume)
+    if stored.test != name:
+        raise ConfigError(
+            f"{run.resume} is a run of {stored.test}, not of {name}",
+            hint=f"writecliff test {stored.test} --resume {run.resume}",
+        )
+    procedure = procedure_from_mapping(stored.test, stored.options)
+    if target.on is None:
+        target = replace(target, on=stored.target)
+    return procedure, target, run.resume
+
+
+def _new_directory(name: str, target: str) -> Path:
+    """`runs/wsat-sim-sata-tlc-120-20260131-142501`."""
+    short = re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
+    return Path("runs") / f"{name}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
+    if as_json:
+        emit_json(
+            {
+                "dry_run": True,
+                "target": identity,
+                "plan": {**vars(plan), "deviations": [vars(d) for d in plan.deviations]},
+            }
+        )
+        return
+    who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
+    print(f"{plan.title} on {identity.target}: {who}, {size_text(identity.capacity_bytes)}\n")
+    for number, phase in enumerate(plan.phases, 1):
+        print(f"{number}. {phase}")
+    print()
+    print(
+        pairs(
+            (
+                ("steps", _bounds(str(plan.steps_min), _optional(plan.steps_max, str))),
+                (
+                    "device time",
+                    _bounds(
+                        duration_text(plan.device_time_min_ns),
+                        _optional(plan.device_time_max_ns, duration_text),
+                    ),
+                ),
+                ("written", _written(plan)),
+                *(("deviation", str(deviation)) for deviation in plan.deviations),
+            )
+        )
+    )
+    print("\nnothing was done (--dry-run)")
+
+
+def _optional(value: Any, text: Any) -> str | None:
+    return None if value is None else text(value)
+
+
+def _bounds(low: str, high: str | None) -> str:
+    if high is None:
+        return f"{low} or more"
+    return low if low == high else f"{low} to {high}"
+
+
+def _written(plan: Plan) -> str:
+    if plan.write_bytes_max is None or plan.drive_fills_max is None:
+        return "not bounded"
+    return f"at most {size_text(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills)"
+
+
+def _show_outcome(outcome: RunOutcome, as_json: bool) -> None:
+    last = outcome.history.rows[-1]
+    verdicts = outcome.history.verdicts
+    if as_json:
+        emit_json(
+            {
+                "run": outcome.run_directory,
+                "status": "complete",
+                "ended_by": outcome.ended_by,
+                "steps": len(outcome.history.rows),
+                "rounds": outcome.history.rounds_done,
+                "steady_at_round": outcome.history.steady_at_round,
+                "steady_state": [vars(verdict) for verdict in verdicts],
+                "device_time_ns": outcome.history.elapsed_ns,
+                "total_write_bytes": last.total_write_bytes,
+                "drive_fills": last.drive_fills,
+                "last_step": vars(last),
+                "warnings": outcome.warnings,
+            }
+        )
+        return
+    steady = outcome.history.steady_at_round
+    print(
+        pairs(
+            (
+                ("run", str(outcome.run_directory)),
+                ("ended by", outcome.reason),
+                ("steady state", "not reached" if steady is None else f"at round {steady}"),
+                ("device time", duration_text(outcome.history.elapsed_ns)),
+                ("written", f"{size_text(last.total_write_bytes)} ({last.drive_fills:.2f} fills)"),
+                ("last step", f"{last.iops:,.0f} IOPS"),
+                ("report", f"writecliff report {outcome.run_directory}"),
+            )
+        )
+    )

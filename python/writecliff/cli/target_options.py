@@ -1,0 +1,72 @@
+"""The options that say which drive is meant, shared by all commands that load one."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+_UNITS = {"B": 1, "": 1}
+_UNITS |= {f"{p}B": 1000**i for i, p in enumerate("kMGT", 1)}
+_UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """Which drive, and what may be done to it."""
+
+    on: Annotated[str | None, Parameter(name="--on")] = None
+    """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
+
+    destroy: str | None = None
+    """For /dev/ targets: the drive's serial number, as proof that losing its data is meant."""
+
+    wipe_signatures: Annotated[bool, Parameter(negative=())] = False
+    """For /dev/ targets: go on although partition tables or file systems are found."""
+
+    size: str | None = None
+    """For file: targets: size of a file that is to be made, such as 10GB or 8GiB."""
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size with a unit. A bare k, M or G is an error: it means two things."""
+    match = _SIZE.fullmatch(text.strip())
+    unit = match[2] if match else ""
+    if match is None or unit not in _UNITS:
+        raise ConfigError(
+            f"'{text}' is no size", hint="write it as 500MB, 10GB (decimal) or 8GiB (binary)"
+        )
+    return round(float(match[1]) * _UNITS[unit])
+
+
+@contextmanager
+def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
+    """The engine of the target, closed at the end. Raises TargetError, ConfigError."""
+    if options.on is None:
+        raise ConfigError(
+            "no drive is named", hint="give --on, for example --on sim:sata-tlc-120"
+        )
+    from writecliff.engines.target import open_target
+
+    engine = open_target(
+        options.on,
+        destroy_serial=options.destroy,
+        allow_signatures=options.wipe_signatures,
+        seed=seed,
+        size_bytes=None if options.size is None else size_bytes(options.size),
+    )
+    try:
+        yield engine
+    finally:
+        engine.close()

@@ -1,0 +1,77 @@
+"""cyclopts' usage errors as one line of ours, with the nearest option or command as the hint."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from writecliff.cli.commands import COMMANDS, PROGRAM
+from writecliff.errors import WritecliffError
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
+
+
+class UsageError(WritecliffError):
+    """A command line that cannot mean anything."""
+
+    exit_code = 2
+
+
+def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
+    """What is wrong with `arguments`, in one line, and what is close to what was meant."""
+    chain = " ".join((PROGRAM, *(error.command_chain or ())))
+    unknown = _unknown_option(error)
+    if unknown is not None:
+        near = get_close_matches(unknown.split("=")[0], _option_names(error), n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"`{chain} --help` lists the options"
+        return UsageError(f"unknown option '{unknown}' for `{chain}`", hint=hint)
+    name = type(error).__name__
+    if name in ("UnknownCommandError", "UnusedCliTokensError"):
+        return _unknown_word(error, (error.unused_tokens or arguments)[0], chain)
+    if name == "MissingArgumentError" and error.argument is not None:
+        missing = error.argument.name
+        if error.argument.index is not None:  # positional
+            missing = missing.lstrip("-").upper()
+        return UsageError(
+            f"{missing} is missing for `{chain}`", hint=f"`{chain} --help` shows how it is used"
+        )
+    error.verbose = False
+    text = " ".join(str(error).split())
+    text = text[:1].lower() + text[1:].rstrip(".")
+    return UsageError(text, hint=f"`{chain} --help` shows how it is used")
+
+
+def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
+    known = _command_names(error)
+    if not known:
+        hint = f"`{chain} --help` shows how it is used"
+        return UsageError(f"unexpected argument '{word}' for `{chain}`", hint=hint)
+    near = get_close_matches(word, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
+    return UsageError(f"unknown command '{word}' for `{chain}`", hint=hint)
+
+
+def _unknown_option(error: CycloptsError) -> str | None:
+    if type(error).__name__ == "UnknownOptionError":
+        token = getattr(error, "token", None)
+        return str(getattr(token, "keyword", None) or getattr(token, "value", None) or "")
+    if type(error).__name__ == "UnusedCliTokensError":
+        for token in error.unused_tokens or ():
+            if token.startswith("-"):
+                return token
+    return None
+
+
+def _option_names(error: CycloptsError) -> list[str]:
+    app = error.app
+    if app is None or error.target is None:
+        return []
+    collection = app.assemble_argument_collection()
+    return [name for argument in collection for name in argument.names]
+
+
+def _command_names(error: CycloptsError) -> list[str]:
+    if error.app is None or not error.command_chain:
+        return [command.name for command in COMMANDS]
+    return [name for name in error.app if not name.startswith("-")]

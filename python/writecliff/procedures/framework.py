@@ -1,0 +1,318 @@
+"""The driver of every test: purge, write cache, preconditioning, rounds, steady state, after-steps.
+
+It owns the control flow and nothing else: *what* is run comes from a `Procedure`, *on what* from an
+`Engine`, and everything measured goes to the run directory through `Journal` as soon as it is
+measured. One path serves fresh and resumed runs: the procedure's steps are walked from the first
+one, and a step whose row is stored is taken from the store instead of being run.
+
+Resuming. A simulated drive goes back to its newest checkpoint (or to its purge) and the steps after
+it are run again; they must come out exactly as stored. A real drive *is* its state: it goes on with
+the next step, and the manifest discloses the interruption.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.engines.base import Engine, StepResult
+from writecliff.errors import EngineError, StoreError, WritecliffError
+from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
+from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
+from writecliff.procedures.journal import Journal
+from writecliff.procedures.measure import row_of
+from writecliff.procedures.model import (
+    End,
+    History,
+    Phase,
+    Procedure,
+    Step,
+    StepRow,
+)
+from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.verdict import judge
+
+
+class RunInterrupted(WritecliffError):
+    """The run was stopped by Ctrl-C or SIGTERM; what was measured is stored."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. `ended_by` is the name of the end that was reached."""
+
+    run_directory: Path
+    ended_by: str
+    reason: str
+    history: History
+    warnings: tuple[str, ...]
+
+
+def run_procedure(
+    procedure: Procedure,
+    engine: Engine,
+    run_directory: Path,
+    progress: RunProgress | None = None,
+    *,
+    resume: bool = False,
+    checkpoint_interval_s: float = MIN_INTERVAL_S,
+    clock: Callable[[], float] = time.monotonic,
+) -> RunOutcome:
+    """Run `procedure` on the drive behind `engine`, keeping everything in `run_directory`.
+
+    With `resume` the directory holds an unfinished run of the same procedure on the same drive.
+    Raises EngineError (the drive failed; the run is kept as failed), RunInterrupted (stopped by the
+    user; resumable), StoreError, TargetError (another drive), ConfigError (nothing to resume).
+    """
+    driver = _Driver(
+        procedure, engine, run_directory, progress or RunProgress(), checkpoint_interval_s, clock
+    )
+    with terminate_as_interrupt():
+        return driver.run(resume)
+
+
+class _Driver:
+    def __init__(
+        self,
+        procedure: Procedure,
+        engine: Engine,
+        run_directory: Path,
+        progress: RunProgress,
+        checkpoint_interval_s: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.procedure = procedure
+        self.engine = engine
+        self.directory = run_directory
+        self.progress = progress
+        self.identity = engine.identify()
+        self.history = History()
+        self.journal = Journal(run_directory, procedure, self.identity)
+        self.checkpoints = Checkpoints(
+            run_directory, engine, interval_s=checkpoint_interval_s, clock=clock
+        )
+        self.stored: list[StepRow] = []  # rows of earlier sessions, in order
+        self.engine_at = 0  # steps of the rounds that the drive has behind it
+        self.device_zero_ns: int | None = None  # device clock at the first step of the rounds
+        self.running: tuple[Phase, int, int, Step] | None = None
+        self.warnings: list[str] = []
+
+    # -- a session --------------------------------------------------------------------------
+
+    def run(self, resume: bool) -> RunOutcome:
+        plan = self.procedure.plan(self.identity)
+        with self.journal.opened(resume):
+            self.progress.begin(self.procedure, self.identity, plan, self.directory)
+            try:
+                return self._session(resume)
+            except KeyboardInterrupt:
+                raise self._interrupted() from None
+            except Exception as error:
+                self._failed(error)
+                raise
+
+    def _session(self, resume: bool) -> RunOutcome:
+        if not (resume and self._take_up()):
+            self._prepare()
+        self.progress.phase("rounds")
+        end = self._rounds()
+        self._after()
+        for text in self.procedure.warnings(self.history):
+            self._warn(text)
+        with interrupt_deferred():
+            self.journal.complete(end, self.history, self.warnings)
+            self.checkpoints.clear()
+        self.progress.end("complete", end.text)
+        return RunOutcome(self.directory, end.name, end.text, self.history, tuple(self.warnings))
+
+    def _take_up(self) -> bool:
+        """Go on where an earlier session stopped; False if it had not come to the rounds."""
+        self.stored = self.journal.rows()
+        prepared = self.journal.prepared_bytes()
+        if self.engine.kind == "sim":
+            position = self.checkpoints.restore(len(self.stored))
+            if position is None:
+                # No state: all again from the purge, checked against what is stored.
+                self.progress.resumed(len(self.stored), len(self.stored))
+                return False
+            self.engine_at = position
+        elif not self.stored:
+            return False
+        else:
+            self.engine_at = len(self.stored)
+        self.history.total_write_bytes = prepared
+        again = len(self.stored) - self.engine_at
+        self.journal.resumed(len(self.stored), again, exact=self.engine.kind == "sim")
+        self.progress.resumed(len(self.stored), again)
+        return True
+
+    def _interrupted(self) -> RunInterrupted:
+        with interrupt_deferred():
+            self.journal.close("interrupted", "stopped by the user")
+        self.progress.end("interrupted", "stopped by the user")
+        return RunInterrupted(
+            f"stopped; {len(self.history.rows)} complete steps are kept in {self.directory}",
+            hint=f"go on with --resume {self.directory}",
+        )
+
+    def _failed(self, error: Exception) -> None:
+        """Keep everything; a full disk or a lost directory must not hide the first error."""
+        partial = error.partial if isinstance(error, EngineError) else None
+        try:
+            with interrupt_deferred():
+                self.journal.close("failed", str(error), partial=self._partial_row(partial))
+        except (OSError, StoreError):
+            pass
+        self.progress.end("failed", str(error))
+
+    def _partial_row(self, partial: StepResult | None) -> StepRow | None:
+        if partial is None or self.running is None:
+            return None
+        phase, round_number, number, step = self.running
+        return self._row(partial, phase, round_number, number, step)
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(text)
+        self.progress.note(text)
+
+    # -- before the rounds ------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self.progress.phase("purge")
+        purge = self.engine.purge()
+        self.progress.phase("purge", purge.method)
+        if not purge.conformant:
+            self._warn(f"the purge ({purge.method}) is weaker than the standard's: {purge.note}")
+        wanted = self.procedure.write_cache
+        cache = self.engine.set_write_cache(wanted)
+        self.progress.phase("write cache", f"{'on' if wanted else 'off'} {cache.note}".strip())
+        if cache.enabled is not wanted:
+            state = {True: "on", False: "off", None: "unknown"}[cache.enabled]
+            self._warn(f"the write cache is {state}; the test wants it {'on' if wanted else 'off'}")
+        self.journal.prepared(purge, cache)
+        steps = self.procedure.preconditioning(self.identity)
+        for number, step in enumerate(steps, 1):
+            self._precondition(number, step, len(steps))
+        self.journal.preconditioned(self.history.total_write_bytes)
+        if steps:
+            self._checkpoint(0)
+
+    def _precondition(self, number: int, step: Step, steps: int) -> None:
+        self.progress.phase("precondition", step.name)
+        self.progress.step_begin("precondition", 0, number, steps, step.name)
+        before = self.engine.counters().host_write_bytes
+        result = self.engine.precondition(step.workload, self.progress.step_progress)
+        written = result.total("write")[1]
+        after = self.engine.counters().host_write_bytes
+        if not written and None not in (before, after):
+            # A simulated drive may get there without simulating I/Os: its counters know.
+            written = (after or 0) - (before or 0)
+        self.history.total_write_bytes += written
+
+    # -- the rounds -------------------------------------------------------------------------
+
+    def _rounds(self) -> End:
+        ends = self.procedure.ends(self.identity)
+        for round_number in itertools.count(1):
+            steps = self.procedure.round_steps(self.identity, round_number)
+            for number, step in enumerate(steps, 1):
+                self._take("round", round_number, number, len(steps), step)
+                last = number == len(steps)
+                if last:
+                    self._judge(round_number)
+                for end in ends:
+                    if (last or not end.per_round) and end.reached(self.history):
+                        return end
+        raise AssertionError("rounds are endless")
+
+    def _judge(self, round_number: int) -> None:
+        history = self.history
+        history.rounds_done = round_number
+        rows = history.round_rows(round_number)
+        for variable in self.procedure.tracking():
+            history.tracking.setdefault(variable.name, []).append(variable.value(rows))
+        history.verdicts = judge(history.tracking)
+        steady = bool(history.verdicts) and all(v.steady for v in history.verdicts)
+        if steady and history.steady_at_round is None:
+            history.steady_at_round = round_number
+        self.progress.round_end(round_number, history.verdicts)
+
+    def _after(self) -> None:
+        steps = self.procedure.after_steps(self.identity)
+        if steps:
+            self.progress.phase("after")
+        for number, step in enumerate(steps, 1):
+            self._take("after", 0, number, len(steps), step)
+
+    # -- a step -----------------------------------------------------------------------------
+
+    def _take(self, phase: Phase, round_number: int, number: int, steps: int, step: Step) -> None:
+        """Have the step's row in the history: from the store, or by running it."""
+        position = len(self.history.rows)
+        known = self.stored[position] if position < len(self.stored) else None
+        if known is not None and position < self.engine_at:
+            self._check_place(known, phase, round_number, number)
+            self.history.add(known)
+            return
+        self.progress.step_begin(phase, round_number, number, steps, step.name)
+        self.running = (phase, round_number, number, step)
+        result = self.engine.run(step.workload, self.progress.step_progress)
+        row = self._row(result, phase, round_number, number, step)
+        if known is None:
+            with interrupt_deferred():
+                self.journal.append(row, result)
+        elif row != known:
+            raise _differs(known, row)
+        self.engine_at = position + 1
+        self.running = None
+        self.history.add(row)
+        self.progress.step_end(row, self.history, again=known is not None)
+        if self.checkpoints.due():
+            self._checkpoint(self.engine_at)
+
+    def _row(
+        self, result: StepResult, phase: Phase, round_number: int, number: int, step: Step
+    ) -> StepRow:
+        if self.device_zero_ns is None:
+            # A real drive's clock starts anew with every session: go on where the last row ended.
+            done = self.history.rows[-1].ended_ns if self.history.rows else 0
+            self.device_zero_ns = result.started_ns - done
+        return row_of(
+            result,
+            phase=phase,
+            round_number=round_number,
+            step=number,
+            name=step.name,
+            started_ns=result.started_ns - self.device_zero_ns,
+            written_before_bytes=self.history.total_write_bytes,
+            capacity_bytes=self.identity.capacity_bytes,
+        )
+
+    def _checkpoint(self, position: int) -> None:
+        if self.engine.kind == "sim":
+            self.checkpoints.save(position)
+
+    def _check_place(self, row: StepRow, phase: Phase, round_number: int, number: int) -> None:
+        if (row.phase, row.round, row.step) != (phase, round_number, number):
+            raise StoreError(
+                f"{self.directory} holds step {row.step} of round {row.round} where step {number} "
+                f"of round {round_number} is expected",
+                hint="the run was made with other options or is damaged; start a new run",
+            )
+
+
+def _differs(stored: StepRow, again: StepRow) -> StoreError:
+    """The error for a simulated step that did not come out as stored."""
+    for name, old in vars(stored).items():
+        if getattr(again, name) != old:
+            return StoreError(
+                f"round {stored.round} step {stored.step} ({stored.name}) was run again and "
+                f"{name} is {getattr(again, name)}, not {old} as stored",
+                hint="the run was made by another version of the simulator; start a new run",
+            )
+    raise AssertionError("rows are equal")

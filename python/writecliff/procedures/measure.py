@@ -1,0 +1,68 @@
+"""From what an engine measured to a row of the table of results.
+
+Latency figures come from the histograms of the step's jobs, merged over jobs and operations, so
+that a quantile is one of all I/Os and never an average of quantiles.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from writecliff.procedures.model import Phase, StepRow
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.engines.base import StepResult
+
+
+def merged_service(result: StepResult) -> Histogram | None:
+    """All service times of a step in one histogram; None if it has none."""
+    parts = [op.service for job in result.jobs for op in job.operations.values()]
+    if not parts:
+        return None
+    whole = type(parts[0])()
+    for part in parts:
+        whole.merge(part)
+    return whole
+
+
+def row_of(
+    result: StepResult,
+    *,
+    phase: Phase,
+    round_number: int,
+    step: int,
+    name: str,
+    started_ns: int,
+    written_before_bytes: int,
+    capacity_bytes: int,
+) -> StepRow:
+    """The row of a step that began `started_ns` into the rounds, with `written_before_bytes`
+    written since the purge."""
+    ios, size = result.total()
+    written = result.total("write")[1]
+    total = written_before_bytes + written
+    latency = merged_service(result)
+    nines: list[int | None] = [None, None, None]
+    if latency is not None and latency.count:
+        nines = [latency.quantile(q).value_ns for q in (0.999, 0.9999, 0.99999)]
+    return StepRow(
+        phase=phase,
+        round=round_number,
+        step=step,
+        name=name,
+        started_ns=started_ns,
+        elapsed_ns=result.elapsed_ns,
+        ios=ios,
+        bytes=size,
+        iops=result.iops(),
+        latency_mean_ns=latency.mean_ns if latency is not None else None,
+        latency_p999_ns=nines[0],
+        latency_p9999_ns=nines[1],
+        latency_p99999_ns=nines[2],
+        latency_max_ns=latency.max_ns if latency is not None else None,
+        host_write_bytes=written,
+        total_write_bytes=total,
+        drive_fills=total / capacity_bytes,
+        waf=result.counters_after.write_amplification_since(result.counters_before),
+    )
