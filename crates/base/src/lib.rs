@@ -1,10 +1,11 @@
-//! Units, ids, random numbers and the state codec.
+//! Units, ids, random numbers, the state codec and TOML files with located errors.
 //!
 //! This crate owns the vocabulary that all others share. It knows nothing about flash: a change
 //! here that names a drive is in the wrong crate.
 
 pub mod codec;
 pub mod ids;
+pub mod located;
 pub mod random;
 pub mod units;
 

@@ -8,6 +8,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 use thiserror::Error;
 
+use crate::located::nearest;
+
 /// A span or an instant of virtual time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(transparent)]
@@ -118,6 +120,32 @@ pub enum QuantityError {
     UnknownUnit(String, String, &'static str),
     #[error("'{0}' is negative, not a whole number of {1}, or too large")]
     OutOfRange(String, &'static str),
+}
+
+impl QuantityError {
+    /// What the user probably meant, as a sentence to stand below the error.
+    pub fn hint(&self) -> Option<String> {
+        let Self::UnknownUnit(text, unit, known) = self else { return None };
+        let number = text.trim().strip_suffix(unit.as_str()).unwrap_or(text).trim_end();
+        let (si, iec) = match unit.trim_end_matches(['b', 'B']) {
+            "k" | "K" => ("kB", "KiB"),
+            "m" | "M" => ("MB", "MiB"),
+            "g" | "G" => ("GB", "GiB"),
+            "t" | "T" => ("TB", "TiB"),
+            _ => ("", ""),
+        };
+        if known.split(", ").any(|name| name == iec) {
+            return Some(format!(
+                "'{unit}' is a power of 1000 to some and of 1024 to others: \
+                 write \"{number} {si}\" or \"{number} {iec}\""
+            ));
+        }
+        let unit = unit.replace(['µ', 'μ'], "u");
+        let prefix =
+            known.split(", ").filter(|name| unit.starts_with(name)).max_by_key(|n| n.len());
+        let likely = nearest(&unit, known.split(", ")).or(prefix)?;
+        Some(format!("did you mean \"{number} {likely}\"?"))
+    }
 }
 
 type Unit = (&'static str, f64);

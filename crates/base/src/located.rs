@@ -1,0 +1,121 @@
+//! TOML files for people: every error names file and line, every unknown key its nearest neighbour.
+//!
+//! A reader asks a [`Table`] for the keys it knows, one by one, and then calls [`Table::finish`],
+//! which refuses whatever was never asked for. So the reader is the schema, and no second list of
+//! keys can go stale:
+//!
+//! ```
+//! use writecliff_base::located::LocatedToml;
+//! let toml = LocatedToml::parse("page_siz = \"16 KiB\"\n", "drive.toml").unwrap();
+//! let root = toml.root();
+//! let error = root.required_size("page_size").unwrap_err();
+//! assert_eq!(error.to_string(), "drive.toml:1: missing key 'page_size'");
+//! assert_eq!(error.hint.as_deref(), Some("line 1 has 'page_siz': did you mean 'page_size'?"));
+//! ```
+//!
+//! Numbers with a unit are text (`"75 us"`); see [`crate::units`] for the units. What stands beside
+//! a key as a comment is its source, and [`LocatedToml::documented`] hands it out.
+
+mod comments;
+mod table;
+
+use std::ops::Range;
+
+use thiserror::Error;
+use toml_edit::Document;
+
+pub use comments::Documented;
+pub use table::Table;
+
+/// What is wrong, where. Prints as `file:line: message`; the hint says what would be right.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{file}:{line}: {message}")]
+pub struct LocatedError {
+    pub file: String,
+    /// Counted from 1.
+    pub line: usize,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// A parsed file that remembers its text, its name and where its lines begin.
+#[derive(Debug)]
+pub struct LocatedToml {
+    document: Document<String>,
+    source: Source,
+}
+
+/// Where byte positions of one text are. Kept apart from the document so that a table can borrow it.
+#[derive(Debug)]
+struct Source {
+    file: String,
+    text: String,
+    line_starts: Vec<usize>,
+}
+
+impl Source {
+    fn new(text: &str, file: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let line_starts = std::iter::once(0).chain(breaks.map(|(i, _)| i + 1)).collect();
+        Self { file: file.to_owned(), text: text.to_owned(), line_starts }
+    }
+
+    fn line_of(&self, position: usize) -> usize {
+        self.line_starts.partition_point(|&start| start <= position)
+    }
+
+    /// The text of a line, counted from 1, without its end.
+    fn line(&self, number: usize) -> &str {
+        let start = self.line_starts[number - 1];
+        let end = self.line_starts.get(number).copied().unwrap_or(self.text.len());
+        self.text[start..end].trim_end_matches(['\n', '\r'])
+    }
+
+    fn error(&self, line: usize, message: String, hint: Option<String>) -> LocatedError {
+        LocatedError { file: self.file.clone(), line, message, hint }
+    }
+
+    fn slice(&self, span: Range<usize>) -> &str {
+        self.text.get(span).unwrap_or_default()
+    }
+}
+
+impl LocatedToml {
+    /// Parse `text`; `file_name` is only for messages.
+    pub fn parse(text: &str, file_name: &str) -> Result<Self, LocatedError> {
+        let source = Source::new(text, file_name);
+        match Document::parse(text.to_owned()) {
+            Ok(document) => Ok(Self { document, source }),
+            Err(error) => {
+                let line = source.line_of(error.span().map_or(0, |span| span.start));
+                let message = error.message().replace('\n', "; ");
+                Err(source.error(line, format!("not valid TOML: {message}"), None))
+            }
+        }
+    }
+
+    /// The top of the file.
+    pub fn root(&self) -> Table<'_> {
+        Table::new(&self.source, self.document.as_table(), String::new(), 1)
+    }
+
+    /// Every key with a value, in the order of the file, with the comment that stands beside it.
+    pub fn documented(&self) -> Vec<Documented> {
+        comments::collect(&self.source, self.document.as_table())
+    }
+}
+
+/// The candidate that a person who typed `word` probably meant, if any is close.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&word, &candidate.to_lowercase()), candidate))
+        // 0.8 accepts a swapped or missing letter and a missing suffix, not a shared first letter.
+        .filter(|&(similarity, _)| similarity >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The comments of a file, by key. In device files they are the sources of the numbers.
+
+use toml_edit::{Item, TableLike, Value};
+
+use super::Source;
+
+/// A key, its value as written, and what the file says about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Documented {
+    /// `table.key`, `tables[0].key`.
+    pub key: String,
+    /// The value as it stands in the file, quotes included.
+    pub value: String,
+    /// The comment after the value, else the comment lines directly above the key; without `#`.
+    pub comment: String,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+pub(super) fn collect(source: &Source, root: &dyn TableLike) -> Vec<Documented> {
+    let mut found = Vec::new();
+    walk(source, root, "", &mut found);
+    found.sort_by_key(|entry| entry.line);
+    found
+}
+
+fn walk(source: &Source, table: &dyn TableLike, path: &str, found: &mut Vec<Documented>) {
+    for (key, item) in table.iter() {
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match item {
+            Item::None => {}
+            Item::Table(inner) => walk(source, inner, &path, found),
+            Item::ArrayOfTables(tables) => {
+                for (i, inner) in tables.iter().enumerate() {
+                    walk(source, inner, &format!("{path}[{i}]"), found);
+                }
+            }
+            // `a.b = 1` inside a table is an inline table without braces of its own.
+            Item::Value(Value::InlineTable(inner)) if inner.is_dotted() => {
+                walk(source, inner, &path, found);
+            }
+            Item::Value(value) => {
+                let key_span = table.get_key_value(key).and_then(|(key, _)| key.span());
+                let value_span = value.span().unwrap_or_default();
+                let line = source.line_of(key_span.map_or(value_span.start, |span| span.start));
+                let comment = comment_beside(source, line, value_span.end);
+                let value = source.slice(value_span).to_owned();
+                found.push(Documented { key: path, value, comment, line });
+            }
+        }
+    }
+}
+
+fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> String {
+    let last_line = source.line_of(value_end);
+    let line_start = source.line_starts[last_line - 1];
+    let column = value_end - line_start;
+    let rest = source.line(last_line).get(column..).unwrap_or_default();
+    let Some(offset) = rest.find('#') else { return comment_above(source, key_line) };
+    let mut parts = vec![strip(&rest[offset..])];
+    // Comment lines under a trailing comment, in its column, go on with it.
+    let column = column + offset;
+    let following = (last_line + 1..=source.line_starts.len()).map(|n| source.line(n));
+    parts.extend(following.map_while(|line| continuation(line, column)));
+    parts.join(" ")
+}
+
+fn continuation(line: &str, column: usize) -> Option<&str> {
+    let text = line.trim_start();
+    (column > 0 && text.starts_with('#') && line.len() - text.len() == column).then(|| strip(text))
+}
+
+fn comment_above(source: &Source, key_line: usize) -> String {
+    let mut first = key_line;
+    while first > 1 && source.line(first - 1).trim_start().starts_with('#') {
+        first -= 1;
+    }
+    // An indented block may be the continuation of the comment that trails the line above it.
+    let mut lines: Vec<&str> = (first..key_line).map(|n| source.line(n)).collect();
+    if let Some(column) =
+        first.checked_sub(1).filter(|&n| n > 0).and_then(|n| source.line(n).find('#'))
+    {
+        lines.retain(|line| continuation(line, column).is_none());
+    }
+    lines
+        .into_iter()
+        .map(|line| strip(line.trim_start()))
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim()
+        .to_owned()
+}
+
+fn strip(comment: &str) -> &str {
+    comment.trim_start_matches('#').trim()
+}

@@ -1,0 +1,342 @@
+//! A table of a located file: typed look-ups that remember what was asked for.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use toml_edit::{Item, TableLike, Value};
+
+use super::{LocatedError, Source, nearest};
+use crate::units::{self, Bytes, BytesPerSecond, Nanos, QuantityError};
+
+/// Asks for keys by type. `optional_*` give `None` where the key is absent, `required_*` an error.
+///
+/// Call [`Table::finish`] on every table: a key that nobody asked for is a typing error of the user.
+#[must_use = "call finish() so that unknown keys are refused"]
+pub struct Table<'a> {
+    source: &'a Source,
+    items: &'a dyn TableLike,
+    /// Dotted path of this table, empty for the file itself.
+    path: String,
+    line: usize,
+    asked: RefCell<Vec<String>>,
+}
+
+type Answer<T> = Result<T, LocatedError>;
+
+/// Defines `required_x` beside an `optional_x` of the same arguments.
+macro_rules! required {
+    ($($(#[$doc:meta])* $name:ident = $optional:ident -> $type:ty;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&self, key: &str) -> Answer<$type> {
+            self.$optional(key)?.ok_or_else(|| self.missing(key))
+        }
+    )*};
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        items: &'a dyn TableLike,
+        path: String,
+        line: usize,
+    ) -> Self {
+        Self { source, items, path, line, asked: RefCell::default() }
+    }
+
+    /// Dotted path of this table in the file; empty for the file itself.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The line of the table's header, or of the key that holds it.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Whether the key is present. Counts as asking for it.
+    pub fn has(&self, key: &str) -> bool {
+        self.item(key).is_some()
+    }
+
+    /// All keys, in the order of the file. Does not count as asking for them.
+    pub fn keys(&self) -> Vec<&'a str> {
+        self.items.iter().map(|(key, _)| key).collect()
+    }
+
+    /// An error at the line of `key`, or of the table where it is absent.
+    pub fn error(&self, key: &str, message: impl Display, hint: Option<String>) -> LocatedError {
+        self.source.error(self.line_of(key), format!("{key}: {message}"), hint)
+    }
+
+    /// The error for a key that must be there. Names a similar key if the table has one.
+    pub fn missing(&self, key: &str) -> LocatedError {
+        let place = if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
+        let asked = self.asked.borrow();
+        let others = self.keys().into_iter().filter(|other| !asked.iter().any(|a| a == other));
+        let hint = nearest(key, others).map(|other| {
+            format!("line {} has '{other}': did you mean '{key}'?", self.line_of(other))
+        });
+        self.source.error(self.line, format!("missing key '{key}'{place}"), hint)
+    }
+
+    pub fn optional_text(&self, key: &str) -> Answer<Option<&'a str>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        item.as_str().map(Some).ok_or_else(|| self.wrong(key, item, "text in quotes", None))
+    }
+
+    pub fn optional_flag(&self, key: &str) -> Answer<Option<bool>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        item.as_bool().map(Some).ok_or_else(|| self.wrong(key, item, "true or false", None))
+    }
+
+    /// A size such as `"16 KiB"`.
+    pub fn optional_size(&self, key: &str) -> Answer<Option<Bytes>> {
+        let Some(text) = self.quantity_text(key, "\"16 KiB\"")? else { return Ok(None) };
+        self.size_of(key, text).map(Some)
+    }
+
+    /// A time such as `"75 us"`.
+    pub fn optional_time(&self, key: &str) -> Answer<Option<Nanos>> {
+        let Some(text) = self.quantity_text(key, "\"75 us\"")? else { return Ok(None) };
+        units::parse_time(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
+    }
+
+    /// A rate such as `"550 MB/s"`.
+    pub fn optional_rate(&self, key: &str) -> Answer<Option<BytesPerSecond>> {
+        let Some(text) = self.quantity_text(key, "\"550 MB/s\"")? else { return Ok(None) };
+        units::parse_rate(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
+    }
+
+    /// A share such as `"7 %"`, as a number of percent. The range is the caller's: over-provisioning
+    /// may pass 100 %, a probability may not.
+    pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
+        let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
+        let value = parse_percent(text).ok_or_else(|| {
+            self.error(key, format!("'{text}' is not a percentage"), Some("write \"7 %\"".into()))
+        })?;
+        self.in_range(key, value, &range, " %").map(Some)
+    }
+
+    /// A whole number without a unit, inside `range`.
+    pub fn optional_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<Option<u64>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        let value =
+            item.as_integer().ok_or_else(|| self.wrong(key, item, "a whole number", None))?;
+        let bad = || self.error(key, format!("{value} is outside {}", limits(&range, "")), None);
+        let value = u64::try_from(value).map_err(|_| bad())?;
+        if range.contains(&value) { Ok(Some(value)) } else { Err(bad()) }
+    }
+
+    /// A number without a unit, whole or not, inside `range`.
+    pub fn optional_number(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        let value = number(item).ok_or_else(|| self.wrong(key, item, "a number", None))?;
+        self.in_range(key, value, &range, "").map(Some)
+    }
+
+    /// One of the given words.
+    pub fn optional_choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
+        let Some(text) = self.optional_text(key)? else { return Ok(None) };
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Ok(Some(choice.clone()));
+        }
+        let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
+        let hint = nearest(text, names.iter().copied()).map(|n| format!("did you mean '{n}'?"));
+        let message = format!("'{text}' is not one of {}", names.join(", "));
+        Err(self.error(key, message, hint))
+    }
+
+    /// A list of sizes, `["4 KiB", "8 KiB"]`.
+    pub fn optional_sizes(&self, key: &str) -> Answer<Option<Vec<Bytes>>> {
+        self.list(key, |value, line| {
+            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, "\"16 KiB\""))?;
+            self.size_of(key, text)
+        })
+    }
+
+    /// A list of times, `["25 us", "30 us"]`.
+    pub fn optional_times(&self, key: &str) -> Answer<Option<Vec<Nanos>>> {
+        self.list(key, |value, line| {
+            let text = value.as_str().ok_or_else(|| self.bare_number(key, line, "\"75 us\""))?;
+            units::parse_time(text).map_err(|e| self.bad_quantity(key, &e))
+        })
+    }
+
+    /// A list of numbers inside `range`.
+    pub fn optional_numbers(
+        &self,
+        key: &str,
+        range: RangeInclusive<f64>,
+    ) -> Answer<Option<Vec<f64>>> {
+        self.list(key, |value, line| {
+            let number = value.as_float().or_else(|| value.as_integer().map(|i| i as f64));
+            let number = number
+                .ok_or_else(|| self.source.error(line, format!("{key}: not a number"), None))?;
+            self.in_range(key, number, &range, "")
+        })
+    }
+
+    /// A table `[key]` or `key = { ... }`.
+    pub fn optional_table(&self, key: &str) -> Answer<Option<Table<'a>>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        let items = item.as_table_like().ok_or_else(|| {
+            self.wrong(key, item, &format!("a table, [{}]", self.join(key)), None)
+        })?;
+        Ok(Some(Table::new(self.source, items, self.join(key), self.line_of(key))))
+    }
+
+    /// The tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty where the key is absent.
+    pub fn array_of_tables(&self, key: &str) -> Answer<Vec<Table<'a>>> {
+        let Some(item) = self.item(key) else { return Ok(Vec::new()) };
+        let wrong = || self.wrong(key, item, &format!("tables, [[{}]]", self.join(key)), None);
+        let parts: Vec<(&'a dyn TableLike, Option<usize>)> = match item {
+            Item::ArrayOfTables(tables) => {
+                tables.iter().map(|t| (t as &dyn TableLike, t.span().map(|s| s.start))).collect()
+            }
+            Item::Value(Value::Array(values)) => values
+                .iter()
+                .map(|v| Some((v.as_inline_table()? as &dyn TableLike, v.span().map(|s| s.start))))
+                .collect::<Option<_>>()
+                .ok_or_else(wrong)?,
+            _ => return Err(wrong()),
+        };
+        let table = |(i, (items, start)): (usize, (&'a dyn TableLike, Option<usize>))| {
+            let line = start.map_or_else(|| self.line_of(key), |start| self.source.line_of(start));
+            Table::new(self.source, items, format!("{}[{i}]", self.join(key)), line)
+        };
+        Ok(parts.into_iter().enumerate().map(table).collect())
+    }
+
+    required! {
+        required_text = optional_text -> &'a str;
+        required_flag = optional_flag -> bool;
+        required_size = optional_size -> Bytes;
+        required_time = optional_time -> Nanos;
+        required_rate = optional_rate -> BytesPerSecond;
+        required_sizes = optional_sizes -> Vec<Bytes>;
+        required_times = optional_times -> Vec<Nanos>;
+        required_table = optional_table -> Table<'a>;
+    }
+
+    pub fn required_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<f64> {
+        self.optional_percent(key, range)?.ok_or_else(|| self.missing(key))
+    }
+
+    pub fn required_integer(&self, key: &str, range: RangeInclusive<u64>) -> Answer<u64> {
+        self.optional_integer(key, range)?.ok_or_else(|| self.missing(key))
+    }
+
+    pub fn required_number(&self, key: &str, range: RangeInclusive<f64>) -> Answer<f64> {
+        self.optional_number(key, range)?.ok_or_else(|| self.missing(key))
+    }
+
+    pub fn required_choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<T> {
+        self.optional_choice(key, choices)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// Refuses the first key that was never asked for, naming the nearest that was.
+    pub fn finish(self) -> Answer<()> {
+        let asked = self.asked.borrow();
+        let Some(key) = self.keys().into_iter().find(|key| !asked.iter().any(|a| a == key)) else {
+            return Ok(());
+        };
+        let place = if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
+        let absent =
+            asked.iter().map(String::as_str).filter(|known| !self.items.contains_key(known));
+        let hint = match nearest(key, absent) {
+            Some(known) => format!("did you mean '{known}'?"),
+            None => format!("known keys here: {}", asked.join(", ")),
+        };
+        Err(self.source.error(self.line_of(key), format!("unknown key '{key}'{place}"), Some(hint)))
+    }
+
+    fn item(&self, key: &str) -> Option<&'a Item> {
+        let mut asked = self.asked.borrow_mut();
+        if !asked.iter().any(|a| a == key) {
+            asked.push(key.to_owned());
+        }
+        self.items.get(key).filter(|item| !item.is_none())
+    }
+
+    fn list<T>(
+        &self,
+        key: &str,
+        convert: impl Fn(&Value, usize) -> Answer<T>,
+    ) -> Answer<Option<Vec<T>>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        let values =
+            item.as_array().ok_or_else(|| self.wrong(key, item, "a list, [..., ...]", None))?;
+        let line = |v: &Value| v.span().map_or(self.line, |span| self.source.line_of(span.start));
+        values.iter().map(|value| convert(value, line(value))).collect::<Answer<_>>().map(Some)
+    }
+
+    fn join(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The line of a key; that of the table where the key is absent.
+    pub fn line_of(&self, key: &str) -> usize {
+        let Some((found, item)) = self.items.get_key_value(key) else { return self.line };
+        // A header's key spans the header; a dotted key has a span, its implied table none.
+        let span = found.span().or_else(|| item.span());
+        span.map_or(self.line, |span| self.source.line_of(span.start))
+    }
+
+    fn quantity_text(&self, key: &str, example: &'static str) -> Answer<Option<&'a str>> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        if number(item).is_some() {
+            return Err(self.bare_number(key, self.line_of(key), example));
+        }
+        let wanted = format!("a number with a unit, such as {example}");
+        item.as_str().map(Some).ok_or_else(|| self.wrong(key, item, &wanted, None))
+    }
+
+    fn size_of(&self, key: &str, text: &str) -> Answer<Bytes> {
+        units::parse_size(text).map_err(|error| self.bad_quantity(key, &error))
+    }
+
+    fn bare_number(&self, key: &str, line: usize, example: &str) -> LocatedError {
+        let message = format!("{key}: a number with a unit must be text");
+        self.source.error(line, message, Some(format!("write for example {key} = {example}")))
+    }
+
+    fn bad_quantity(&self, key: &str, error: &QuantityError) -> LocatedError {
+        self.error(key, error, error.hint())
+    }
+
+    fn in_range(
+        &self,
+        key: &str,
+        value: f64,
+        range: &RangeInclusive<f64>,
+        unit: &str,
+    ) -> Answer<f64> {
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(self.error(key, format!("{value}{unit} is outside {}", limits(range, unit)), None))
+    }
+
+    fn wrong(&self, key: &str, item: &Item, wanted: &str, hint: Option<String>) -> LocatedError {
+        let found = match item.type_name() {
+            "string" => "text",
+            "inline table" => "a table",
+            other => other,
+        };
+        self.error(key, format!("expected {wanted}, found {found}"), hint)
+    }
+}
+
+fn number(item: &Item) -> Option<f64> {
+    item.as_float().or_else(|| item.as_integer().map(|i| i as f64))
+}
+
+fn limits<T: Display>(range: &RangeInclusive<T>, unit: &str) -> String {
+    format!("{}{unit} to {}{unit}", range.start(), range.end())
+}
+
+/// `"7 %"` or `"7%"` as 7.0; `None` for anything else.
+pub(super) fn parse_percent(text: &str) -> Option<f64> {
+    text.trim().strip_suffix('%')?.trim_end().parse().ok().filter(|value: &f64| value.is_finite())
+}

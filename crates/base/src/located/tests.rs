@@ -1,0 +1,157 @@
+//! What users of a mistyped file see, and what readers of a correct one get.
+
+use super::*;
+use crate::units::{Bytes, Nanos};
+
+const DRIVE: &str = r#"name = "small"  # made up
+
+[flash]
+# Micron B16A, data sheet table 5
+page_size = "16 KiB"
+read_time = "75 us"      # typical,
+                         # not maximum
+planes = 2
+pages.per_block = 576  # three bits a cell
+
+[[host.queue]]
+depth = 32
+weights = [1, 2.5]
+"#;
+
+fn failure<T>(text: &str, read: impl Fn(&Table<'_>) -> Result<T, LocatedError>) -> LocatedError {
+    let toml = LocatedToml::parse(text, "d.toml").unwrap();
+    let root = toml.root();
+    read(&root).err().unwrap_or_else(|| root.finish().unwrap_err())
+}
+
+#[test]
+fn a_correct_file_reads_typed() {
+    let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
+    let root = toml.root();
+    assert_eq!(root.required_text("name").unwrap(), "small");
+    let flash = root.required_table("flash").unwrap();
+    assert_eq!(flash.required_size("page_size").unwrap(), Bytes(16_384));
+    assert_eq!(flash.required_time("read_time").unwrap(), Nanos(75_000));
+    assert_eq!(flash.required_integer("planes", 1..=8).unwrap(), 2);
+    let pages = flash.required_table("pages").unwrap();
+    assert_eq!(pages.required_integer("per_block", 1..=4096).unwrap(), 576);
+    assert_eq!(flash.optional_rate("channel").unwrap(), None);
+    pages.finish().unwrap();
+    flash.finish().unwrap();
+    let host = root.required_table("host").unwrap();
+    let queues = host.array_of_tables("queue").unwrap();
+    assert_eq!(queues.len(), 1);
+    assert_eq!((queues[0].path(), queues[0].line()), ("host.queue[0]", 11));
+    assert_eq!(queues[0].required_integer("depth", 1..=1024).unwrap(), 32);
+    let weights = queues[0].optional_numbers("weights", 0.0..=10.0).unwrap();
+    assert_eq!(weights, Some(vec![1.0, 2.5]));
+    host.finish().unwrap();
+    root.finish().unwrap();
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
+    let error = failure("size = \"1 MiB\"\nplane = 2\n", |t| {
+        t.required_size("size")?;
+        t.optional_integer("planes", 1..=8)
+    });
+    assert_eq!(error.to_string(), "d.toml:2: unknown key 'plane'");
+    assert_eq!(error.hint.as_deref(), Some("did you mean 'planes'?"));
+}
+
+#[test]
+fn an_unknown_key_without_neighbour_gets_the_list() {
+    let error = failure("colour = 1\n", |t| t.optional_integer("planes", 1..=8));
+    assert_eq!(error.hint.as_deref(), Some("known keys here: planes"));
+}
+
+#[test]
+fn unknown_keys_of_inner_tables_name_the_table() {
+    let toml = LocatedToml::parse("a = 1\n[x.y]\n\nz = 1\n", "d.toml").unwrap();
+    let inner = toml.root().required_table("x").unwrap().required_table("y").unwrap();
+    assert_eq!(inner.finish().unwrap_err().to_string(), "d.toml:4: unknown key 'z' in x.y");
+}
+
+#[test]
+fn a_bare_k_is_refused_with_both_readings() {
+    let error = failure("\nblock = \"4k\"\n", |t| t.required_size("block"));
+    assert_eq!(error.line, 2);
+    assert!(error.message.starts_with("block: '4k' has the unit 'k'"), "{error}");
+    let hint = error.hint.unwrap();
+    assert!(hint.ends_with("write \"4 kB\" or \"4 KiB\""), "{hint}");
+}
+
+#[test]
+fn other_units_get_the_nearest() {
+    let time = failure("t = \"5 sec\"", |t| t.required_time("t"));
+    assert_eq!(time.hint.as_deref(), Some("did you mean \"5 s\"?"));
+    let micro = failure("t = \"5 µs\"", |t| t.required_time("t"));
+    assert_eq!(micro.hint.as_deref(), Some("did you mean \"5 us\"?"));
+    let rate = failure("r = \"5 Mb/s\"", |t| t.required_rate("r"));
+    assert_eq!(rate.hint.as_deref(), Some("did you mean \"5 MB/s\"?"));
+}
+
+#[test]
+fn a_number_without_a_unit_is_refused() {
+    let error = failure("block = 4096", |t| t.required_size("block"));
+    assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
+    assert_eq!(error.hint.as_deref(), Some("write for example block = \"16 KiB\""));
+}
+
+#[test]
+fn ranges_types_and_choices_are_checked() {
+    let range = failure("n = 9", |t| t.required_integer("n", 1..=8));
+    assert_eq!(range.message, "n: 9 is outside 1 to 8");
+    let negative = failure("n = -1", |t| t.required_integer("n", 1..=8));
+    assert_eq!(negative.message, "n: -1 is outside 1 to 8");
+    let kind = failure("n = \"9\"", |t| t.required_integer("n", 1..=8));
+    assert_eq!(kind.message, "n: expected a whole number, found text");
+    let share = failure("op = \"120 %\"", |t| t.required_percent("op", 0.0..=100.0));
+    assert_eq!(share.message, "op: 120 % is outside 0 % to 100 %");
+    let choices = [("greedy", 1), ("fifo", 2)];
+    let choice = failure("gc = \"gredy\"", |t| t.required_choice("gc", &choices));
+    assert_eq!(choice.to_string(), "d.toml:1: gc: 'gredy' is not one of greedy, fifo");
+    assert_eq!(choice.hint.as_deref(), Some("did you mean 'greedy'?"));
+    let table = failure("flash = 3", |t| t.required_table("flash").map(|_| ()));
+    assert_eq!(table.message, "flash: expected a table, [flash], found integer");
+}
+
+#[test]
+fn broken_toml_names_its_line() {
+    let error = LocatedToml::parse("a = 1\nb = \n", "d.toml").unwrap_err();
+    assert_eq!((error.file.as_str(), error.line), ("d.toml", 2));
+    let twice = LocatedToml::parse("a = 1\nb = 2\na = 3\n", "d.toml").unwrap_err();
+    assert_eq!(twice.line, 3, "{twice}");
+}
+
+#[test]
+fn inline_tables_are_tables() {
+    let text = "sizes = [\n  { size = \"4 KiB\" },\n  { sise = \"8 KiB\" },\n]\n";
+    let toml = LocatedToml::parse(text, "d.toml").unwrap();
+    let tables = toml.root().array_of_tables("sizes").unwrap();
+    assert_eq!(tables[0].required_size("size").unwrap(), Bytes(4096));
+    let error = tables[1].required_size("size").unwrap_err();
+    assert_eq!(error.to_string(), "d.toml:3: missing key 'size' in sizes[1]");
+}
+
+#[test]
+fn comments_beside_and_above_are_found() {
+    let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
+    let found = toml.documented();
+    let entry = |key: &str| found.iter().find(|e| e.key == key).unwrap();
+    assert_eq!(entry("name").comment, "made up");
+    assert_eq!(entry("flash.page_size").value, "\"16 KiB\"");
+    assert_eq!(entry("flash.page_size").comment, "Micron B16A, data sheet table 5");
+    assert_eq!(entry("flash.read_time").comment, "typical, not maximum");
+    assert_eq!((entry("flash.planes").comment.as_str(), entry("flash.planes").line), ("", 8));
+    assert_eq!(entry("flash.pages.per_block").comment, "three bits a cell");
+    assert_eq!(entry("host.queue[0].depth").value, "32");
+    assert!(found.is_sorted_by_key(|e| e.line));
+}
+
+#[test]
+fn a_hash_inside_a_value_is_no_comment() {
+    let toml = LocatedToml::parse("a = \"x # y\"\nb = 1 # z\r\n", "d.toml").unwrap();
+    let comments: Vec<String> = toml.documented().into_iter().map(|e| e.comment).collect();
+    assert_eq!(comments, ["", "z"]);
+}
