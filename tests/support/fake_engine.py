@@ -110,7 +110,9 @@ class FakeEngine:
             time.sleep(self.wall_s_per_run)
         return self._run(workload, on_progress)
 
-    def precondition(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def precondition(
+        self, workload: Workload, on_progress: ProgressHook | None = None
+    ) -> StepResult:
         self.calls.append(f"precondition {workload.name}")
         return self._run(workload, on_progress)
 
@@ -138,7 +140,9 @@ class FakeEngine:
             started_ns=started_ns,
             elapsed_ns=elapsed_ns,
             jobs=(
-                JobResult(job.name, elapsed_ns, {"write": OperationResult(ios, ios * block, histogram)}),
+                JobResult(
+                    job.name, elapsed_ns, {"write": OperationResult(ios, ios * block, histogram)}
+                ),
             ),
             intervals=_intervals(elapsed_ns, ios, block, histogram, waf),
             counters_before=before,

@@ -1,4 +1,4 @@
-"""The interface of the native `Histogram`, in Python, exact: for tests without the native module."""
+"""The interface of the native `Histogram`, in Python and exact: for tests without it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from writecliff.cli.output import count_text, emit_json, factor_text, size_text, talk
 from writecliff.cli.results import result_mapping, result_table
-from writecliff.cli.target_options import TargetOptions, opened
+from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _FLAG = Parameter(negative=())
 def run(
     file: Path,
     *,
-    target: TargetOptions = TargetOptions(),
+    target: TargetOptions = NO_TARGET,
     seed: int | None = None,
     output_format: Literal["table", "json", "fio-json"] = "table",
     json: Annotated[bool, _FLAG] = False,
@@ -71,7 +71,7 @@ def run(
 
 
 def read_workload(file: Path, seed: int | None) -> Workload:
-    """The workload of a .fio or .toml file. Raises ConfigError (what, where, what would be right)."""
+    """The workload of a .fio or .toml file. Raises ConfigError."""
     if file.suffix not in (".fio", ".toml"):
         raise ConfigError(
             f"{file} is neither a fio job file nor a workload file",

@@ -19,7 +19,7 @@ app = App(name="test", help="Run a test of the standard on a drive.")
 
 
 @app.default
-def tests(
+def overview(
     *,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.run_options import RunOptions
+from writecliff.cli.run_options import NEW_RUN, RunOptions
 from writecliff.cli.runner import run_test
-from writecliff.cli.target_options import TargetOptions
+from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.errors import ConfigError
 
 NO_NEGATIVE = Parameter(negative=())
@@ -16,8 +16,8 @@ NO_NEGATIVE = Parameter(negative=())
 
 def wsat(
     *,
-    target: TargetOptions = TargetOptions(),
-    run: RunOptions = RunOptions(),
+    target: TargetOptions = NO_TARGET,
+    run: RunOptions = NEW_RUN,
     edition: Literal["pts-e", "pts-c"] | None = None,
     revision: Literal["1.x", "2.0"] | None = None,
     end: str | None = None,

@@ -1,4 +1,4 @@
-"""The command tree: one table that the root help screen and the cyclopts application are built from.
+"""The command tree: one table from which the root help screen and the application are built.
 
 Commands are named by import path and loaded when they are used, so that `writecliff --help` loads
 neither cyclopts nor anything heavy. `tests/unit/cli` asserts that.

@@ -36,7 +36,7 @@ class PlainHelp:
             for entry in panel.entries:
                 lines += self._option(entry, min(console.width, WIDTH_MAX))
         else:
-            entries = [e for e in panel.entries if not e.positive_names[:1] == ("--help",)]
+            entries = [e for e in panel.entries if e.positive_names[:1] != ("--help",)]
             width = max(len(entry.positive_names[0]) for entry in entries)
             for entry in entries:
                 first = _text(entry.description).split("\n\n")[0]
@@ -50,7 +50,10 @@ class PlainHelp:
         width = min(console.width, WIDTH_MAX)
         paragraphs = _text(text).split("\n\n")
         for paragraph in paragraphs:
-            self._print(console, textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False) + "\n")
+            self._print(
+                console,
+                textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False) + "\n",
+            )
 
     @staticmethod
     def _option(entry: HelpEntry, width: int) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,8 @@ _SI = ("", "k", "M", "G", "T", "P")
 
 def talk(text: str) -> None:
     """Say something to the user; a closed stderr must not end a test that runs for hours."""
-    try:
+    with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
-    except OSError:
-        pass
 
 
 def emit_json(value: Any) -> None:

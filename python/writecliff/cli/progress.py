@@ -111,4 +111,3 @@ class LineProgress(RunProgress):
 def resume_line(rows_stored: int, rows_again: int) -> str:
     text = f"going on after {rows_stored} stored steps"
     return f"{text}; {rows_again} of them are run again and compared" if rows_again else text
-

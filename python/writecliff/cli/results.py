@@ -67,9 +67,13 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
                         "ios": op.ios,
                         "bytes": op.bytes,
                         "iops": op.ios / (job.elapsed_ns / 1e9) if job.elapsed_ns else None,
-                        "bytes_per_s": op.bytes / (job.elapsed_ns / 1e9) if job.elapsed_ns else None,
+                        "bytes_per_s": op.bytes / (job.elapsed_ns / 1e9)
+                        if job.elapsed_ns
+                        else None,
                         "service": _histogram_mapping(op.service),
-                        "response": None if op.response is None else _histogram_mapping(op.response),
+                        "response": None
+                        if op.response is None
+                        else _histogram_mapping(op.response),
                     }
                     for name, op in job.operations.items()
                 },

@@ -27,3 +27,6 @@ class RunOptions:
 
     quiet: Annotated[bool, _FLAG] = False
     """No progress on stderr."""
+
+
+NEW_RUN = RunOptions()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +39,9 @@ class TargetOptions:
     """For file: targets: size of a file that is to be made, such as 10GB or 8GiB."""
 
 
+NO_TARGET = TargetOptions()
+
+
 def size_bytes(text: str) -> int:
     """Bytes of a size with a unit. A bare k, M or G is an error: it means two things."""
     match = _SIZE.fullmatch(text.strip())
@@ -54,9 +57,7 @@ def size_bytes(text: str) -> int:
 def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
     """The engine of the target, closed at the end. Raises TargetError, ConfigError."""
     if options.on is None:
-        raise ConfigError(
-            "no drive is named", hint="give --on, for example --on sim:sata-tlc-120"
-        )
+        raise ConfigError("no drive is named", hint="give --on, for example --on sim:sata-tlc-120")
     from writecliff.engines.target import open_target
 
     engine = open_target(

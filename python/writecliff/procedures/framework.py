@@ -133,7 +133,6 @@ class _Driver:
     def _take_up(self) -> bool:
         """Go on where an earlier session stopped; False if it had not come to the rounds."""
         self.stored = self.journal.rows()
-        prepared = self.journal.prepared_bytes()
         if self.engine.kind == "sim":
             position = self.checkpoints.restore(len(self.stored))
             if position is None:
@@ -145,7 +144,9 @@ class _Driver:
             return False
         else:
             self.engine_at = len(self.stored)
-        self.history.total_write_bytes = prepared
+            self.engine.set_write_cache(self.procedure.write_cache)  # a power cycle resets it
+        self.history.total_write_bytes = self.journal.prepared_bytes()
+        self.warnings = self.journal.warnings()
         again = len(self.stored) - self.engine_at
         self.journal.resumed(len(self.stored), again, exact=self.engine.kind == "sim")
         self.progress.resumed(len(self.stored), again)
@@ -194,7 +195,7 @@ class _Driver:
         if cache.enabled is not wanted:
             state = {True: "on", False: "off", None: "unknown"}[cache.enabled]
             self._warn(f"the write cache is {state}; the test wants it {'on' if wanted else 'off'}")
-        self.journal.prepared(purge, cache)
+        self.journal.prepared(purge, cache, self.warnings)
         steps = self.procedure.preconditioning(self.identity)
         for number, step in enumerate(steps, 1):
             self._precondition(number, step, len(steps))
@@ -236,7 +237,7 @@ class _Driver:
         rows = history.round_rows(round_number)
         for variable in self.procedure.tracking():
             history.tracking.setdefault(variable.name, []).append(variable.value(rows))
-        history.verdicts = judge(history.tracking)
+        history.verdicts = judge(self.procedure.tracking(), history.tracking)
         steady = bool(history.verdicts) and all(v.steady for v in history.verdicts)
         if steady and history.steady_at_round is None:
             history.steady_at_round = round_number
@@ -279,9 +280,7 @@ class _Driver:
         self, result: StepResult, phase: Phase, round_number: int, number: int, step: Step
     ) -> StepRow:
         if self.device_zero_ns is None:
-            # A real drive's clock starts anew with every session: go on where the last row ended.
-            done = self.history.rows[-1].ended_ns if self.history.rows else 0
-            self.device_zero_ns = result.started_ns - done
+            self.device_zero_ns = self._device_zero(result)
         return row_of(
             result,
             phase=phase,
@@ -292,6 +291,16 @@ class _Driver:
             written_before_bytes=self.history.total_write_bytes,
             capacity_bytes=self.identity.capacity_bytes,
         )
+
+    def _device_zero(self, result: StepResult) -> int:
+        """Device clock at the first step of the rounds, from the first result of a session."""
+        if not self.history.rows:
+            self.journal.device_zero_ns = result.started_ns
+            return result.started_ns
+        if self.engine.kind == "sim" and self.journal.device_zero_ns is not None:
+            return self.journal.device_zero_ns
+        # A real drive's clock starts anew with every session: go on where the last row ended.
+        return result.started_ns - self.history.rows[-1].ended_ns
 
     def _checkpoint(self, position: int) -> None:
         if self.engine.kind == "sim":

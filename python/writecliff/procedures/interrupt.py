@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, so that a stopped run says how to resume."""
+    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does: a stopped run says how to resume."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

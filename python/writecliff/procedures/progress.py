@@ -23,7 +23,7 @@ class RunProgress:
         """The run goes on after `rows_stored` steps, of which `rows_again` are run once more."""
 
     def phase(self, name: str, detail: str = "") -> None:
-        """"purge", "write cache", "precondition", "rounds", "after"; `detail` says how it went."""
+        """ "purge", "write cache", "precondition", "rounds", "after"; `detail` says how it went."""
 
     def step_begin(self, phase: Phase, round_number: int, step: int, steps: int, name: str) -> None:
         """A step starts: the `step`-th of `steps` of its round or phase."""

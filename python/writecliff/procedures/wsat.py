@@ -56,7 +56,9 @@ EDITION_TITLES = {
     ("pts-c", "2.0"): "PTS 2.0.2 (client)",
 }
 CLAUSE = "PTS WSAT"
-FOB_DRIVE_FILLS = 2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
+FOB_DRIVE_FILLS = (
+    2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ def _settled(options: WsatOptions) -> WsatOptions:
 
 
 class Wsat(Procedure):
-    """The write saturation test with its options settled and checked (ConfigError if they clash)."""
+    """The write saturation test, its options settled and checked (else ConfigError)."""
 
     name = "wsat"
     title = "Write Saturation Test"
@@ -178,13 +180,9 @@ class Wsat(Procedure):
                 f"not {o.max_rounds}"
             )
         if not 0 < o.active_range_pct <= 100:
-            raise ConfigError(
-                f"active_range_pct must be in (0, 100], not {o.active_range_pct:g}"
-            )
+            raise ConfigError(f"active_range_pct must be in (0, 100], not {o.active_range_pct:g}")
         if not 0 <= o.compressible_pct <= 100:
-            raise ConfigError(
-                f"compressible_pct must be in [0, 100], not {o.compressible_pct:g}"
-            )
+            raise ConfigError(f"compressible_pct must be in [0, 100], not {o.compressible_pct:g}")
         if not 0 <= o.seed < 1 << 63:
             raise ConfigError(f"seed must be in [0, 2^63), not {o.seed}")
         steps = o.round_minutes * 60 / o.sample_seconds

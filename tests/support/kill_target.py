@@ -1,0 +1,36 @@
+"""A process that runs WSAT on the fake drive until it is killed: `python kill_target.py DIR [resume]`.
+
+It prints a line after every stored step, so that the test knows when to kill it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.support.fake_engine import FakeEngine
+from writecliff.procedures.framework import run_procedure
+from writecliff.procedures.model import History, StepRow
+from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.wsat import Wsat, WsatOptions
+
+OPTIONS = WsatOptions(end=("time",), time_hours=2.0, round_minutes=5)
+
+
+class Announce(RunProgress):
+    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        print(len(history.rows), flush=True)
+
+
+if __name__ == "__main__":
+    resume = sys.argv[2:] == ["resume"]
+    run_procedure(
+        Wsat(OPTIONS),
+        FakeEngine(wall_s_per_run=0.0 if resume else 0.02),
+        Path(sys.argv[1]),
+        Announce(),
+        resume=resume,
+        checkpoint_interval_s=0.1,
+    )

@@ -1,0 +1,158 @@
+"""A run that was stopped and taken up again gives the table of a run that was not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.fake_engine import FakeEngine, interrupted_at
+from tests.support.kill_target import OPTIONS
+from writecliff.errors import ConfigError, StoreError, TargetError
+from writecliff.procedures.framework import RunInterrupted, run_procedure
+from writecliff.procedures.journal import Journal, stored_run
+from writecliff.procedures.model import StepRow
+from writecliff.procedures.wsat import Wsat
+
+ROOT = Path(__file__).resolve().parents[3]
+PROCEDURE = Wsat(replace(OPTIONS, time_hours=0.5))  # 30 steps, six rounds of five
+
+
+def rows_of(directory: Path) -> list[StepRow]:
+    return Journal(directory, PROCEDURE, FakeEngine().identify()).rows()
+
+
+def stopped_clock() -> float:
+    """With this clock and no interval every step is followed by a checkpoint."""
+    return 0.0
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> list[StepRow]:
+    directory = tmp_path_factory.mktemp("whole") / "r"
+    return run_procedure(PROCEDURE, FakeEngine(), directory).history.rows
+
+
+@pytest.mark.parametrize("step", range(1, 31))
+@pytest.mark.parametrize("interval_s", [0.0, 1e9], ids=["checkpoints", "no checkpoint"])
+def test_interrupted_at_any_step(
+    tmp_path: Path, uninterrupted: list[StepRow], step: int, interval_s: float
+) -> None:
+    directory = tmp_path / "r"
+    engine = FakeEngine(before_run=interrupted_at(step))
+    with pytest.raises(RunInterrupted, match=f"{step - 1} complete steps") as caught:
+        run_procedure(
+            PROCEDURE, engine, directory, checkpoint_interval_s=interval_s, clock=stopped_clock
+        )
+    assert f"--resume {directory}" in str(caught.value.hint)
+    assert caught.value.exit_code == 130
+    assert stored_run(directory).status == "interrupted"
+    assert rows_of(directory) == uninterrupted[: step - 1]
+    again = FakeEngine()
+    outcome = run_procedure(PROCEDURE, again, directory, resume=True)
+    assert outcome.history.rows == uninterrupted
+    assert rows_of(directory) == uninterrupted
+    assert stored_run(directory).status == "complete"
+    steps_run = sum(call.startswith("run ") for call in again.calls)
+    assert steps_run == (30 - (step - 1) if interval_s == 0.0 and step > 1 else 30)
+
+
+def test_interrupted_again_and_again(tmp_path: Path, uninterrupted: list[StepRow]) -> None:
+    directory = tmp_path / "r"
+    for session in range(5):
+        engine = FakeEngine()
+        engine.before_run = lambda run, engine=engine: _stop_after(engine, 5)
+        with pytest.raises(RunInterrupted):
+            run_procedure(
+                PROCEDURE,
+                engine,
+                directory,
+                resume=session > 0,
+                checkpoint_interval_s=0.0,
+                clock=stopped_clock,
+            )
+    outcome = run_procedure(PROCEDURE, FakeEngine(), directory, resume=True)
+    assert outcome.history.rows == uninterrupted
+
+
+def _stop_after(engine: FakeEngine, steps: int) -> None:
+    if sum(call.startswith("run ") for call in engine.calls) > steps:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kill_after", [1, 7, 40])
+def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: int) -> None:
+    whole = run_procedure(Wsat(OPTIONS), FakeEngine(), tmp_path / "whole").history.rows
+    directory = tmp_path / "r"
+    script = [sys.executable, str(ROOT / "tests/support/kill_target.py"), str(directory)]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) == kill_after:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    kept = rows_of(directory)
+    assert len(kept) >= kill_after
+    assert kept == whole[: len(kept)]
+    assert stored_run(directory).status == "running"
+    subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
+    assert rows_of(directory) == whole
+    assert stored_run(directory).status == "complete"
+    assert not list(directory.glob("checkpoint-*"))
+
+
+def test_sigterm_is_an_interruption(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    engine = FakeEngine(
+        before_run=lambda run: os.kill(os.getpid(), signal.SIGTERM) if run == 3 else None
+    )
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, engine, directory)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_real_drive_goes_on_without_a_purge(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    drive = FakeEngine(kind="fio", before_run=interrupted_at(12), target="/dev/fake")
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, drive, directory, checkpoint_interval_s=0.0)
+    drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # a new process: a new clock
+    outcome = run_procedure(PROCEDURE, drive, directory, resume=True)
+    assert drive.calls[:2] == ["cache off", "run minute 12"]
+    rows = outcome.history.rows
+    assert len(rows) == 30
+    assert [row.started_ns for row in rows] == [i * 60 * 10**9 for i in range(30)]
+    assert rows[-1].total_write_bytes == sum(row.host_write_bytes for row in rows)
+
+
+def test_results_that_differ_are_refused(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
+    with pytest.raises(StoreError, match="run again and elapsed_ns|run again and ios"):
+        run_procedure(PROCEDURE, FakeEngine(noise=0.02), directory, resume=True)
+    assert len(rows_of(directory)) == 8
+
+
+def test_another_drive_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
+    other = FakeEngine(serial="OTHER")
+    with pytest.raises(TargetError):
+        run_procedure(PROCEDURE, other, directory, resume=True)
+    assert other.calls == []
+
+
+def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
+    run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r")
+    with pytest.raises(ConfigError, match="complete"):
+        run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r", resume=True)

@@ -1,0 +1,156 @@
+"""WSAT through the framework on the fake drive: ends, sampling positions, what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.fake_engine import FakeEngine, failing_at
+from writecliff.errors import ConfigError, EngineError
+from writecliff.procedures.framework import RunOutcome, run_procedure
+from writecliff.procedures.journal import Journal, stored_run
+from writecliff.procedures.model import StepRow
+from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.wsat import Wsat, WsatOptions
+
+HOUR_NS = 3600 * 10**9
+
+
+def run(
+    directory: Path, engine: FakeEngine | None = None, resume: bool = False, **options: object
+) -> RunOutcome:
+    procedure = Wsat(WsatOptions(**options))  # type: ignore[arg-type]
+    return run_procedure(procedure, engine or FakeEngine(), directory, resume=resume)
+
+
+def rows_of(directory: Path) -> list[StepRow]:
+    identity = FakeEngine().identify()
+    return Journal(directory, Wsat(), identity).rows()
+
+
+def test_time_ends_after_the_first_minute_that_completes_it(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", end=("time",), time_hours=2.5)
+    assert outcome.ended_by == "time"
+    assert len(outcome.history.rows) == 150
+    assert outcome.history.elapsed_ns == 2.5 * HOUR_NS
+
+
+def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", end=("capacity",))
+    rows = outcome.history.rows
+    assert outcome.ended_by == "capacity"
+    assert rows[-1].drive_fills >= 4
+    assert rows[-2].drive_fills < 4
+
+
+def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", end=("steady",))
+    assert outcome.ended_by == "steady"
+    history = outcome.history
+    (verdict,) = history.verdicts
+    assert verdict.steady
+    assert history.steady_at_round == history.rounds_done
+    assert verdict.rounds == tuple(range(history.rounds_done - 4, history.rounds_done + 1))
+    assert len(history.rows) == 31 * history.rounds_done
+
+
+def test_a_drive_that_never_settles_gives_up_after_25_rounds(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", FakeEngine(noise=0.6), end=("steady",), round_minutes=1)
+    assert outcome.ended_by == "rounds"
+    assert outcome.history.rounds_done == 25
+    assert outcome.history.steady_at_round is None
+    assert outcome.warnings == ("steady state was not reached",)
+
+
+def test_the_first_end_reached_wins(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", time_hours=1.0)
+    assert outcome.ended_by == "time"
+    assert len(outcome.history.rows) == 60
+
+
+def test_samples_are_the_31st_minutes(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", end=("time",), time_hours=155 / 60)
+    history = outcome.history
+    samples = [history.rows[i] for i in (30, 61, 92, 123, 154)]
+    assert [(row.round, row.step) for row in samples] == [(r, 31) for r in range(1, 6)]
+    assert [row.started_ns for row in samples] == [(31 * r - 1) * 60 * 10**9 for r in range(1, 6)]
+    assert history.tracking == {"RND 4KiB W IOPS": [row.iops for row in samples]}
+    assert history.verdicts[0].average == pytest.approx(sum(r.iops for r in samples) / 5)
+
+
+def test_every_minute_writes_other_addresses(tmp_path: Path) -> None:
+    identity = FakeEngine().identify()
+    seeds = {step.workload.seed for r in range(1, 26) for step in Wsat().round_steps(identity, r)}
+    assert len(seeds) == 25 * 31
+
+
+def test_purge_then_cache_then_writes(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    run(tmp_path / "r", engine, end=("time",), time_hours=1 / 60)
+    assert engine.calls == ["purge", "cache off", "run minute 1"]
+    client = FakeEngine()
+    run(tmp_path / "c", client, edition="pts-c", end=("time",), time_hours=1 / 60)
+    assert client.calls[1] == "cache on"
+
+
+def test_rows_add_up(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    rows = run(tmp_path / "r", engine, end=("time",), time_hours=1.0).history.rows
+    assert rows[-1].total_write_bytes == engine.written_bytes
+    assert sum(row.host_write_bytes for row in rows) == engine.written_bytes
+    assert rows[-1].drive_fills == engine.written_bytes / engine.capacity_bytes
+    for row in rows:
+        assert row.latency_mean_ns is not None
+        assert row.latency_p999_ns is not None
+        assert row.latency_p9999_ns is not None
+        assert row.latency_max_ns is not None
+        assert row.latency_mean_ns < row.latency_max_ns
+        assert row.latency_p999_ns <= row.latency_p9999_ns <= row.latency_max_ns
+        # Little's law: outstanding I/Os = rate x mean latency.
+        assert row.iops * row.latency_mean_ns / 1e9 == pytest.approx(128, rel=0.05)
+
+
+def test_rows_are_stored_as_they_are_measured(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Watch(RunProgress):
+        def step_end(self, row: StepRow, history: object, *, again: bool) -> None:
+            seen.append(len(rows_of(tmp_path / "r")))
+
+    procedure = Wsat(WsatOptions(end=("time",), time_hours=0.1))
+    run_procedure(procedure, FakeEngine(), tmp_path / "r", Watch())
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:
+    engine = FakeEngine(before_run=failing_at(8))
+    with pytest.raises(EngineError, match="fake drive gone"):
+        run(tmp_path / "r", engine)
+    assert len(rows_of(tmp_path / "r")) == 7
+    assert stored_run(tmp_path / "r").status == "failed"
+    outcome = run(tmp_path / "r", resume=True, time_hours=0.25, end=("time",))
+    assert len(outcome.history.rows) == 15
+
+
+def test_histogram_step_follows_the_rounds(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", end=("time",), time_hours=0.1, histogram=True)
+    last = outcome.history.rows[-1]
+    assert (last.phase, last.round, last.elapsed_ns) == ("after", 0, 1200 * 10**9)
+    assert outcome.history.elapsed_ns == 360 * 10**9
+
+
+def test_steady_before_two_drive_fills_is_called_fresh_out_of_box(tmp_path: Path) -> None:
+    engine = FakeEngine(capacity_bytes=64_000_000_000_000)
+    outcome = run(tmp_path / "r", engine, end=("steady",))
+    assert outcome.history.rounds_done == 5
+    assert "fresh-out-of-box" in outcome.warnings[0]
+
+
+def test_a_directory_in_use_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "thesis.txt").write_text("precious")
+    engine = FakeEngine()
+    with pytest.raises(ConfigError, match="not empty"):
+        run(tmp_path / "r", engine)
+    assert engine.calls == []
