@@ -1,0 +1,248 @@
+"""The PTS steady-state rule, implemented once (PTS 2.0.2 section 2.1.24; the same in 1.x).
+
+Over a measurement window of five consecutive rounds, with average `avg` of the tracking variable:
+
+    data excursion    max - min                                     <= 20 % of avg
+    slope excursion   max - min of the least-squares line           <= 10 % of avg
+
+The line is a function of the round number; over five rounds its excursion is |slope| * 4. Both
+comparisons are "no more than". The verdict is computed in exact rational arithmetic, so that it
+depends neither on how the rounds are numbered nor on rounding at the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Literal
+
+WINDOW_ROUNDS = 5
+DATA_EXCURSION_PCT = 20.0
+SLOPE_EXCURSION_PCT = 10.0
+MAX_ROUNDS = 25
+
+Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """The determination table of one window. Excursions, average and line in the variable's unit."""
+
+    rounds: tuple[int, ...]
+    values: tuple[float, ...]
+    average: float
+    data_excursion: float
+    data_excursion_allowed: float
+    slope_excursion: float
+    slope_excursion_allowed: float
+    slope: float  # per round
+    intercept: float  # of the line at round 0
+    r: float | None  # correlation of value and round number; None when all values are equal
+    data_ok: bool
+    slope_ok: bool
+
+    @property
+    def steady(self) -> bool:
+        return self.data_ok and self.slope_ok
+
+    @property
+    def formula(self) -> str:
+        """The least-squares line as the standard prints it, R being the round number."""
+        sign = "-" if self.intercept < 0 else "+"
+        return f"{_number(self.slope)} * R {sign} {_number(abs(self.intercept))}"
+
+    @property
+    def data_excursion_pct(self) -> float | None:
+        """Measured data excursion in percent of the average; None for an average of 0."""
+        return 100 * self.data_excursion / self.average if self.average else None
+
+    @property
+    def slope_excursion_pct(self) -> float | None:
+        """Measured slope excursion in percent of the average; None for an average of 0."""
+        return 100 * self.slope_excursion / self.average if self.average else None
+
+    def fitted(self, round_number: float) -> float:
+        """The least-squares line at a round: what plots must draw, never the end points."""
+        return self.slope * round_number + self.intercept
+
+
+def _number(value: float) -> str:
+    """Six digits or more after the point as needed, without an exponent and trailing zeros."""
+    if value == 0:
+        return "0"
+    digits = max(0, 6 - math.floor(math.log10(abs(value))) - 1)
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def judge(
+    values: Sequence[float],
+    rounds: Sequence[int],
+    *,
+    data_excursion_pct: float = DATA_EXCURSION_PCT,
+    slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
+) -> SteadyState:
+    """Judge one window: `values[i]` is the tracking variable in round `rounds[i]`.
+
+    Raises ValueError for fewer than two values, a value that is not finite, or rounds that are not
+    consecutive: then there is no window.
+    """
+    if len(values) != len(rounds):
+        raise ValueError(f"{len(values)} values for {len(rounds)} rounds")
+    if len(values) < 2:
+        raise ValueError("a window needs at least two rounds")
+    if any(after - before != 1 for before, after in pairwise(rounds)):
+        raise ValueError(f"rounds of a window must be consecutive, not {list(rounds)}")
+    if not all(math.isfinite(value) for value in values):
+        raise ValueError(f"values of a window must be finite, not {list(values)}")
+    y = [Fraction(value) for value in values]
+    n = len(y)
+    average = sum(y, Fraction()) / n
+    round_mean = Fraction(sum(rounds), n)
+    dx = [number - round_mean for number in rounds]
+    dy = [value - average for value in y]
+    sxx = sum((a * a for a in dx), Fraction())
+    syy = sum((b * b for b in dy), Fraction())
+    sxy = sum((a * b for a, b in zip(dx, dy, strict=True)), Fraction())
+    slope = sxy / sxx
+    data_excursion = max(y) - min(y)
+    slope_excursion = abs(slope) * (rounds[-1] - rounds[0])
+    # Through str: 20.1 must mean the decimal that was asked for.
+    data_allowed = average * Fraction(str(data_excursion_pct)) / 100
+    slope_allowed = average * Fraction(str(slope_excursion_pct)) / 100
+    return SteadyState(
+        rounds=tuple(rounds),
+        values=tuple(float(value) for value in values),
+        average=float(average),
+        data_excursion=float(data_excursion),
+        data_excursion_allowed=float(data_allowed),
+        slope_excursion=float(slope_excursion),
+        slope_excursion_allowed=float(slope_allowed),
+        slope=float(slope),
+        intercept=float(average - slope * round_mean),
+        r=_correlation(sxy, sxx, syy),
+        data_ok=data_excursion <= data_allowed,
+        slope_ok=slope_excursion <= slope_allowed,
+    )
+
+
+def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
+    if syy == 0:
+        return None
+    r = math.sqrt(sxy * sxy / (sxx * syy))
+    return math.copysign(min(r, 1.0), sxy) if sxy else 0.0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The state of affairs after one complete round, one `SteadyState` a tracking variable."""
+
+    round: int
+    states: Mapping[str, SteadyState]
+
+    @property
+    def steady(self) -> bool:
+        """All variables are steady in this same window."""
+        return all(state.steady for state in self.states.values())
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        return next(iter(self.states.values())).rounds
+
+
+class SteadyStateTracker:
+    """Judges a run round by round.
+
+    Every complete window is judged and kept, also the failing ones and those after the first
+    success, so that allowed and measured excursions can be shown at any time.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[str] = ("IOPS",),
+        *,
+        window_rounds: int = WINDOW_ROUNDS,
+        data_excursion_pct: float = DATA_EXCURSION_PCT,
+        slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
+        max_rounds: int | None = MAX_ROUNDS,
+    ) -> None:
+        """`max_rounds` is when an unsteady run counts as "not achieved"; None: never.
+
+        Raises ValueError for no variable, a window below two rounds, or `max_rounds` below it.
+        """
+        if not variables:
+            raise ValueError("at least one tracking variable is needed")
+        if window_rounds < 2:
+            raise ValueError(f"window_rounds must be at least 2, not {window_rounds}")
+        if max_rounds is not None and max_rounds < window_rounds:
+            raise ValueError(f"max_rounds ({max_rounds}) is below the window ({window_rounds})")
+        self.variables = tuple(variables)
+        self.window_rounds = window_rounds
+        self.data_excursion_pct = data_excursion_pct
+        self.slope_excursion_pct = slope_excursion_pct
+        self.max_rounds = max_rounds
+        self.rounds: list[int] = []
+        self.values: dict[str, list[float]] = {name: [] for name in self.variables}
+        self.decisions: list[Decision] = []
+
+    def add(self, value: float | Mapping[str, float], round_number: int | None = None) -> Verdict:
+        """Add the next round: a value for every variable (a bare number if there is only one).
+
+        Rounds count from 1 and on from the last one unless `round_number` says where to start.
+        Raises ValueError for a missing or unknown variable, or a gap between rounds.
+        """
+        given = value if isinstance(value, Mapping) else {self.variables[0]: value}
+        if set(given) != set(self.variables):
+            raise ValueError(f"need a value for each of {self.variables}, got {sorted(given)}")
+        expected = self.rounds[-1] + 1 if self.rounds else round_number or 1
+        if round_number is not None and round_number != expected:
+            raise ValueError(f"round {round_number} follows round {expected - 1}")
+        for name, number in given.items():
+            if not math.isfinite(number):
+                raise ValueError(f"{name} of round {expected} is not finite: {number}")
+        self.rounds.append(expected)
+        for name, number in given.items():
+            self.values[name].append(float(number))
+        if len(self.rounds) >= self.window_rounds:
+            self.decisions.append(self._decide())
+        return self.verdict
+
+    def _decide(self) -> Decision:
+        window = self.rounds[-self.window_rounds :]
+        states = {
+            name: judge(
+                self.values[name][-self.window_rounds :],
+                window,
+                data_excursion_pct=self.data_excursion_pct,
+                slope_excursion_pct=self.slope_excursion_pct,
+            )
+            for name in self.variables
+        }
+        return Decision(window[-1], states)
+
+    @property
+    def current(self) -> Decision | None:
+        """The decision on the last window; None before the first one is complete."""
+        return self.decisions[-1] if self.decisions else None
+
+    @property
+    def first_steady(self) -> Decision | None:
+        """Where the standard's procedure would have stopped."""
+        return next((decision for decision in self.decisions if decision.steady), None)
+
+    @property
+    def last_steady(self) -> Decision | None:
+        return next((decision for decision in reversed(self.decisions) if decision.steady), None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the last window. "not achieved" is a result too: `max_rounds` without steady state."""
+        if self.current is None:
+            return "undecided"
+        if self.current.steady:
+            return "steady"
+        exhausted = self.max_rounds is not None and len(self.rounds) >= self.max_rounds
+        return "not achieved" if exhausted and self.first_steady is None else "not steady"
