@@ -1,0 +1,14 @@
+"""Real block devices: protection, identity, counters, purge and write cache, without fio."""
+
+from __future__ import annotations
+
+from writecliff.engines.blockdev.protection import (
+    Claim,
+    Protection,
+    claim,
+    describe_cost,
+    inspect,
+)
+from writecliff.engines.blockdev.topology import System
+
+__all__ = ["Claim", "Protection", "System", "claim", "describe_cost", "inspect"]

@@ -1,0 +1,105 @@
+"""Who a drive is, for the report's header: sysfs first, then `nvme id-ctrl` and `smartctl -i`.
+
+Owns: building a `DeviceIdentity` for a block device or a file. What nobody tells stays None; the
+kind of flash and the rated endurance are in no standard answer and come from the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.blockdev.serial import label_of
+from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
+
+
+def is_nvme(disk: BlockDevice) -> bool:
+    return disk.name.startswith("nvme")
+
+
+def is_ata(disk: BlockDevice) -> bool:
+    """A SATA drive behind libata, which shows up as a SCSI disk of the vendor "ATA"."""
+    return disk.name.startswith("sd") and read_text(disk.directory / "device/vendor") == "ATA"
+
+
+def is_scsi(disk: BlockDevice) -> bool:
+    return disk.name.startswith("sd") and not is_ata(disk)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the tools said; empty mappings where they are absent or do not apply."""
+
+    nvme: Mapping[str, Any]
+    smart: Mapping[str, Any]
+
+    def text(self, nvme_key: str, smart_key: str) -> str | None:
+        value = str(self.nvme.get(nvme_key) or self.smart.get(smart_key) or "").strip()
+        return value or None
+
+
+def _ask(system: System, disk: BlockDevice, path: str) -> _Answers:
+    nvme: Mapping[str, Any] = {}
+    smart: Mapping[str, Any] = {}
+    if is_nvme(disk):
+        nvme = system.run(["nvme", "id-ctrl", path, "-o", "json"]).json()
+    if is_nvme(disk) or disk.name.startswith("sd"):
+        smart = system.run(["smartctl", "-j", "-i", path]).json()
+    return _Answers(nvme, smart)
+
+
+def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdentity:
+    """Identity of a whole disk (or of the disk below a partition)."""
+    label, answers = label_of(disk), _ask(system, disk, path)
+    fallback = "loop device" if disk.name.startswith("loop") else disk.name
+    return DeviceIdentity(
+        target=path,
+        vendor=label.vendor or answers.text("", "vendor") or answers.text("", "scsi_vendor"),
+        # smartctl first: SCSI inquiry cuts the model of a SATA drive to 16 characters.
+        model=answers.text("mn", "model_name") or label.model or fallback,
+        serial=label.serial or answers.text("sn", "serial_number"),
+        firmware=answers.text("fr", "firmware_version") or label.firmware,
+        capacity_bytes=disk.size_bytes,
+        sector_bytes=read_int(disk.directory / "queue/logical_block_size") or 512,
+        interface=_interface(disk, answers),
+        nand_type=None,
+        rated_tbw_bytes=None,
+        device_hash=None,
+        simulated=False,
+    )
+
+
+def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
+    if is_nvme(disk):
+        speed = read_text(disk.directory / "device/device/current_link_speed")
+        width = read_text(disk.directory / "device/device/current_link_width")
+        link = f" ({speed.removesuffix(' PCIe')} x{width})" if speed and width else ""
+        return f"NVMe{link}"
+    if is_ata(disk):
+        speed = answers.smart.get("interface_speed", {}).get("current", {}).get("string")
+        return f"SATA {speed}" if speed else "SATA"
+    if is_scsi(disk):
+        return "USB" if "/usb" in str(disk.directory) else "SCSI/SAS"
+    kinds = {"vd": "virtio", "mmcblk": "MMC", "loop": "loop", "zram": "zram", "pmem": "NVDIMM"}
+    return next((kind for prefix, kind in kinds.items() if disk.name.startswith(prefix)), None)
+
+
+def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdentity:
+    """A regular file is no drive: its model says so, and nothing else is claimed."""
+    return DeviceIdentity(
+        target=f"file:{path}",
+        vendor=None,
+        model=f"file {Path(path).name}",
+        serial=None,
+        firmware=None,
+        capacity_bytes=size_bytes,
+        sector_bytes=sector_bytes,
+        interface="file system",
+        nand_type=None,
+        rated_tbw_bytes=None,
+        device_hash=None,
+        simulated=False,
+    )

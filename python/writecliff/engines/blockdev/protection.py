@@ -1,0 +1,247 @@
+"""Keeps real drives safe: what is on a device, whether it may be destroyed, and the claim on it.
+
+Owns the rules. A device is written only if all of this holds:
+
+* the path is an existing block device (exact device number) and a whole disk, not a partition;
+* it is not read-only and not below the root file system;
+* neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM
+  or another holder, behind a loop device, or open in another process;
+* it carries no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second,
+  longer flag allows that;
+* the user repeated the drive's serial number (or, for a device without one, its full path);
+* the kernel granted us exclusive use: every partition in turn, then the whole disk, which stays
+  open with O_EXCL until the end of the run. That keeps others from mounting it or building on it,
+  while fio, which opens without O_EXCL, is let in.
+
+Refusals are `TargetError`s that name the reason; nothing has been written by then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from writecliff.engines.blockdev.serial import Label, label_of
+from writecliff.engines.blockdev.signatures import Signature, signatures_of
+from writecliff.engines.blockdev.topology import (
+    BlockDevice,
+    Node,
+    System,
+    device_at,
+    whole_disk,
+)
+from writecliff.engines.blockdev.usage import Use, uses_of
+from writecliff.errors import TargetError
+
+SERIAL_FLAG = "--destroy-serial"
+SIGNATURE_FLAG = "--wipe-signatures"
+
+
+@dataclass(frozen=True)
+class Partition:
+    name: str
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Everything that decides whether a block device may be written, as found by `inspect`."""
+
+    path: str  # as the user named it
+    device: BlockDevice
+    disk: BlockDevice
+    label: Label
+    size_bytes: int
+    read_only: bool
+    partitions: tuple[Partition, ...]
+    signatures: tuple[Signature, ...]
+    uses: tuple[Use, ...]
+    system: System = field(repr=False, compare=False, default_factory=System)
+
+    @property
+    def confirmation(self) -> str:
+        """What the user must repeat to allow destruction: the serial, or the full path."""
+        return self.label.serial or os.path.realpath(self.path)
+
+    @property
+    def has_serial(self) -> bool:
+        return self.label.serial is not None
+
+    def loss(self) -> tuple[str, ...]:
+        """What would be lost, one line each; empty for a device without anything known on it."""
+        lines = [
+            f"partition {part.name} ({format_bytes(part.size_bytes)})" for part in self.partitions
+        ]
+        return (*lines, *(str(signature) for signature in self.signatures))
+
+    def describe(self) -> str:
+        """One line for prompts and reports: model, serial, size."""
+        name = self.label.model or self.disk.name
+        serial = f"serial {self.label.serial}" if self.has_serial else "no serial"
+        return f"{self.path}: {name}, {serial}, {format_bytes(self.size_bytes)}"
+
+    def refusal(self, destroy_serial: str, *, allow_signatures: bool) -> TargetError | None:
+        """Why the device must not be written; None if it may be."""
+        if self.device.is_partition:
+            return TargetError(
+                f"{self.path}: a partition; drives are tested whole",
+                hint=f"name the whole disk {self.disk.node(self.system)}, or file:PATH",
+            )
+        if self.uses:
+            more = f" (and {len(self.uses) - 1} more)" if len(self.uses) > 1 else ""
+            return TargetError(f"{self.path}: in use: {self.uses[0]}{more}", hint=_hint(self.uses))
+        if self.read_only:
+            return TargetError(f"{self.path}: read-only")
+        if self.size_bytes == 0:
+            return TargetError(f"{self.path}: has no medium (size 0)")
+        if destroy_serial != self.confirmation:
+            what = "serial" if self.has_serial else "path (it has no serial)"
+            return TargetError(
+                f"{self.path}: {SERIAL_FLAG} {destroy_serial!r} is not this device's {what}",
+                hint=f"its {what} is {self.confirmation}; make sure that it is the right one",
+            )
+        if (self.signatures or self.partitions) and not allow_signatures:
+            return TargetError(
+                f"{self.path}: not empty: {'; '.join(self.loss())}",
+                hint=f"to lose all of it, give {SIGNATURE_FLAG} as well",
+            )
+        return None
+
+
+def _hint(uses: tuple[Use, ...]) -> str | None:
+    if uses[0].kind == "root":
+        return "this device is never written, whatever the options"
+    hints = {
+        "mount": "unmount it (also in other mount namespaces, such as containers)",
+        "swap": "swapoff it",
+        "holder": "take the md, dm, LVM or ZFS device apart first",
+        "loop": "detach the loop device",
+        "process": "end that process",
+    }
+    return hints[uses[0].kind]
+
+
+def inspect(path: str | Path, system: System | None = None) -> Protection:
+    """Look at a block device without changing anything.
+
+    Raises `TargetError` if the path does not exist or is not a block device, or if what is on it
+    cannot be read.
+    """
+    system = system or System()
+    device = device_at(system, Path(path))
+    disk = whole_disk(system, device)
+    parts = disk.partitions()
+    nodes = [Path(path)] if device == disk else [disk.node(system)]
+    nodes += [part.node(system) for part in parts]
+    found = [signature for node in nodes for signature in _signatures(system, node)]
+    return Protection(
+        path=str(path),
+        device=device,
+        disk=disk,
+        label=label_of(disk),
+        size_bytes=device.size_bytes,
+        read_only=device.read_only or disk.read_only,
+        partitions=tuple(
+            Partition(part.name, str(part.node(system)), part.size_bytes) for part in parts
+        ),
+        signatures=tuple(found),
+        uses=uses_of(system, disk, parts),
+        system=system,
+    )
+
+
+def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
+    """Signatures on one node; an extended DOS partition is only a table and may be unreadable."""
+    if system.stat_node(node) is None:
+        # No node (a container's bare /dev): the partition itself already counts as content.
+        return ()
+    return signatures_of(system, node)
+
+
+class Claim:
+    """Exclusive use of a whole disk, held until `close`. The descriptor is for ioctls on it."""
+
+    def __init__(self, fd: int, node: Node, path: str) -> None:
+        self.fd = fd
+        self._node = node
+        self.path = path
+
+    def verify(self, system: System) -> None:
+        """The path must still lead to the very device that was claimed. Raises `TargetError`."""
+        if system.stat_node(Path(self.path)) != self._node:
+            raise TargetError(f"{self.path}: no longer the device that was claimed")
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _open_exclusive(path: str | Path, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_EXCL | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            raise TargetError(
+                f"{path}: in use: the kernel refuses exclusive access",
+                hint="unmount it, swapoff it, or take apart what is built on it",
+            ) from error
+        hint = "root may, or a member of the group 'disk'" if error.errno == errno.EACCES else None
+        raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
+
+
+def claim(
+    path: str | Path,
+    destroy_serial: str,
+    *,
+    allow_signatures: bool = False,
+    system: System | None = None,
+) -> tuple[Protection, Claim]:
+    """Inspect a device and take exclusive hold of it for writing.
+
+    Raises `TargetError` for every reason in the module text. Nothing is written here.
+    """
+    system = system or System()
+    found = inspect(path, system)
+    refusal = found.refusal(destroy_serial, allow_signatures=allow_signatures)
+    if refusal is not None:
+        raise refusal
+    for part in found.partitions:
+        # One at a time: a claim on a partition would keep us from claiming the whole disk.
+        if system.stat_node(Path(part.path)) is not None:
+            os.close(_open_exclusive(part.path, os.O_RDONLY))
+    held = Claim(_open_exclusive(path, os.O_RDWR), Node(True, found.disk.number, ""), str(path))
+    try:
+        opened = os.fstat(held.fd).st_rdev
+        number = (os.major(opened), os.minor(opened))
+        if number != found.disk.number:
+            raise TargetError(f"{path}: became another device while it was being claimed")
+        held = Claim(held.fd, Node(True, number, "block device"), str(path))
+        late = uses_of(system, found.disk, found.disk.partitions())
+        if late:  # somebody was quicker than the claim
+            raise TargetError(f"{path}: in use: {late[0]}", hint=_hint(late))
+    except BaseException:
+        held.close()
+        raise
+    return found, held
+
+
+def format_bytes(size: float) -> str:
+    """Decimal units, as drives are sold: 960 GB, 1.92 TB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1000:
+            return f"{size:.4g} {unit}"
+        size /= 1000
+    return f"{size:.4g} TB"
+
+
+def describe_cost(planned_write_bytes: int, rated_tbw_bytes: int | None) -> str:
+    """What a test will cost the drive: "will write 18.4 TB, 1.2 % of its rated endurance"."""
+    text = f"will write {format_bytes(planned_write_bytes)}"
+    if not rated_tbw_bytes:
+        return f"{text} (rated endurance not known)"
+    share = 100 * planned_write_bytes / rated_tbw_bytes
+    return f"{text}, {share:.2g} % of the rated {format_bytes(rated_tbw_bytes)}"

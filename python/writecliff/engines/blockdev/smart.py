@@ -1,0 +1,106 @@
+"""The drive's own counters, from its SMART data.
+
+Owns: which attribute counts what, in which unit. Sources: NVMe Base Specification (SMART log 02h:
+data units of 1000 x 512 bytes; endurance group log 09h: units of 10^9 bytes) and, for SATA, the
+attribute names of smartmontools' drive database, because vendors reuse the numbers. An attribute
+whose unit the database does not give (251 NAND_Writes) is not turned into bytes: None is honest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from writecliff.engines.base import Counters
+from writecliff.engines.blockdev.tools import Runner
+
+NVME_DATA_UNIT = 512_000
+ENDURANCE_GROUP_UNIT = 1_000_000_000
+SATA_LBA = 512
+_UNIT_BYTES = {"1GIB": 1 << 30, "GIB": 1 << 30, "32MIB": 32 << 20, "MIB": 1 << 20}
+
+# Attribute id -> (field, names under which the id means it). Names end in their unit, if any.
+_HOST_WRITES = re.compile(r"^(?:Total_LBAs_Written|Host_Writes(?:_(\w+))?|Lifetime_Writes_(GiB))$")
+_HOST_READS = re.compile(r"^(?:Total_LBAs_Read|Host_Reads(?:_(\w+))?|Lifetime_Reads_(GiB))$")
+_NAND_WRITES = re.compile(r"^NAND_Writes_(\w+)$")
+_WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Left)$")
+
+
+def counters_of(run: Runner, path: str, *, nvme: bool) -> Counters:
+    """Counters of a drive. All None where there is no SMART data or no tool to read it."""
+    return nvme_counters(run, path) if nvme else ata_counters(run, path)
+
+
+def _integer(value: object) -> int | None:
+    """nvme-cli prints 128-bit counters as numbers or, in some versions, as text."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value)
+    text = str(value).replace(",", "")
+    return int(text) if text.isdigit() else None
+
+
+def _scaled(value: object, unit: int) -> int | None:
+    count = _integer(value)
+    return None if count is None else count * unit
+
+
+def nvme_counters(run: Runner, path: str) -> Counters:
+    """From `nvme smart-log`, else `smartctl`; NAND writes from the endurance group log."""
+    log: Mapping[str, Any] = run(["nvme", "smart-log", path, "-o", "json"]).json()
+    if not log:
+        answer = run(["smartctl", "-j", "-A", path]).json()
+        log = answer.get("nvme_smart_health_information_log", {})
+    used = _integer(log.get("percentage_used", log.get("percent_used")))
+    counters = Counters(
+        host_write_bytes=_scaled(log.get("data_units_written"), NVME_DATA_UNIT),
+        host_read_bytes=_scaled(log.get("data_units_read"), NVME_DATA_UNIT),
+        percentage_used=None if used is None else float(used),
+    )
+    return replace(counters, nand_write_bytes=_nvme_media_writes(run, path))
+
+
+def _nvme_media_writes(run: Runner, path: str) -> int | None:
+    """Media units written of endurance group 1; None unless the drive keeps that log.
+
+    Valid as the namespace's figure only where the group holds nothing else, which is so on drives
+    with a single namespace (the usual case).
+    """
+    answer = run(["nvme", "endurance-log", path, "-g", "1", "-o", "json"])
+    if not answer.ok:
+        return None
+    written = _scaled(answer.json().get("media_units_written"), ENDURANCE_GROUP_UNIT)
+    return written or None  # zero: the field is optional and not kept
+
+
+def ata_counters(run: Runner, path: str) -> Counters:
+    """From `smartctl -A`: attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
+    table = run(["smartctl", "-j", "-A", path]).json().get("ata_smart_attributes", {}).get("table")
+    counters = Counters()
+    for row in table or []:
+        name, raw = str(row.get("name", "")), _integer(row.get("raw", {}).get("value"))
+        if raw is None:
+            continue
+        if match := _HOST_WRITES.match(name):
+            counters = replace(counters, host_write_bytes=_in_bytes(raw, match))
+        elif match := _HOST_READS.match(name):
+            counters = replace(counters, host_read_bytes=_in_bytes(raw, match))
+        elif match := _NAND_WRITES.match(name):
+            counters = replace(counters, nand_write_bytes=_in_bytes(raw, match))
+        elif _WEAR.match(name) and isinstance(row.get("value"), int):
+            # The normalised value falls from 100 as the rated cycles are used up.
+            counters = replace(counters, percentage_used=float(max(0, 100 - row["value"])))
+    return counters
+
+
+def _in_bytes(raw: int, match: re.Match[str]) -> int | None:
+    unit = next((group for group in match.groups() if group), None)
+    if unit is None:
+        return raw * SATA_LBA if "LBAs" in match.group(0) else None
+    size = _UNIT_BYTES.get(unit.upper())
+    return None if size is None else raw * size

@@ -1,0 +1,193 @@
+"""What the kernel knows of a block device: whole disk, partitions, holders, what it stands on.
+
+Owns: all reading of /sys for block devices. The roots of /sys, /proc and /dev are parameters of
+`System`, so that every rule above can be tested on a made-up machine.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from writecliff.engines.blockdev.tools import Runner, run_tool
+from writecliff.errors import TargetError
+
+SECTOR = 512  # the unit of every size in sysfs, whatever the drive's own sector
+
+DeviceNumber = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a path is: a block device (with its number) or something else."""
+
+    is_block: bool
+    number: DeviceNumber
+    kind: str  # "block device", "regular file", "character device", ...
+
+
+def stat_node(path: Path) -> Node | None:
+    """None if there is nothing at `path`. Never creates anything."""
+    try:
+        info = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise TargetError(f"{path}: {error.strerror}") from error
+    kinds = (
+        (stat.S_ISBLK, "block device"),
+        (stat.S_ISREG, "regular file"),
+        (stat.S_ISCHR, "character device"),
+        (stat.S_ISDIR, "directory"),
+    )
+    kind = next((name for test, name in kinds if test(info.st_mode)), "special file")
+    return Node(stat.S_ISBLK(info.st_mode), (os.major(info.st_rdev), os.minor(info.st_rdev)), kind)
+
+
+@dataclass(frozen=True)
+class System:
+    """Where to look. The defaults are this machine."""
+
+    sys: Path = Path("/sys")
+    proc: Path = Path("/proc")
+    dev: Path = Path("/dev")
+    run: Runner = run_tool
+    stat_node: Callable[[Path], Node | None] = field(default=stat_node)
+
+
+def read_text(path: Path) -> str | None:
+    """Contents of a small sysfs file, stripped; None if it is absent, unreadable or empty."""
+    try:
+        return path.read_text(errors="replace").strip(" \t\n\0") or None
+    except OSError:
+        return None
+
+
+def read_int(path: Path) -> int | None:
+    text = read_text(path)
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+
+
+def _listing(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(entry.name for entry in path.iterdir()))
+    except OSError:
+        return ()
+
+
+def parse_number(text: str) -> DeviceNumber:
+    major, minor = text.split(":")
+    return int(major), int(minor)
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One node of the kernel's block tree: a whole disk or a partition."""
+
+    name: str  # kernel name: "sda", "nvme0n1p2"
+    number: DeviceNumber
+    directory: Path  # its directory in sysfs
+    whole_name: str  # kernel name of the whole disk; equal to `name` for a whole disk
+
+    @property
+    def is_partition(self) -> bool:
+        return self.name != self.whole_name
+
+    @property
+    def size_bytes(self) -> int:
+        return (read_int(self.directory / "size") or 0) * SECTOR
+
+    @property
+    def read_only(self) -> bool:
+        return read_int(self.directory / "ro") == 1
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """Kernel names of the md, dm, bcache... devices that are built on this one."""
+        return _listing(self.directory / "holders")
+
+    @property
+    def slaves(self) -> tuple[str, ...]:
+        """Kernel names of the devices that this one is built on."""
+        return _listing(self.directory / "slaves")
+
+    @property
+    def whole_directory(self) -> Path:
+        return self.directory.parent if self.is_partition else self.directory
+
+    def node(self, system: System) -> Path:
+        """Path of the device node (the kernel writes `/` in a name as `!`)."""
+        return system.dev / self.name.replace("!", "/")
+
+    def partitions(self) -> tuple[BlockDevice, ...]:
+        """The partitions of a whole disk, in the order of their start on the disk."""
+        if self.is_partition:
+            return ()
+        found: list[tuple[int, BlockDevice]] = []
+        for name in _listing(self.directory):
+            directory = self.directory / name
+            number = read_text(directory / "dev")
+            if (directory / "partition").exists() and number is not None:
+                start = read_int(directory / "start") or 0
+                part = BlockDevice(name, parse_number(number), directory, self.name)
+                found.append((start, part))
+        return tuple(part for _, part in sorted(found, key=lambda item: (item[0], item[1].name)))
+
+
+def device_at(system: System, path: Path) -> BlockDevice:
+    """The block device at `path`, known by its exact device number.
+
+    Raises `TargetError` if nothing is there (nothing is ever created), if it is not a block
+    device, or if the kernel has no such device.
+    """
+    node = system.stat_node(path)
+    if node is None:
+        raise TargetError(
+            f"{path}: no such device",
+            hint="name an existing block device such as /dev/nvme0n1 or /dev/sdb, or file:PATH",
+        )
+    if not node.is_block:
+        hint = f"for a file write file:{path}" if node.kind == "regular file" else None
+        raise TargetError(f"{path}: a {node.kind}, not a block device", hint=hint)
+    return device_by_number(system, node.number, str(path))
+
+
+def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
+    """The block device with this number, from /sys/dev/block."""
+    link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
+    directory = link.resolve()
+    if not directory.is_dir():
+        raise TargetError(f"{label or link.name}: the kernel knows no device {link.name}")
+    whole = directory.parent.name if (directory / "partition").exists() else directory.name
+    return BlockDevice(directory.name, number, directory, whole)
+
+
+def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
+    """The whole disk of a partition; the device itself if it is one."""
+    if not device.is_partition:
+        return device
+    number = read_text(device.whole_directory / "dev")
+    if number is None:
+        raise TargetError(f"{device.name}: its whole disk {device.whole_name} is not in sysfs")
+    return device_by_number(system, parse_number(number), device.whole_name)
+
+
+def disks_below(system: System, device: BlockDevice) -> frozenset[DeviceNumber]:
+    """Numbers of the device, its whole disk, and of everything that they are built on."""
+    seen: set[DeviceNumber] = set()
+    pending = [device]
+    while pending:
+        current = pending.pop()
+        if current.number in seen:
+            continue
+        seen.add(current.number)
+        if current.is_partition:
+            pending.append(whole_disk(system, current))
+        for slave in current.slaves:
+            number = read_text(current.directory / "slaves" / slave / "dev")
+            if number is not None:
+                pending.append(device_by_number(system, parse_number(number), slave))
+    return frozenset(seen)

@@ -1,0 +1,83 @@
+"""What the installed fio and this kernel can do: version, I/O engine, write placement.
+
+Owns: finding fio, and the choice between io_uring and libaio, made once when an engine is opened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from writecliff.engines.blockdev.tools import Runner, find_tool, run_tool
+from writecliff.errors import EngineError
+
+Version = tuple[int, int]
+
+OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
+PLACEMENT_SINCE: Version = (3, 38)  # dataplacement= and plids=
+_SYS_IO_URING_SETUP = 425  # one number on every architecture
+_IO_URING_PARAMS_BYTES = 120
+_INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How writes reach a stream or placement handle: NVMe passthrough on the generic device."""
+
+    kind: Literal["fdp", "streams"]
+    generic_device: str  # "/dev/ng0n1"
+    handles: int  # placement identifiers 0..handles-1, or stream ids 1..handles
+
+
+@dataclass(frozen=True)
+class Fio:
+    """An installed fio. `version_text` is its own ("fio-3.33")."""
+
+    program: str
+    version: Version
+    version_text: str
+    ioengine: Literal["io_uring", "libaio"]
+
+
+def parse_version(text: str) -> Version | None:
+    """(major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None if it is something else."""
+    match = re.match(r"fio-(\d+)\.(\d+)", text.strip())
+    return (int(match.group(1)), int(match.group(2))) if match else None
+
+
+def kernel_has_io_uring() -> bool:
+    """Whether this process may create an io_uring (kernel, sysctl and seccomp all allow it)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    params = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
+    libc.syscall.restype = ctypes.c_long
+    fd = libc.syscall(ctypes.c_long(_SYS_IO_URING_SETUP), ctypes.c_uint(1), params)
+    if fd < 0:
+        return False
+    os.close(fd)
+    return True
+
+
+def find_fio(run: Runner = run_tool) -> Fio:
+    """The installed fio. Raises `EngineError` if there is none, or one that is too old."""
+    program = find_tool("fio")
+    answer = run(["fio", "--version"])
+    if program is None or answer.absent:
+        raise EngineError("fio is not installed", hint=_INSTALL)
+    version = parse_version(answer.stdout)
+    if not answer.ok or version is None:
+        raise EngineError(f"{program}: not fio: {answer.message}", hint=_INSTALL)
+    text = answer.stdout.strip()
+    if version < OLDEST:
+        raise EngineError(f"{program}: {text} is too old", hint=_INSTALL)
+    engines = set(run(["fio", "--enghelp"]).stdout.split())
+    if "io_uring" in engines and kernel_has_io_uring():
+        return Fio(program, version, text, "io_uring")
+    if "libaio" in engines:
+        return Fio(program, version, text, "libaio")
+    raise EngineError(
+        f"{program}: has neither an io_uring that this kernel allows nor libaio",
+        hint="install a fio that was built with libaio",
+    )

@@ -1,0 +1,220 @@
+"""`FioEngine`: the engine interface on a real block device or a regular file, through fio.
+
+Owns: joining the parts (target, job file, child process, results). Writing is possible only on a
+target that was opened for it; a device opened without its serial is read only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from writecliff.engines.base import (
+    CacheReport,
+    Counters,
+    DeviceIdentity,
+    ProgressHook,
+    PurgeReport,
+    StepResult,
+)
+from writecliff.engines.blockdev.topology import System
+from writecliff.engines.fio import command, parse
+from writecliff.engines.fio.capability import Fio, Placement, find_fio
+from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.process import Exit, FioProcess
+from writecliff.engines.fio.progress import progress_of
+from writecliff.engines.fio.rates import is_rate_driven
+from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
+from writecliff.errors import EngineError
+from writecliff.workload.model import Workload
+
+_NO_RESPONSE = (
+    "job {name}: no response times: fio measures from the issue of an I/O, not from its"
+    " scheduled arrival"
+)
+
+
+@dataclass
+class _Step:
+    """What is known of a step while it runs."""
+
+    workload: Workload
+    plan: command.FioPlan
+    series: Series
+    started_ns: int
+    counters_before: Counters
+    last: dict[str, Any] | None = None
+
+
+class FioEngine:
+    """Engine for a real target. Open it with `open_device` or `open_file`; close it when done."""
+
+    kind: Literal["sim", "fio"] = "fio"
+
+    def __init__(self, target: FioTarget, fio: Fio, system: System) -> None:
+        self._target = target
+        self._fio = fio
+        self._system = system
+        self._opened_ns = time.monotonic_ns()
+        self._placement: Placement | str | None = None
+        self._closed = False
+
+    @classmethod
+    def open_device(
+        cls,
+        path: str | Path,
+        *,
+        destroy_serial: str | None,
+        allow_signatures: bool = False,
+        system: System | None = None,
+    ) -> FioEngine:
+        """Open a block device. Without `destroy_serial` it can only be read.
+
+        `destroy_serial` must be the drive's serial number (its full path if it has none), and
+        `allow_signatures` must be set as well if anything is found on it. Raises `TargetError` if
+        the device must not be touched, `EngineError` if there is no usable fio.
+        """
+        system = system or System()
+        fio = find_fio(system.run)
+        target = DeviceTarget.open(str(path), destroy_serial, allow_signatures, system)
+        return cls(target, fio, system)
+
+    @classmethod
+    def open_file(
+        cls, path: str | Path, *, size_bytes: int | None, system: System | None = None
+    ) -> FioEngine:
+        """Open a regular file; with `size_bytes` it is created if it is not there."""
+        system = system or System()
+        fio = find_fio(system.run)
+        return cls(FileBackedTarget.open(str(path), size_bytes, system), fio, system)
+
+    @property
+    def fio_version(self) -> str:
+        return self._fio.version_text
+
+    def identify(self) -> DeviceIdentity:
+        return self._target.identify()
+
+    def purge(self) -> PurgeReport:
+        self._require_open()
+        self._target.require_writable()
+        return self._target.purge()
+
+    def set_write_cache(self, enabled: bool) -> CacheReport:
+        self._require_open()
+        self._target.require_writable()
+        return self._target.set_write_cache(enabled)
+
+    def counters(self) -> Counters:
+        return self._target.counters()
+
+    def precondition(
+        self, workload: Workload, on_progress: ProgressHook | None = None
+    ) -> StepResult:
+        """A real drive has no short cut: the workload is run."""
+        return self.run(workload, on_progress)
+
+    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+        """Run a workload through fio. See `Engine.run`; on Ctrl-C the partial result is kept too.
+
+        Raises `TargetError` if it writes and the target may only be read.
+        """
+        self._require_open()
+        plan = command.plan(workload, self._command_target(workload), self._fio)
+        if plan.writes:
+            self._target.require_writable()
+        self._target.verify()
+        delays_ms = tuple(job.start_delay_ns / parse.MS for job in workload.jobs)
+        series = Series(delays_ms, workload.interval_ns / parse.MS)
+        now_ns = time.monotonic_ns() - self._opened_ns
+        step = _Step(workload, plan, series, now_ns, self._target.counters())
+        process = FioProcess(self._fio.program, plan.text, workload.interval_ns / parse.MS)
+
+        def take(document: dict[str, Any]) -> None:
+            step.last = document
+            series.add(parse.read_document(document))
+            if on_progress is not None and series.ios:
+                on_progress(progress_of(workload, series))
+
+        try:
+            ended = process.run(take)
+        except KeyboardInterrupt as interrupt:
+            raise EngineError("interrupted", partial=self._result(step)) from interrupt
+        except EngineError as error:
+            error.partial = error.partial or self._result(step)
+            raise
+        return self._conclude(step, ended)
+
+    def save(self, path: Path) -> bool:
+        """The drive itself is the state."""
+        return False
+
+    def restore(self, path: Path) -> None:
+        raise EngineError("a real drive cannot be restored to a saved state")
+
+    def close(self) -> None:
+        """Give the target back. Safe to call again."""
+        self._closed = True
+        self._target.close()
+
+    def __enter__(self) -> FioEngine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise EngineError(f"{self._target.name}: the engine is closed")
+
+    def _command_target(self, workload: Workload) -> command.Target:
+        if self._placement is None and any(job.stream for job in workload.jobs):
+            self._placement = self._target.placement(self._fio)
+        return self._target.for_command(self._placement or "not looked for")
+
+    def _conclude(self, step: _Step, ended: Exit) -> StepResult:
+        """The result of a run that ended by itself. Raises `EngineError` if it failed."""
+        result = self._result(step)
+        reason = ended.reason
+        errors = list(parse.job_errors(step.last or {}))
+        if not reason and errors:
+            reason = ended.message or os.strerror(errors[0])
+        if not reason and step.last is None:
+            reason = ended.message or "it reported nothing"
+        if not reason:
+            idle = [job.name for job in result.jobs if not job.operations]
+            if idle:
+                detail = f": {ended.message}" if ended.message else ""
+                reason = f"job {idle[0]} did no I/O{detail}"
+        if reason:
+            raise EngineError(f"fio failed: {reason}", partial=result)
+        return result
+
+    def _result(self, step: _Step) -> StepResult:
+        """What was measured up to now, as a result."""
+        stats = step.series.stats
+        names = tuple(job.name for job in step.workload.jobs)
+        rated = [job.name for job in step.workload.jobs if is_rate_driven(job)]
+        return StepResult(
+            started_ns=step.started_ns,
+            elapsed_ns=round(step.series.elapsed_ms * parse.MS),
+            jobs=parse.job_results(names, stats),
+            intervals=step.series.columns(),
+            counters_before=step.counters_before,
+            counters_after=self._target.counters(),
+            warnings=(
+                *step.plan.warnings,
+                *(_NO_RESPONSE.format(name=name) for name in rated),
+                *parse.ceiling_warnings(names, stats),
+            ),
+            raw={"job_file": step.plan.text, "fio": step.last},
+        )

@@ -1,0 +1,138 @@
+"""The series of a step, from fio's periodic reports.
+
+Owns: turning fio's cumulative reports (one JSON document every interval) into rows. Counts are
+differences of exact counts. Mean and standard deviation follow from the cumulative moments. The
+maximum of an interval is exact where it is a new maximum of the run; otherwise it is the upper end
+of the highest bin that gained I/Os (at most 1/64 above the truth). This covers every I/O, the last
+partial interval included, which fio's own log files do not.
+
+fio reports at fixed steps of its own clock, which starts before the first I/O; so the first and the
+last row are shorter than the others. `end_ns` says how long each is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from writecliff.engines.base import OPERATIONS, Operation
+from writecliff.engines.fio.parse import LAST_BIN_NS, MS, OperationStats, bin_upper_ns
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Key = tuple[int, Operation]
+Stats = Mapping[Key, OperationStats]
+
+# A last report this close to the one before (as a share of the interval) replaces it.
+_SLIVER = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one operation of one job did in one interval. NaN where it cannot be known."""
+
+    ios: int
+    bytes: int
+    mean_ns: float
+    max_ns: float
+    sd_ns: float
+
+
+def _interval_max(before: OperationStats | None, after: OperationStats) -> float:
+    old = before.bins if before is not None else {}
+    if before is None or after.max_ns > before.max_ns:
+        return float(after.max_ns)
+    gained = [middle for middle, count in after.bins.items() if count > old.get(middle, 0)]
+    if not gained:
+        return math.nan
+    highest = max(gained)
+    if highest >= LAST_BIN_NS:
+        return float(after.max_ns)
+    return float(min(bin_upper_ns(highest), after.max_ns))
+
+
+def difference(before: OperationStats | None, after: OperationStats) -> Row | None:
+    """What was added between two cumulative reports; None if nothing was."""
+    ios = after.ios - (before.ios if before else 0)
+    size = after.bytes - (before.bytes if before else 0)
+    if ios <= 0:
+        return None
+    highest = _interval_max(before, after)
+    if before is None:
+        sd = after.sd_ns if ios > 1 else math.nan
+        return Row(ios, size, after.mean_ns, highest, sd)
+    mean = (after.mean_ns * after.ios - before.mean_ns * before.ios) / ios
+    # Chan et al. 1979: sums of squared deviations of two parts and of their union.
+    squares = after.sd_ns**2 * (after.ios - 1) - before.sd_ns**2 * (before.ios - 1)
+    squares -= (mean - before.mean_ns) ** 2 * before.ios * ios / after.ios
+    sd = math.sqrt(max(0.0, squares) / (ios - 1)) if ios > 1 else math.nan
+    # fio reads its counters while they move, so a report may be a few I/Os out of step.
+    mean = min(max(mean, 0.0), highest) if not math.isnan(highest) else mean
+    return Row(ios, max(0, size), mean, highest, sd)
+
+
+class Series:
+    """Collects cumulative reports and keeps them as rows. Not thread-safe."""
+
+    def __init__(self, start_delays_ms: tuple[float, ...], interval_ms: float) -> None:
+        self._start_delays_ms = start_delays_ms
+        self._interval_ms = interval_ms
+        self._base: tuple[float, Stats] = (0.0, {})  # the report before the latest
+        self._latest: tuple[float, Stats] = (0.0, {})
+        self._rows: list[tuple[float, Key, Row]] = []
+
+    @property
+    def elapsed_ms(self) -> float:
+        return self._latest[0]
+
+    @property
+    def stats(self) -> Stats:
+        """The latest cumulative stats."""
+        return self._latest[1]
+
+    @property
+    def ios(self) -> int:
+        return sum(one.ios for one in self.stats.values())
+
+    def iops(self) -> float:
+        """Over the latest interval; 0 before there is one."""
+        width_ms = self._latest[0] - self._base[0]
+        before = sum(one.ios for one in self._base[1].values())
+        return (self.ios - before) / width_ms * 1000 if width_ms > 0 else 0.0
+
+    def add(self, stats: Stats) -> None:
+        """Take the next cumulative report."""
+        elapsed = max(
+            (self._start_delays_ms[job] + one.runtime_ms for (job, _), one in stats.items()),
+            default=0.0,
+        )
+        elapsed = max(elapsed, self._latest[0])
+        if elapsed - self._latest[0] < _SLIVER * self._interval_ms and self._latest[0] > 0:
+            self._rows = [row for row in self._rows if row[0] < self._latest[0]]
+        else:
+            self._base = self._latest
+        self._latest = (elapsed, stats)
+        for key, after in stats.items():
+            row = difference(self._base[1].get(key), after)
+            if row is not None:
+                self._rows.append((elapsed, key, row))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns that `StepResult.intervals` promises."""
+        import numpy as np
+
+        rows = sorted(self._rows, key=lambda row: (row[0], row[1][0], OPERATIONS.index(row[1][1])))
+        return {
+            "end_ns": np.array([round(end * MS) for end, _, _ in rows], dtype=np.int64),
+            "job": np.array([key[0] for _, key, _ in rows], dtype=np.int64),
+            "operation": np.array([OPERATIONS.index(key[1]) for _, key, _ in rows], dtype=np.int64),
+            "ios": np.array([row.ios for _, _, row in rows], dtype=np.int64),
+            "bytes": np.array([row.bytes for _, _, row in rows], dtype=np.int64),
+            "latency_mean_ns": np.array([row.mean_ns for _, _, row in rows], dtype=np.float64),
+            "latency_max_ns": np.array([row.max_ns for _, _, row in rows], dtype=np.float64),
+            "latency_sd_ns": np.array([row.sd_ns for _, _, row in rows], dtype=np.float64),
+            "waf": np.full(len(rows), np.nan),
+        }

@@ -1,0 +1,137 @@
+"""Reads fio's json+ output into the engine's results.
+
+Owns: what each of fio's figures means. fio keeps three latencies; the one used throughout is `lat`
+(from the issue of an I/O until its completion, so submission plus completion latency), because it
+is what a caller of the drive waits for. The command asks for its histogram with lat_percentiles=1;
+json+ then carries it in `lat_ns.bins`, a map from the middle of a bin in nanoseconds to its count.
+
+The bins have the layout of the native `Histogram` with one difference: fio counts everything from
+17.2 s on in its last bin. Those I/Os are moved to the measured maximum, which is where an upper
+bound of a quantile has to put them, and a warning says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from writecliff.engines.base import OPERATIONS, JobResult, Operation, OperationResult
+from writecliff.errors import EngineError
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
+MS = 1_000_000
+_SUB_BUCKET_BITS = 6
+# fio's stat.h: 29 groups of 64 bins; the last bin begins at 127 * 2^27 ns and has no upper end.
+LAST_BIN_NS = 127 << 27
+CEILING_NS = 1 << 34
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OperationStats:
+    """One operation of one job since its start: counts, moments and bins as fio tells them."""
+
+    ios: int
+    bytes: int
+    runtime_ms: int
+    min_ns: int
+    max_ns: int
+    mean_ns: float
+    sd_ns: float  # with n - 1, as fio computes it
+    bins: Mapping[int, int]
+
+
+def bin_upper_ns(value_ns: int) -> int:
+    """Upper end (inclusive) of the bin that a value falls into; not for the open last bin."""
+    shift = value_ns.bit_length() - 1 - _SUB_BUCKET_BITS
+    return value_ns if shift <= 0 else (((value_ns >> shift) + 1) << shift) - 1
+
+
+def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
+    """Stats of a "read", "write" or "trim" object; None if no I/O has completed."""
+    latency = raw["lat_ns"]
+    ios = int(latency["N"])
+    if ios == 0:
+        return None
+    return OperationStats(
+        ios=ios,
+        bytes=int(raw["io_bytes"]),
+        runtime_ms=int(raw["runtime"]),
+        min_ns=int(latency["min"]),
+        max_ns=int(latency["max"]),
+        mean_ns=float(latency["mean"]),
+        sd_ns=float(latency["stddev"]),
+        bins={int(middle): int(count) for middle, count in latency.get("bins", {}).items()},
+    )
+
+
+def read_document(document: Document) -> dict[tuple[int, Operation], OperationStats]:
+    """Stats by (index of the job, operation). With group_reporting a group is a job."""
+    try:
+        return {
+            (int(job["groupid"]), operation): stats
+            for job in document["jobs"]
+            for operation in OPERATIONS
+            if (stats := read_operation(job[operation])) is not None
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise EngineError(f"fio's JSON is not as expected: {error!r}") from error
+
+
+def job_errors(document: Document) -> Iterator[int]:
+    """The error numbers (errno) of the jobs that failed."""
+    for job in document.get("jobs", ()):
+        if int(job.get("error", 0)):
+            yield int(job["error"])
+
+
+def histogram_of(stats: OperationStats) -> Histogram:
+    """The native histogram of what fio counted, with fio's own minimum, maximum and moments."""
+    import numpy as np
+
+    from writecliff._native import Histogram
+
+    bins = dict(stats.bins)
+    if stats.max_ns >= CEILING_NS:
+        for middle in [middle for middle in bins if middle >= LAST_BIN_NS]:
+            count = bins.pop(middle)
+            bins[stats.max_ns] = bins.get(stats.max_ns, 0) + count
+    middles = sorted(bins)
+    return Histogram.from_buckets(
+        np.array(middles, dtype=np.uint64),
+        np.array([bins[middle] for middle in middles], dtype=np.uint64),
+        stats.min_ns,
+        stats.max_ns,
+        stats.mean_ns,
+        stats.sd_ns,
+    )
+
+
+def job_results(
+    names: tuple[str, ...], stats: Mapping[tuple[int, Operation], OperationStats]
+) -> tuple[JobResult, ...]:
+    """One result for each job, in their order; `response` stays None (fio does not measure it)."""
+    results = []
+    for index, name in enumerate(names):
+        mine = {op: stats[index, op] for op in OPERATIONS if (index, op) in stats}
+        runtime_ms = max((one.runtime_ms for one in mine.values()), default=0)
+        operations = {
+            op: OperationResult(one.ios, one.bytes, histogram_of(one)) for op, one in mine.items()
+        }
+        results.append(JobResult(name, runtime_ms * MS, operations))
+    return tuple(results)
+
+
+def ceiling_warnings(
+    names: tuple[str, ...], stats: Mapping[tuple[int, Operation], OperationStats]
+) -> tuple[str, ...]:
+    """Says where I/Os were slower than fio's last bin can tell apart."""
+    return tuple(
+        f"job {names[index]}: {operation} latencies above 17.2 s are counted as the maximum"
+        for (index, operation), one in stats.items()
+        if one.max_ns >= CEILING_NS
+    )

@@ -1,0 +1,184 @@
+"""The two kinds of targets of `FioEngine`: a block device and a regular file.
+
+Owns: what each can do, and whether it may be written. Both are opened once and keep hold of the
+device or file until they are closed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from writecliff.engines.base import CacheReport, Counters, DeviceIdentity, PurgeReport
+from writecliff.engines.blockdev import cache, identity, purge, smart
+from writecliff.engines.blockdev.protection import (
+    SERIAL_FLAG,
+    SIGNATURE_FLAG,
+    Claim,
+    Protection,
+    claim,
+    inspect,
+)
+from writecliff.engines.blockdev.regular_file import FileTarget, open_target
+from writecliff.engines.blockdev.topology import System, read_int
+from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.command import Target
+from writecliff.engines.fio.placement import find_placement
+from writecliff.errors import TargetError
+
+_DEFAULT_SECTOR = 512
+
+
+class FioTarget(Protocol):
+    """What the engine needs of a target."""
+
+    @property
+    def name(self) -> str: ...
+
+    def require_writable(self) -> None:
+        """Raise `TargetError` if it must not be written."""
+
+    def verify(self) -> None:
+        """Raise `TargetError` if the path no longer leads to what was opened."""
+
+    def identify(self) -> DeviceIdentity: ...
+
+    def counters(self) -> Counters: ...
+
+    def purge(self) -> PurgeReport: ...
+
+    def set_write_cache(self, enabled: bool) -> CacheReport: ...
+
+    def placement(self, fio: Fio) -> Placement | str: ...
+
+    def for_command(self, placement: Placement | str) -> Target: ...
+
+    def close(self) -> None: ...
+
+
+class DeviceTarget:
+    """A block device: claimed exclusively for writing, or only looked at for reading."""
+
+    def __init__(self, protection: Protection, held: Claim | None, system: System) -> None:
+        self.name = protection.path
+        self.protection = protection
+        self._claim = held
+        self._system = system
+
+    @classmethod
+    def open(
+        cls, path: str, destroy_serial: str | None, allow_signatures: bool, system: System
+    ) -> DeviceTarget:
+        if destroy_serial is None:
+            return cls(inspect(path, system), None, system)
+        found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
+        return cls(found, held, system)
+
+    def require_writable(self) -> None:
+        self._writing_claim()
+
+    def _writing_claim(self) -> Claim:
+        if self._claim is None:
+            more = f" {SIGNATURE_FLAG}" if self.protection.loss() else ""
+            raise TargetError(
+                f"{self.name}: opened for reading only; this would write to it",
+                hint=f"to destroy what it holds: {SERIAL_FLAG} {self.protection.confirmation}{more}",
+            )
+        return self._claim
+
+    def verify(self) -> None:
+        if self._claim is not None:
+            self._claim.verify(self._system)
+            return
+        node = self._system.stat_node(Path(self.name))
+        if node is None or not node.is_block or node.number != self.protection.device.number:
+            raise TargetError(f"{self.name}: no longer the device that was opened")
+
+    def identify(self) -> DeviceIdentity:
+        disk = self.protection.disk
+        found = identity.identify_device(self._system, disk, self.name)
+        # A partition is part of a drive: the drive's label, the partition's size.
+        return replace(found, capacity_bytes=self.protection.size_bytes)
+
+    def counters(self) -> Counters:
+        disk = self.protection.disk
+        if not (identity.is_nvme(disk) or disk.name.startswith("sd")):
+            return Counters()
+        return smart.counters_of(self._system.run, self.name, nvme=identity.is_nvme(disk))
+
+    def purge(self) -> PurgeReport:
+        held = self._writing_claim()
+        held.verify(self._system)
+        return purge.purge_device(self._system, self.protection.disk, self.name, held.fd)
+
+    def set_write_cache(self, enabled: bool) -> CacheReport:
+        return cache.set_write_cache(self._system, self.protection.disk, self.name, enabled)
+
+    def placement(self, fio: Fio) -> Placement | str:
+        return find_placement(self._system, fio, self.protection.disk, self.name)
+
+    def for_command(self, placement: Placement | str) -> Target:
+        queue = self.protection.disk.directory / "queue/logical_block_size"
+        sector = read_int(queue) or _DEFAULT_SECTOR
+        return Target(self.name, self.protection.size_bytes, sector, False, placement)
+
+    def close(self) -> None:
+        if self._claim is not None:
+            self._claim.close()
+
+
+class FileBackedTarget:
+    """A regular file, locked while it is open."""
+
+    def __init__(self, held: FileTarget, system: System) -> None:
+        self.name = f"file:{held.path}"
+        self._held = held
+        self._system = system
+
+    @classmethod
+    def open(cls, path: str, size_bytes: int | None, system: System) -> FileBackedTarget:
+        # fio runs in a directory of its own, so the path has to be absolute.
+        return cls(open_target(os.path.abspath(path), size_bytes), system)
+
+    def require_writable(self) -> None:
+        if self._held.refusal is not None:
+            raise self._held.refusal
+
+    def verify(self) -> None:
+        self._held.verify()
+
+    @property
+    def _sector_bytes(self) -> int:
+        """Of the device below the file system, where the kernel tells; direct I/O needs it."""
+        device = os.fstat(self._held.fd).st_dev
+        number = f"{os.major(device)}:{os.minor(device)}"
+        directory = (self._system.sys / "dev/block" / number).resolve()
+        for place in (directory, directory.parent):  # a partition's queue is its disk's
+            sector = read_int(place / "queue/logical_block_size")
+            if sector is not None:
+                return sector
+        return _DEFAULT_SECTOR
+
+    def identify(self) -> DeviceIdentity:
+        return identity.identify_file(self._held.path, self._held.size_bytes, self._sector_bytes)
+
+    def counters(self) -> Counters:
+        return Counters()
+
+    def purge(self) -> PurgeReport:
+        return purge.purge_file(self._held.path, self._held.fd, self._held.size_bytes)
+
+    def set_write_cache(self, enabled: bool) -> CacheReport:
+        return CacheReport(None, "a file: the cache of the drive below it is left as it is")
+
+    def placement(self, fio: Fio) -> Placement | str:
+        return find_placement(self._system, fio, None, self.name)
+
+    def for_command(self, placement: Placement | str) -> Target:
+        held = self._held
+        return Target(held.path, held.size_bytes, self._sector_bytes, True, placement)
+
+    def close(self) -> None:
+        self._held.close()
