@@ -74,8 +74,12 @@ def latency_text(latency_ns: float | None) -> str:
         return "-"
     for limit, scale, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
         if latency_ns < limit * 0.9995:
-            return f"{latency_ns / scale:.3g} {unit}"
-    return f"{latency_ns / 1e9:.3g} s"
+            return f"{_three_digits(latency_ns / scale)} {unit}"
+    return f"{_three_digits(latency_ns / 1e9)} s"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".") if value else "0"
 
 
 def count_text(value: float | None) -> str:

@@ -33,8 +33,11 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
         missing = error.argument.name
         if error.argument.index is not None:  # positional
             missing = missing.lstrip("-").upper()
+            what = f"{missing} is missing for `{chain}`"
+        else:
+            what = f"{missing} of `{chain}` needs a value"
         return UsageError(
-            f"{missing} is missing for `{chain}`", hint=f"`{chain} --help` shows how it is used"
+            what, hint=f"`{chain} --help` shows how it is used"
         )
     error.verbose = False
     text = " ".join(str(error).split())

@@ -39,8 +39,10 @@ def stored_run(directory: Path) -> StoredRun:
 def _read(directory: Path) -> dict[str, Any]:
     try:
         return json.loads((directory / "manifest.json").read_text())
-    except FileNotFoundError:
-        raise StoreError(f"{directory} holds no run") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(f"{directory} holds no run") from None
+    except ValueError as error:
+        raise StoreError(f"{directory / 'manifest.json'} is damaged: {error}") from None
 
 
 def _now() -> str:

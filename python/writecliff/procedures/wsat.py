@@ -15,6 +15,7 @@ reported. The steady-state figures are computed at every sample even when `stead
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -174,6 +175,8 @@ class Wsat(Procedure):
         for name in positive:
             if not getattr(o, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, not {getattr(o, name):g}")
+            if math.isinf(getattr(o, name)):
+                raise ConfigError(f"{name} must be a finite number")
         if o.max_rounds < MEASUREMENT_WINDOW:
             raise ConfigError(
                 f"max_rounds must be at least {MEASUREMENT_WINDOW} (the measurement window), "

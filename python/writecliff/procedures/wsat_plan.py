@@ -86,7 +86,7 @@ def _phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
         "purge the drive",
         f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
         f"random 4 KiB writes, TC {o.threads} / QD {o.queue_depth}, in steps of "
-        f"{o.sample_seconds:g} s; every {test.steps_per_round}. step is a steady-state sample",
+        f"{o.sample_seconds:g} s; the last of every {test.steps_per_round} is a steady-state sample",
         f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",
     ]
     if o.histogram:

@@ -1,0 +1,47 @@
+"""Runs the command line in this process, with the fake drive behind every target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+from tests.support.fake_engine import FakeEngine
+from writecliff.cli.main import main
+from writecliff.errors import TargetError
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine:
+    """`cli("test wsat --on sim:fake")`; words may be given as a list if one holds blanks."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, words: str | list[str]) -> Said:
+        self._capsys.readouterr()
+        code = main(words.split() if isinstance(words, str) else words)
+        out, err = self._capsys.readouterr()
+        return Said(code, out, err)
+
+
+def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEngine]) -> None:
+    """Let `open_target("sim:fake")` give `make()`; every other target is not there."""
+
+    def open_target(text: str, **options: object) -> FakeEngine:
+        if text != "sim:fake":
+            raise TargetError(f"no simulated drive '{text}'", hint="see `writecliff device list`")
+        return make()
+
+    module = ModuleType("writecliff.engines.target")
+    module.open_target = open_target  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "writecliff.engines.target", module)

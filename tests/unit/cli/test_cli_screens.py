@@ -1,0 +1,316 @@
+"""What the command line shows and says: help screens, usage errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.support.cli import CommandLine
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAVY = ("numpy", "pyarrow", "matplotlib", "duckdb", "rich", "writecliff._native")
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], [], ["--version"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from writecliff.cli.main import main\n"
+        f"assert main({arguments!r}) == 0\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)\n"
+    )
+    done = python(code)
+    assert done.stderr.strip() == "[]"
+    assert done.stdout
+
+
+def test_help_is_quick() -> None:
+    code = "from writecliff.cli.main import main; main(['--help'])"
+    seconds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        python(code)
+        seconds.append(time.perf_counter() - begin)
+    assert min(seconds) <= 0.3
+
+
+def test_module_runs(tmp_path: Path) -> None:
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    done = subprocess.run(
+        [sys.executable, "-m", "writecliff", "nonsense"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: unknown command 'nonsense'")
+
+
+def test_root_screen(cli: CommandLine) -> None:
+    said = cli("--help")
+    assert said.err == ""
+    assert said.out == snapshot("""\
+Usage: writecliff COMMAND
+
+An SSD performance laboratory: the SNIA tests on simulated and real drives.
+
+Commands:
+  test      Run a test of the standard on a drive.
+  run       Run one workload (.fio or .toml) on a drive.
+  device    List and show simulated drives.
+  report    Write the report of a run.
+  validate  Check the simulator against theory.
+  demo      See a write cliff in a minute.
+
+Options:
+  --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.
+  --version   Show the version.
+
+Targets:
+  sim:NAME        a simulated drive; see `writecliff device list`
+  sim:PATH.toml   a simulated drive described by a file
+  file:PATH       a file, through fio
+  /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 130 interrupted.
+Every command takes --json (data on stdout; an error is then one JSON object on
+stderr) and --debug (full traceback). NO_COLOR is honoured.
+""")
+
+
+def test_root_screen_fits_a_terminal(cli: CommandLine) -> None:
+    assert max(map(len, cli("--help").out.splitlines())) <= 80
+
+
+def test_test_screen(cli: CommandLine) -> None:
+    assert cli("test --help").out == snapshot("""\
+Usage: writecliff test COMMAND [OPTIONS]
+
+Run a test of the standard on a drive.
+
+Commands:
+  wsat  Write saturation test: random 4 KiB writes from purge until saturation.
+
+Options:
+  --list
+      List the tests.
+  --json
+      Print the list as JSON: {"tests": [{"name", "title", "summary", "editions"}]}.
+
+""")
+
+
+def test_wsat_screen(cli: CommandLine) -> None:
+    assert cli("test wsat --help").out == snapshot("""\
+Usage: writecliff test wsat [OPTIONS]
+
+Write saturation test: random 4 KiB writes from purge until saturation.
+
+Options that are not at the standard's value are disclosed in the report.
+
+Options:
+  --on STR
+      The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
+  --destroy STR
+      For /dev/ targets: the drive's serial number, as proof that losing its data is
+      meant.
+  --wipe-signatures
+      For /dev/ targets: go on although partition tables or file systems are found.
+  --size STR
+      For file: targets: size of a file that is to be made, such as 10GB or 8GiB.
+  --output PATH
+      Directory of the run; it must not exist or be empty (default:
+      runs/TEST-TARGET-TIME).
+  --resume PATH
+      Go on with the unfinished run in this directory, with its options.
+  --dry-run
+      Show what would be done and how much would be written; touch nothing.
+  --quiet
+      No progress on stderr.
+  --edition pts-e|pts-c
+      pts-e (enterprise, default): write cache off, TC 4 / QD 32. pts-c (client): cache
+      on, TC 2 / QD 16.
+  --revision 1.x|2.0
+      Revision of the standard. 1.x (default) limits the time to 24 h, 2.0 to 6 h; 2.0
+      adds the response-time histogram.
+  --end STR
+      What may end the run, a list of steady,capacity,time (default: all three). The
+      first one that is reached ends it.
+  --time-hours FLOAT
+      Device time of the end "time".
+  --drive-fills FLOAT
+      User capacities of the end "capacity" (standard: 4).
+  --max-rounds INT
+      With only "steady" enabled: rounds after which to give up (standard: 25).
+  --threads INT
+      Threads that issue I/O (TC).
+  --queue-depth INT
+      Outstanding I/Os of a thread (QD).
+  --write-cache on|off
+      State of the volatile write cache.
+  --round-minutes FLOAT
+      Minutes from one steady-state sample to the next (standard: 31).
+  --sample-seconds FLOAT
+      Length of a step (standard: 60).
+  --active-range-pct FLOAT
+      Share of the addresses that is written (standard: 100).
+  --compressible-pct FLOAT
+      Compressibility of the data (standard: 0, random data).
+  --histogram, --no-histogram
+      Measure a response-time histogram at the end.
+  --histogram-seconds FLOAT
+      Length of that step (standard: 1200).
+  --seed INT
+      Fixes every random choice (default: 1).
+  --json
+      Print the outcome as JSON on stdout.
+
+""")
+
+
+def test_test_list(cli: CommandLine) -> None:
+    assert cli("test --list").out == snapshot("""\
+test  title                  editions      what it does
+wsat  Write Saturation Test  pts-e, pts-c  Random 4 KiB writes from purge until the drive is saturated.
+""")
+    listed = json.loads(cli("test --list --json").out)
+    assert [entry["name"] for entry in listed["tests"]] == ["wsat"]
+
+
+USAGE_ERRORS = {
+    "tset": snapshot("""\
+error: unknown command 'tset' for `writecliff`
+hint: did you mean 'test'?
+"""),
+    "frobnicate": snapshot("""\
+error: unknown command 'frobnicate' for `writecliff`
+hint: commands: test, run, device, report, validate, demo
+"""),
+    "test wast": snapshot("""\
+error: unknown command 'wast' for `writecliff test`
+hint: did you mean 'wsat'?
+"""),
+    "test wsat --edtion pts-c": snapshot("""\
+error: unknown option '--edtion' for `writecliff test wsat`
+hint: did you mean '--edition'?
+"""),
+    "test wsat --on": snapshot("""\
+error: --on of `writecliff test wsat` needs a value
+hint: `writecliff test wsat --help` shows how it is used
+"""),
+    "test wsat": snapshot("""\
+error: no drive is named
+hint: give --on, for example --on sim:sata-tlc-120
+"""),
+    "test wsat --edition pts-x --on sim:fake": snapshot("""\
+error: invalid value "pts-x" for --edition. Choose from: "pts-e", "pts-c". Did you mean "pts-e"?
+hint: `writecliff test wsat --help` shows how it is used
+"""),
+    "test wsat --time-hours soon --on sim:fake": snapshot("""\
+error: invalid value for --time-hours: unable to convert "soon" into float
+hint: `writecliff test wsat --help` shows how it is used
+"""),
+    "test wsat --on sim:fake --end never": snapshot("""\
+error: unknown end 'never'
+hint: ends of WSAT are steady, capacity, time
+"""),
+    "test wsat --on sim:fake --end ,": snapshot("""\
+error: --end is empty
+hint: give a list of steady, capacity, time
+"""),
+    "test wsat --on sim:nothing": snapshot("""\
+error: no simulated drive 'sim:nothing'
+hint: see `writecliff device list`
+"""),
+    "test wsat --on sim:fake --size 10G": snapshot("""\
+error: '10G' is no size
+hint: write it as 500MB, 10GB (decimal) or 8GiB (binary)
+"""),
+    "test wsat --resume nowhere": snapshot('error: nowhere holds no run\n'),
+    "run": snapshot("""\
+error: FILE is missing for `writecliff run`
+hint: `writecliff run --help` shows how it is used
+"""),
+    "run a.fio b.fio --on sim:fake": snapshot("""\
+error: unexpected argument 'b.fio' for `writecliff run`
+hint: `writecliff run --help` shows how it is used
+"""),
+    "run a.txt --on sim:fake": snapshot("""\
+error: a.txt is neither a fio job file nor a workload file
+hint: name it .fio or .toml after what it holds
+"""),
+    "run nowhere.fio --on sim:fake": snapshot('error: cannot read nowhere.fio: no such file or directory\n'),
+}
+
+
+@pytest.mark.parametrize("words", USAGE_ERRORS)
+def test_usage_errors(
+    cli: CommandLine, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = cli(words)
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err == USAGE_ERRORS[words]
+    assert not any(tmp_path.iterdir())
+
+
+def test_errors_as_json(cli: CommandLine) -> None:
+    said = cli("test wsat --edtion pts-c --json")
+    assert said.code == 2
+    assert json.loads(said.err) == snapshot({'error': {'message': "unknown option '--edtion' for `writecliff test wsat`", 'hint': "did you mean '--edition'?", 'exit_code': 2}})
+
+
+def test_unexpected_errors_leave_a_traceback_file(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def explode(self: object) -> None:
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tests.support.fake_engine.FakeEngine.identify", explode)
+    said = cli("test wsat --on sim:fake --dry-run")
+    assert said.code == 1
+    (file,) = tmp_path.glob("writecliff-*.traceback")
+    assert said.err == (
+        "error: unexpected ZeroDivisionError: two lines\n"
+        f"hint: this is a fault of writecliff; the traceback is in {file}\n"
+    )
+    assert "ZeroDivisionError" in file.read_text()
+    debug = cli("test wsat --on sim:fake --dry-run --debug")
+    assert debug.code == 1
+    assert debug.err.startswith("Traceback")
+
+
+def test_broken_pipe_is_quiet() -> None:
+    code = "from writecliff.cli.main import main; import sys; sys.exit(main(['--help']))"
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (0, b"")

@@ -1,0 +1,196 @@
+"""`writecliff test wsat` on the fake drive: dry run, run, resume, JSON, errors of the drive."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.support.cli import CommandLine
+from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
+from writecliff.procedures.model import History, StepRow
+
+SHORT = "test wsat --on sim:fake --end time --time-hours 0.05"
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_dry_run_writes_nothing(cli: CommandLine, drive: FakeEngine, tmp_path: Path) -> None:
+    said = cli("test wsat --on sim:fake --edition pts-c --queue-depth 8 --dry-run")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == snapshot("""\
+Write Saturation Test, PTS-C 1.2 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
+
+1. purge the drive
+2. write cache on (WCE)
+3. random 4 KiB writes, TC 2 / QD 8, in steps of 60 s; the last of every 31 is a steady-state sample
+4. until steady state over 5 rounds or 4 x user capacity written or 24 h of writes, whichever comes first
+
+steps        54 to 1440
+device time  54 min to 24 h
+written      at most 1.96 TB (4.1 drive fills)
+deviation    queue_depth is 8; recommended by PTS WSAT: 16
+
+nothing was done (--dry-run)
+""")
+    assert drive.calls == []
+    assert drive.closed
+    assert not any(tmp_path.iterdir())
+
+
+def test_dry_run_as_json(cli: CommandLine, drive: FakeEngine) -> None:
+    said = cli("test wsat --on sim:fake --end time --dry-run --json")
+    plan = json.loads(said.out)["plan"]
+    assert (plan["steps_min"], plan["steps_max"]) == (1440, 1440)
+    assert plan["deviations"] == []
+    assert drive.calls == []
+
+
+def test_run_in_lines(cli: CommandLine, tmp_path: Path) -> None:
+    said = cli(SHORT + " --output r")
+    assert said.code == 0
+    assert said.out == snapshot("""\
+run           r
+ended by      0.05 h of writes
+steady state  not reached
+device time   3 min
+written       58.9 GB (0.12 fills)
+last step     80,554 IOPS
+report        writecliff report r
+""")
+    lines = [line for line in said.err.splitlines() if not line.startswith("complete after")]
+    assert lines == snapshot(['Write Saturation Test, PTS-E 1.1 on sim:fake: Fake Formula 480 FAKE0001, 480 GB', 'run directory: r', 'deviation: time_hours is 0.05; required by PTS WSAT: 24', 'purge: fake purge', 'write cache: off', 'round 1  minute 1  79,409 IOPS  mean 1.61 ms  99.99 % 16.1 ms  max 92.0 ms  WAF 1.00  0.04 drive fills', 'round 1  minute 2  79,855 IOPS  mean 1.60 ms  99.99 % 16.0 ms  max 83.6 ms  WAF 1.00  0.08 drive fills', 'round 1  minute 3  80,554 IOPS  mean 1.59 ms  99.99 % 15.9 ms  max 84.9 ms  WAF 1.00  0.12 drive fills'])
+    assert (tmp_path / "r").is_dir()
+
+
+def test_run_as_json(cli: CommandLine) -> None:
+    said = cli(SHORT + " --output r --json --quiet")
+    assert (said.code, said.err) == (0, "")
+    outcome = json.loads(said.out)
+    assert outcome["run"] == "r"
+    assert outcome["status"] == "complete"
+    assert outcome["ended_by"] == "time"
+    assert outcome["steps"] == 3
+    assert outcome["last_step"]["iops"] > 0
+
+
+def test_default_directory_names_test_and_target(cli: CommandLine, tmp_path: Path) -> None:
+    assert cli(SHORT).code == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    assert run.name.startswith("wsat-sim-fake-")
+
+
+def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
+    drive.before_run = interrupted_at(2)
+    said = cli(SHORT + " --output r")
+    assert said.code == 130
+    assert said.err.endswith(
+        "error: stopped; 1 complete steps are kept in r\n"
+        "hint: go on with `writecliff test wsat --resume r`\n"
+    )
+    fresh = FakeEngine()
+    drive.__dict__.update(fresh.__dict__)
+    said = cli("test wsat --resume r --json")
+    assert said.code == 0
+    assert json.loads(said.out)["steps"] == 3
+
+
+def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
+    drive.before_run = failing_at(2)
+    said = cli(SHORT + " --output r --quiet")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "error: fake drive gone\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("test wsat --resume r --seed 5", "--seed cannot be given with --resume"),
+        ("test wsat --resume r --output s", "--output cannot be given with --resume"),
+        ("test wsat --resume r", "complete"),
+        (SHORT + " --output r", "not empty"),
+    ],
+)
+def test_refusals_about_the_directory(cli: CommandLine, words: str, message: str) -> None:
+    assert cli(SHORT + " --output r --quiet").code == 0
+    said = cli(words)
+    assert said.code == 2
+    assert message in said.err
+
+
+def test_damaged_run_is_one_line(cli: CommandLine, tmp_path: Path) -> None:
+    assert cli(SHORT + " --output r --quiet").code == 0
+    for path in (tmp_path / "r").rglob("manifest*"):
+        path.write_text('{"half": ')
+    said = cli("test wsat --resume r")
+    assert said.code == 1
+    assert said.err.startswith("error: ")
+    assert "unexpected" not in said.err
+
+
+def test_a_closed_terminal_does_not_stop_the_test(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone:
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+        def isatty(self) -> bool:
+            return False
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    said = cli(SHORT + " --output r --json")
+    assert said.code == 0
+    assert json.loads(said.out)["status"] == "complete"
+
+
+def test_full_disk_is_one_line(cli: CommandLine, drive: FakeEngine) -> None:
+    def full(run: int) -> None:
+        if run == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "r/rows")
+
+    drive.before_run = full
+    said = cli(SHORT + " --output r --quiet")
+    assert said.code == 1
+    assert said.err == snapshot("""\
+error: no space left on device: r/rows
+hint: free some space; a test that was stopped by this goes on with --resume RUN
+""")
+
+
+def test_live_view_shows_where_the_test_is(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rich.console import Console
+
+    from writecliff.cli.live import LiveProgress
+
+    console = Console(width=100, force_terminal=False, file=io.StringIO())
+    screens: list[str] = []
+
+    class Watch(LiveProgress):
+        def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+            super().step_end(row, history, again=again)
+            with console.capture() as capture:
+                console.print(self._render())
+            screens.append(capture.get())
+
+    progress = Watch(console)
+    monkeypatch.setattr("writecliff.cli.runner.progress_for", lambda quiet: progress)
+    said = cli("test wsat --on sim:fake --end time --time-hours 3 --output r")
+    assert said.code == 0
+    assert len(screens) == 180
+    without_time_left = re.sub(r"at most .* left", "at most T left", screens[-1])
+    assert [line.rstrip() for line in without_time_left.splitlines()] == snapshot(['rounds ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 100 % at most T left', 'round 6, step 25 of 31: minute 180', 'IOPS          12,207', 'WAF           3.99', 'latency       mean 10.5 ms, 99.99 % 105 ms, max 626 ms', 'written       1.17 TB, 2.43 drive fills', 'device time   3 h', 'steady state  no: data 32,595 of 4,106, slope 28,200 of 2,053 IOPS'])

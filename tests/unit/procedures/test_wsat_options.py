@@ -1,0 +1,143 @@
+"""WSAT's options: editions, disclosure of deviations, clear refusals, the plan."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.support.fake_engine import FakeEngine
+from writecliff.errors import ConfigError
+from writecliff.procedures.model import Plan
+from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
+from writecliff.procedures.wsat import Wsat, WsatOptions
+
+IDENTITY = FakeEngine().identify()  # 480 GB, SATA
+HOUR_NS = 3600 * 10**9
+
+
+def wsat(**options: object) -> Wsat:
+    return Wsat(WsatOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("edition", "revision", "title", "cache", "threads", "depth", "hours", "histogram"),
+    [
+        ("pts-e", "1.x", "PTS-E 1.1", False, 4, 32, 24, False),
+        ("pts-c", "1.x", "PTS-C 1.2", True, 2, 16, 24, False),
+        ("pts-e", "2.0", "PTS 2.0.2 (enterprise)", False, 4, 32, 6, True),
+        ("pts-c", "2.0", "PTS 2.0.2 (client)", True, 2, 16, 6, True),
+    ],
+)
+def test_editions(
+    edition: str,
+    revision: str,
+    title: str,
+    cache: bool,
+    threads: int,
+    depth: int,
+    hours: float,
+    histogram: bool,
+) -> None:
+    test = wsat(edition=edition, revision=revision)
+    assert test.edition == title
+    assert test.write_cache is cache
+    (job,) = test.round_steps(IDENTITY, 1)[0].workload.jobs
+    assert (job.threads, job.queue_depth) == (threads, depth)
+    assert (job.pattern, job.read_pct, job.block_sizes[0].bytes) == ("random", 0, 4096)
+    assert (job.range_bytes, job.duration_ns) == (IDENTITY.capacity_bytes // 4096 * 4096, 60 * 10**9)
+    assert test.options.time_hours == hours
+    assert bool(test.after_steps(IDENTITY)) is histogram
+    assert test.deviations() == ()
+
+
+def test_deviations_are_disclosed() -> None:
+    test = wsat(
+        edition="pts-c", write_cache=False, queue_depth=64, sample_seconds=10, round_minutes=2
+    )
+    assert [str(deviation) for deviation in test.deviations()] == snapshot(
+        [
+            "queue_depth is 64; recommended by PTS WSAT: 16",
+            "write_cache is off; required by PTS WSAT: on",
+            "sample_seconds is 10; required by PTS WSAT: 60",
+            "round_minutes is 2; required by PTS WSAT: 31",
+        ]
+    )
+
+
+def test_options_survive_the_manifest() -> None:
+    test = wsat(edition="pts-c", end=("capacity",), drive_fills=2.0, seed=7)
+    again = procedure_from_mapping("wsat", json.loads(json.dumps(test.options_mapping())))
+    assert isinstance(again, Wsat)
+    assert again.options == test.options
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"end": ()}, "nothing ends the run", "--end"),
+        ({"end": ("steady", "never")}, "unknown end 'never'", "steady, capacity, time"),
+        ({"edition": "pts-x"}, "unknown edition 'pts-x'", "pts-e and pts-c"),
+        ({"revision": "3"}, "unknown revision '3'", "1.x"),
+        ({"threads": 0}, "threads must be more than 0, not 0", None),
+        ({"time_hours": -1.0}, "time_hours must be more than 0", None),
+        ({"sample_seconds": float("nan")}, "sample_seconds must be more than 0", None),
+        ({"time_hours": float("inf")}, "time_hours must be a finite number", None),
+        ({"max_rounds": 4}, "max_rounds must be at least 5", None),
+        ({"active_range_pct": 101.0}, "active_range_pct must be in", None),
+        ({"compressible_pct": -1.0}, "compressible_pct must be in", None),
+        ({"seed": -1}, "seed must be in", None),
+        ({"round_minutes": 1.5}, "no whole number of samples", "the nearest round is 2 min"),
+    ],
+)
+def test_what_cannot_mean_anything_is_refused(
+    options: dict[str, object], message: str, hint: str | None
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        wsat(**options)
+    assert message in str(caught.value)
+    assert (hint or "") in (caught.value.hint or "")
+
+
+def test_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="unknown option 'thread'") as caught:
+        Wsat.from_mapping({"thread": 4})
+    assert caught.value.hint == "did you mean 'threads'?"
+
+
+def plan(**options: object) -> Plan:
+    return wsat(**options).plan(IDENTITY)
+
+
+def test_plan_of_the_time_end() -> None:
+    bounds = plan(end=("time",))
+    assert (bounds.steps_min, bounds.steps_max) == (1440, 1440)
+    assert bounds.device_time_min_ns == bounds.device_time_max_ns == 24 * HOUR_NS
+    assert bounds.write_bytes_max == 24 * 3600 * 600_000_000
+
+
+def test_plan_of_the_capacity_end() -> None:
+    bounds = plan(end=("capacity",))
+    # 4 x 480 GB at 600 MB/s take 53.3 minutes at least; how long they take at most is open.
+    assert (bounds.steps_min, bounds.steps_max) == (54, None)
+    assert bounds.write_bytes_max == 4 * 480_000_000_000 + 60 * 600_000_000
+
+
+def test_plan_of_the_steady_end() -> None:
+    bounds = plan(end=("steady",))
+    assert (bounds.steps_min, bounds.steps_max) == (155, 775)
+
+
+def test_plan_of_all_ends_with_histogram() -> None:
+    bounds = plan(revision="2.0")
+    assert (bounds.steps_min, bounds.steps_max) == (54 + 1, 360 + 1)
+    assert bounds.phases[-1] == "response-time histogram, 1200 s"
+
+
+def test_registry_is_in_step_with_the_classes() -> None:
+    for name, entry in PROCEDURES.items():
+        procedure = procedure_from_mapping(name, {})
+        assert (procedure.name, procedure.title) == (name, entry.title)
+        for edition in entry.editions:
+            procedure_from_mapping(name, {"edition": edition})
