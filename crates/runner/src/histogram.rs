@@ -1,0 +1,270 @@
+//! A log-linear latency histogram: exact below 128 ns, then 64 buckets for each power of two.
+//!
+//! The buckets are those of fio's json+ output (`stat.h`, `FIO_IO_U_PLAT_BITS` 6), so real and
+//! simulated drives share one file format and one code for quantiles. But where fio folds all
+//! above 2^34 ns (17 s) into its last bucket, these go on to 2^64.
+//!
+//! A bucket is at most 1/64 of its lower bound wide. Minimum, maximum, mean and deviation are those
+//! of the I/Os ([`Moments`]), never of the buckets.
+
+use thiserror::Error;
+
+use crate::moments::Moments;
+use crate::quantile::Quantile;
+
+/// Sub-buckets of an octave, as a power of two.
+const BITS: u32 = 6;
+const SUB_BUCKETS: u64 = 1 << BITS;
+/// Octaves 0..=57 above the first 64 values, up to and with 2^64 - 1.
+const BUCKETS: usize = (64 - BITS as usize + 1) << BITS;
+const MAGIC: &[u8; 4] = b"WCH1";
+
+/// Why a histogram cannot be built or read.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum HistogramError {
+    #[error("histogram: {0} bucket values but {1} counts")]
+    Lengths(usize, usize),
+    #[error("histogram: {0}")]
+    Inconsistent(&'static str),
+    #[error("histogram: a quantile lies between 0 and 1, both excluded, not at {0}")]
+    Quantile(String),
+    #[error("not a writecliff histogram (it does not begin with WCH1)")]
+    NotAHistogram,
+    #[error("histogram data are damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Latencies in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKETS]>,
+    moments: Moments,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Where a value is counted. For values below 128 that is the value itself.
+#[inline]
+const fn bucket_of(value: u64) -> usize {
+    // With the octave's shift e, `value >> e` is in 64..128: the bit 6 in it adds one octave.
+    let shift = (u64::BITS - 1 - (value | SUB_BUCKETS).leading_zeros()) - BITS;
+    ((shift as u64) << BITS) as usize + (value >> shift) as usize
+}
+
+/// First value of a bucket.
+pub(crate) const fn lower_bound(bucket: usize) -> u64 {
+    let octave = bucket as u64 >> BITS;
+    let shift = octave.saturating_sub(1);
+    (bucket as u64 - (shift << BITS)) << shift
+}
+
+/// Last value of a bucket.
+pub(crate) const fn upper_bound(bucket: usize) -> u64 {
+    let shift = (bucket as u64 >> BITS).saturating_sub(1);
+    lower_bound(bucket) + ((1 << shift) - 1)
+}
+
+impl Histogram {
+    pub fn new() -> Self {
+        let counts: Box<[u64]> = vec![0; BUCKETS].into_boxed_slice();
+        let counts =
+            counts.try_into().unwrap_or_else(|_| unreachable!("BUCKETS long by construction"));
+        Self { counts, moments: Moments::EMPTY }
+    }
+
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.counts[bucket_of(value_ns)] += 1;
+        self.moments.record(value_ns);
+    }
+
+    /// `count` times the same latency.
+    pub fn record_many(&mut self, value_ns: u64, count: u64) {
+        self.counts[bucket_of(value_ns)] += count;
+        self.moments.record_many(value_ns, count);
+    }
+
+    /// As if all of `other` had been recorded here.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *count += more;
+        }
+        self.moments.merge(&other.moments);
+    }
+
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        self.moments = Moments::EMPTY;
+    }
+
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    pub fn min_ns(&self) -> Option<u64> {
+        self.moments.min()
+    }
+
+    pub fn max_ns(&self) -> Option<u64> {
+        self.moments.max()
+    }
+
+    pub fn mean_ns(&self) -> Option<f64> {
+        self.moments.mean()
+    }
+
+    /// Sample standard deviation of the I/Os.
+    pub fn sd_ns(&self) -> Option<f64> {
+        self.moments.sd()
+    }
+
+    /// The `q` quantile, 0 < q < 1, with its evidence.
+    pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
+        Quantile::of(self, q)
+    }
+
+    /// The non-empty buckets, ascending: (lower bound, upper bound, count), both bounds inclusive.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        filled.map(|(bucket, &count)| (lower_bound(bucket), upper_bound(bucket), count))
+    }
+
+    /// Bounds of the sample of `rank` (from 1), narrowed by the exact minimum and maximum.
+    ///
+    /// The outermost buckets reach to the extremes even beyond their own bounds: fio keeps all above
+    /// 17 s in one bucket, and only its maximum tells how far that bucket really goes.
+    pub(crate) fn bounds_of_rank(&self, rank: u64) -> (u64, u64) {
+        debug_assert!((1..=self.count()).contains(&rank));
+        let mut below = 0;
+        for (lower, upper, count) in self.buckets() {
+            let first = below == 0;
+            below += count;
+            if below >= rank {
+                let last = below == self.count();
+                let low = if first { self.moments.min } else { lower.max(self.moments.min) };
+                let high = if last { self.moments.max } else { upper.min(self.moments.max) };
+                return (low, high);
+            }
+        }
+        unreachable!("the counts of the buckets add up to the count of the I/Os")
+    }
+
+    /// From pairs such as fio's json+ `bins` (each value anywhere in its bucket) and the exact
+    /// moments that the tool printed beside them; `sd_ns` with n - 1, as fio has it.
+    pub fn from_buckets(
+        values_ns: &[u64],
+        counts: &[u64],
+        (min_ns, max_ns): (u64, u64),
+        (mean_ns, sd_ns): (f64, f64),
+    ) -> Result<Self, HistogramError> {
+        use HistogramError::Inconsistent;
+        if values_ns.len() != counts.len() {
+            return Err(HistogramError::Lengths(values_ns.len(), counts.len()));
+        }
+        let mut histogram = Self::new();
+        let mut total = 0_u64;
+        for (&value, &count) in values_ns.iter().zip(counts) {
+            // The sum of all bounds each single count, so the bucket cannot overflow either.
+            total = total.checked_add(count).ok_or(Inconsistent("more than 2^64 I/Os"))?;
+            histogram.counts[bucket_of(value)] += count;
+        }
+        if total == 0 {
+            return Ok(histogram);
+        }
+        if min_ns > max_ns {
+            return Err(Inconsistent("the minimum exceeds the maximum"));
+        }
+        // Means are printed rounded, so the last digit may pass the extremes.
+        let slack = 1e-6 * mean_ns + 1.0;
+        if !(min_ns as f64 - slack..=max_ns as f64 + slack).contains(&mean_ns) {
+            return Err(Inconsistent("the mean is not between minimum and maximum"));
+        }
+        if !(sd_ns.is_finite() && sd_ns >= 0.0) {
+            return Err(Inconsistent("the standard deviation is negative or not a number"));
+        }
+        histogram.moments = Moments::from_measured(total, min_ns, max_ns, mean_ns, sd_ns);
+        Ok(histogram)
+    }
+
+    /// Compact form: `WCH1`, then as LEB128 the count, the minimum, the maximum, the sum, the sum
+    /// of squares, and for each non-empty bucket its distance from the one before and its count.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        let m = &self.moments;
+        let narrow = [m.count, m.min, m.max].map(u128::from);
+        for value in narrow.into_iter().chain([m.sum, m.sum_of_squares]) {
+            put(&mut out, value);
+        }
+        let mut next = 0;
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            put(&mut out, (bucket - next) as u128);
+            put(&mut out, u128::from(count));
+            next = bucket + 1;
+        }
+        out
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; the result is equal to the original.
+    pub fn from_bytes(data: &[u8]) -> Result<Self, HistogramError> {
+        use HistogramError::Damaged;
+        let mut rest = data.strip_prefix(MAGIC).ok_or(HistogramError::NotAHistogram)?;
+        let mut histogram = Self::new();
+        let count = take_u64(&mut rest)?;
+        let min = take_u64(&mut rest)?;
+        let max = take_u64(&mut rest)?;
+        let (sum, sum_of_squares) = (take(&mut rest)?, take(&mut rest)?);
+        let mut total = 0_u64;
+        let mut next = 0_usize;
+        while !rest.is_empty() {
+            let gap = take_u64(&mut rest)?.min(BUCKETS as u64) as usize;
+            let slot = histogram.counts.get_mut(next + gap).ok_or(Damaged("no such bucket"))?;
+            *slot = take_u64(&mut rest)?;
+            total = total.checked_add(*slot).ok_or(Damaged("more than 2^64 I/Os"))?;
+            next += gap + 1;
+        }
+        if total != count {
+            return Err(Damaged("the buckets do not add up to the count"));
+        }
+        if (count == 0) != (min > max) {
+            return Err(Damaged("the extremes do not fit the count"));
+        }
+        histogram.moments = Moments { count, min, max, sum, sum_of_squares };
+        Ok(histogram)
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut value: u128) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take(rest: &mut &[u8]) -> Result<u128, HistogramError> {
+    let mut value = 0_u128;
+    for shift in (0..u128::BITS).step_by(7) {
+        let (&byte, tail) = rest.split_first().ok_or(HistogramError::Damaged("cut short"))?;
+        *rest = tail;
+        value |= u128::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(HistogramError::Damaged("a number of more than 128 bits"))
+}
+
+fn take_u64(rest: &mut &[u8]) -> Result<u64, HistogramError> {
+    u64::try_from(take(rest)?).map_err(|_| HistogramError::Damaged("a number of more than 64 bits"))
+}
+
+#[cfg(test)]
+mod tests;
