@@ -1,6 +1,7 @@
 """A process that runs WSAT on the fake drive until it is killed.
 
-`python kill_target.py DIR [resume]`; it prints a line after every stored step, so that the test knows when to kill it.
+`python kill_target.py DIR [resume]`; it prints a line after every stored step, so that the test
+knows when to kill it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from writecliff.cli.output import (
     latency_text,
     size_text,
 )
-from writecliff.cli.progress import opening_lines, resume_line, verdict_line
+from writecliff.cli.progress import opening_lines, resume_line, steady_lines
 from writecliff.procedures.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
         Phase,
         Plan,
         Procedure,
-        SteadyVerdict,
         StepRow,
     )
+    from writecliff.procedures.steady import Decision
 
 REFRESH_HZ = 4
 
@@ -54,7 +54,7 @@ class LiveProgress(RunProgress):
         self._history: History | None = None
         self._steps_before = 0
         self._progress: Progress | None = None
-        self._verdicts: Sequence[SteadyVerdict] = ()
+        self._decision: Decision | None = None
         self._ends: Sequence[End] = ()
         self._fraction_at_start: float | None = None
 
@@ -82,7 +82,7 @@ class LiveProgress(RunProgress):
 
     def step_begin(self, phase: Phase, round_number: int, step: int, steps: int, name: str) -> None:
         self._progress = None
-        where = f"round {round_number}, " if phase == "round" else ""
+        where = f"round {round_number}, " if phase == "rounds" else ""
         self._place = f"{where}step {step} of {steps}: {name}"
 
     def step_progress(self, progress: Progress) -> None:
@@ -94,10 +94,10 @@ class LiveProgress(RunProgress):
         if self._fraction_at_start is None:
             self._fraction_at_start = self._fraction()
 
-    def round_end(self, round_number: int, verdicts: Sequence[SteadyVerdict]) -> None:
-        self._verdicts = verdicts
-        for verdict in verdicts:
-            self._say(verdict_line(round_number, verdict))
+    def round_end(self, round_number: int, decision: Decision | None) -> None:
+        self._decision = decision
+        for line in steady_lines(round_number, decision) if decision else ():
+            self._say(line)
 
     def note(self, text: str) -> None:
         self._say(f"warning: {text}", style="yellow")
@@ -161,13 +161,14 @@ class LiveProgress(RunProgress):
             figures.append(("written", written))
         if self._history is not None:
             figures.append(("device time", duration_text(self._history.elapsed_ns)))
-        for v in self._verdicts:
+        for state in self._decision.states.values() if self._decision else ():
             figures.append(
                 (
                     "steady state",
-                    f"{'yes' if v.steady else 'no'}: "
-                    f"data {v.data_excursion:,.0f} of {v.data_allowed:,.0f}, "
-                    f"slope {v.slope_excursion:,.0f} of {v.slope_allowed:,.0f} {v.unit}",
+                    f"{'yes' if state.steady else 'no'}: data excursion "
+                    f"{state.data_excursion:,.0f} (allowed {state.data_excursion_allowed:,.0f}), "
+                    f"slope {state.slope_excursion:,.0f} "
+                    f"(allowed {state.slope_excursion_allowed:,.0f})",
                 )
             )
         return figures

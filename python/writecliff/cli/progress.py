@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,8 @@ from writecliff.procedures.progress import RunProgress
 
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
-    from writecliff.procedures.model import History, Plan, Procedure, SteadyVerdict, StepRow
+    from writecliff.procedures.model import History, Plan, Procedure, StepRow
+    from writecliff.procedures.steady import Decision
 
 
 def progress_for(*, quiet: bool) -> RunProgress:
@@ -54,7 +54,7 @@ def opening_lines(
 def step_line(row: StepRow) -> str:
     """A finished step as one line."""
     parts = [
-        f"round {row.round}" if row.phase == "round" else row.phase,
+        f"round {row.round}" if row.phase == "rounds" else row.phase,
         row.name,
         f"{count_text(row.iops)} IOPS",
         f"mean {latency_text(row.latency_mean_ns)}",
@@ -66,14 +66,17 @@ def step_line(row: StepRow) -> str:
     return "  ".join(parts)
 
 
-def verdict_line(round_number: int, verdict: SteadyVerdict) -> str:
-    """A steady-state decision as one line: measured excursions against those allowed."""
-    state = "steady" if verdict.steady else "not steady"
-    return (
-        f"round {round_number}: {state}; {verdict.variable}: average {verdict.average:,.0f}, "
-        f"data excursion {verdict.data_excursion:,.0f} (allowed {verdict.data_allowed:,.0f}), "
-        f"slope excursion {verdict.slope_excursion:,.0f} (allowed {verdict.slope_allowed:,.0f})"
-    )
+def steady_lines(round_number: int, decision: Decision) -> list[str]:
+    """A steady-state decision, a line a variable: measured excursions against those allowed."""
+    return [
+        f"round {round_number}: {'steady' if state.steady else 'not steady'}; "
+        f"{name}: average {state.average:,.0f}, "
+        f"data excursion {state.data_excursion:,.0f} "
+        f"(allowed {state.data_excursion_allowed:,.0f}), "
+        f"slope excursion {state.slope_excursion:,.0f} "
+        f"(allowed {state.slope_excursion_allowed:,.0f})"
+        for name, state in decision.states.items()
+    ]
 
 
 class LineProgress(RunProgress):
@@ -96,9 +99,9 @@ class LineProgress(RunProgress):
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         talk(step_line(row) + ("  (again, same)" if again else ""))
 
-    def round_end(self, round_number: int, verdicts: Sequence[SteadyVerdict]) -> None:
-        for verdict in verdicts:
-            talk(verdict_line(round_number, verdict))
+    def round_end(self, round_number: int, decision: Decision | None) -> None:
+        for line in steady_lines(round_number, decision) if decision else ():
+            talk(line)
 
     def note(self, text: str) -> None:
         talk(f"warning: {text}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.framework import RunOutcome
     from writecliff.procedures.model import Plan, Procedure
+    from writecliff.procedures.steady import Decision
 
 
 def run_test(
@@ -132,9 +133,15 @@ def _written(plan: Plan) -> str:
     return f"at most {size_text(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills)"
 
 
+def _steady_mapping(decision: Decision | None) -> dict[str, Any]:
+    """The last window, by tracking variable; empty before the fifth round."""
+    states = decision.states if decision is not None else {}
+    return {name: {**vars(state), "steady": state.steady} for name, state in states.items()}
+
+
 def _show_outcome(outcome: RunOutcome, as_json: bool) -> None:
     last = outcome.history.rows[-1]
-    verdicts = outcome.history.verdicts
+    decision = outcome.history.tracker.current
     if as_json:
         emit_json(
             {
@@ -144,7 +151,7 @@ def _show_outcome(outcome: RunOutcome, as_json: bool) -> None:
                 "steps": len(outcome.history.rows),
                 "rounds": outcome.history.rounds_done,
                 "steady_at_round": outcome.history.steady_at_round,
-                "steady_state": [vars(verdict) for verdict in verdicts],
+                "steady_state": _steady_mapping(decision),
                 "device_time_ns": outcome.history.elapsed_ns,
                 "total_write_bytes": last.total_write_bytes,
                 "drive_fills": last.drive_fills,

@@ -36,9 +36,7 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
             what = f"{missing} is missing for `{chain}`"
         else:
             what = f"{missing} of `{chain}` needs a value"
-        return UsageError(
-            what, hint=f"`{chain} --help` shows how it is used"
-        )
+        return UsageError(what, hint=f"`{chain} --help` shows how it is used")
     error.verbose = False
     text = " ".join(str(error).split())
     text = text[:1].lower() + text[1:].rstrip(".")

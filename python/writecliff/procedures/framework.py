@@ -33,7 +33,6 @@ from writecliff.procedures.model import (
     StepRow,
 )
 from writecliff.procedures.progress import RunProgress
-from writecliff.procedures.verdict import judge
 
 
 class RunInterrupted(WritecliffError):
@@ -91,7 +90,7 @@ class _Driver:
         self.directory = run_directory
         self.progress = progress
         self.identity = engine.identify()
-        self.history = History()
+        self.history = History(procedure.tracking())
         self.journal = Journal(run_directory, procedure, self.identity)
         self.checkpoints = Checkpoints(
             run_directory, engine, interval_s=checkpoint_interval_s, clock=clock
@@ -158,7 +157,7 @@ class _Driver:
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
             f"stopped; {len(self.history.rows)} complete steps are kept in {self.directory}",
-            hint=f"go on with --resume {self.directory}",
+            hint=f"go on with `writecliff test {self.procedure.name} --resume {self.directory}`",
         )
 
     def _failed(self, error: Exception) -> None:
@@ -204,8 +203,8 @@ class _Driver:
             self._checkpoint(0)
 
     def _precondition(self, number: int, step: Step, steps: int) -> None:
-        self.progress.phase("precondition", step.name)
-        self.progress.step_begin("precondition", 0, number, steps, step.name)
+        self.progress.phase("preconditioning", step.name)
+        self.progress.step_begin("preconditioning", 0, number, steps, step.name)
         before = self.engine.counters().host_write_bytes
         result = self.engine.precondition(step.workload, self.progress.step_progress)
         written = result.total("write")[1]
@@ -222,33 +221,22 @@ class _Driver:
         for round_number in itertools.count(1):
             steps = self.procedure.round_steps(self.identity, round_number)
             for number, step in enumerate(steps, 1):
-                self._take("round", round_number, number, len(steps), step)
+                self._take("rounds", round_number, number, len(steps), step)
                 last = number == len(steps)
                 if last:
-                    self._judge(round_number)
+                    decision = self.history.round_complete(round_number)
+                    self.progress.round_end(round_number, decision)
                 for end in ends:
                     if (last or not end.per_round) and end.reached(self.history):
                         return end
         raise AssertionError("rounds are endless")
 
-    def _judge(self, round_number: int) -> None:
-        history = self.history
-        history.rounds_done = round_number
-        rows = history.round_rows(round_number)
-        for variable in self.procedure.tracking():
-            history.tracking.setdefault(variable.name, []).append(variable.value(rows))
-        history.verdicts = judge(self.procedure.tracking(), history.tracking)
-        steady = bool(history.verdicts) and all(v.steady for v in history.verdicts)
-        if steady and history.steady_at_round is None:
-            history.steady_at_round = round_number
-        self.progress.round_end(round_number, history.verdicts)
-
     def _after(self) -> None:
         steps = self.procedure.after_steps(self.identity)
         if steps:
-            self.progress.phase("after")
+            self.progress.phase("rth")
         for number, step in enumerate(steps, 1):
-            self._take("after", 0, number, len(steps), step)
+            self._take("rth", 0, number, len(steps), step)
 
     # -- a step -----------------------------------------------------------------------------
 

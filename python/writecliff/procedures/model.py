@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from writecliff.procedures.steady import Decision, SteadyStateTracker
+
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.options import Deviation
     from writecliff.workload.model import Workload
 
-Phase = Literal["precondition", "round", "after"]
-MEASUREMENT_WINDOW = 5  # rounds; PTS 2.0.2 section 2.1.24
-MAX_ROUNDS = 25  # PTS: not steady by then, the operator may go on or stop
+Phase = Literal["preconditioning", "rounds", "rth"]  # as the store names them
 
 
 @dataclass(frozen=True)
@@ -72,38 +72,38 @@ class TrackingVariable:
     value: Callable[[Sequence[StepRow]], float]
 
 
-@dataclass(frozen=True)
-class SteadyVerdict:
-    """The steady-state decision after one round, for one tracking variable."""
-
-    variable: str
-    unit: str
-    rounds: tuple[int, ...]  # the measurement window
-    steady: bool
-    average: float
-    data_excursion: float
-    data_allowed: float
-    slope_excursion: float
-    slope_allowed: float
-
-
 @dataclass
 class History:
     """What has happened since the purge, as end conditions and procedures see it."""
 
+    tracking: Sequence[TrackingVariable]
     rows: list[StepRow] = field(default_factory=list)
     rounds_done: int = 0
-    tracking: dict[str, list[float]] = field(default_factory=dict)
-    verdicts: tuple[SteadyVerdict, ...] = ()  # of the last complete round
-    steady_at_round: int | None = None
     total_write_bytes: int = 0
     _elapsed_ns: int = 0
+
+    def __post_init__(self) -> None:
+        self.tracker = SteadyStateTracker([variable.name for variable in self.tracking])
 
     def add(self, row: StepRow) -> None:
         self.rows.append(row)
         self.total_write_bytes = row.total_write_bytes
-        if row.phase == "round":
+        if row.phase == "rounds":
             self._elapsed_ns += row.elapsed_ns
+
+    def round_complete(self, round_number: int) -> Decision | None:
+        """Judge the round that is now complete; None before the fifth."""
+        rows = self.round_rows(round_number)
+        values = {variable.name: variable.value(rows) for variable in self.tracking}
+        self.tracker.add(values, round_number)
+        self.rounds_done = round_number
+        return self.tracker.current
+
+    @property
+    def steady_at_round(self) -> int | None:
+        """The round after which steady state was found for the first time."""
+        first = self.tracker.first_steady
+        return None if first is None else first.round
 
     @property
     def elapsed_ns(self) -> int:
@@ -111,7 +111,7 @@ class History:
         return self._elapsed_ns
 
     def round_rows(self, round_number: int) -> list[StepRow]:
-        return [row for row in self.rows if row.phase == "round" and row.round == round_number]
+        return [row for row in self.rows if row.phase == "rounds" and row.round == round_number]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Progress
-    from writecliff.procedures.model import History, Phase, Plan, Procedure, SteadyVerdict, StepRow
+    from writecliff.procedures.model import History, Phase, Plan, Procedure, StepRow
+    from writecliff.procedures.steady import Decision
 
 
 class RunProgress:
@@ -23,7 +23,10 @@ class RunProgress:
         """The run goes on after `rows_stored` steps, of which `rows_again` are run once more."""
 
     def phase(self, name: str, detail: str = "") -> None:
-        """ "purge", "write cache", "precondition", "rounds", "after"; `detail` says how it went."""
+        """A phase begins, or has ended as `detail` says.
+
+        Names: "purge", "write cache", "preconditioning", "rounds", "rth".
+        """
 
     def step_begin(self, phase: Phase, round_number: int, step: int, steps: int, name: str) -> None:
         """A step starts: the `step`-th of `steps` of its round or phase."""
@@ -34,8 +37,8 @@ class RunProgress:
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         """A step is measured and stored; `again`: it was stored before and came out the same."""
 
-    def round_end(self, round_number: int, verdicts: Sequence[SteadyVerdict]) -> None:
-        """A round is complete; `verdicts` is empty before the fifth."""
+    def round_end(self, round_number: int, decision: Decision | None) -> None:
+        """A round is complete; `decision` is None before the fifth."""
 
     def note(self, text: str) -> None:
         """A warning for the user."""

@@ -30,7 +30,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "wsat",
             "Write Saturation Test",
-            "Random 4 KiB writes from purge until the drive is saturated.",
+            "Random 4 KiB writes from purge until saturation.",
             ("pts-e", "pts-c"),
             "writecliff.procedures.wsat:Wsat",
         ),

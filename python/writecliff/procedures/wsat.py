@@ -24,8 +24,6 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
 from writecliff.procedures.model import (
-    MAX_ROUNDS,
-    MEASUREMENT_WINDOW,
     End,
     History,
     Plan,
@@ -44,6 +42,7 @@ from writecliff.procedures.options import (
     options_from_mapping,
     options_to_mapping,
 )
+from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS, Addresses, BlockSize, Job, Workload
 
 Edition = Literal["pts-e", "pts-c"]
@@ -158,10 +157,10 @@ class Wsat(Procedure):
         o = self.options
         if not o.end:
             raise ConfigError("nothing ends the run", hint="give --end steady, capacity or time")
-        for name in o.end:
-            if name not in END_NAMES:
+        for end in o.end:
+            if end not in END_NAMES:
                 raise ConfigError(
-                    f"unknown end '{name}'", hint=f"ends of WSAT are {', '.join(END_NAMES)}"
+                    f"unknown end '{end}'", hint=f"ends of WSAT are {', '.join(END_NAMES)}"
                 )
         positive = (
             "threads",
@@ -177,9 +176,9 @@ class Wsat(Procedure):
                 raise ConfigError(f"{name} must be more than 0, not {getattr(o, name):g}")
             if math.isinf(getattr(o, name)):
                 raise ConfigError(f"{name} must be a finite number")
-        if o.max_rounds < MEASUREMENT_WINDOW:
+        if o.max_rounds < WINDOW_ROUNDS:
             raise ConfigError(
-                f"max_rounds must be at least {MEASUREMENT_WINDOW} (the measurement window), "
+                f"max_rounds must be at least {WINDOW_ROUNDS} (the measurement window), "
                 f"not {o.max_rounds}"
             )
         if not 0 < o.active_range_pct <= 100:
@@ -278,7 +277,7 @@ class Wsat(Procedure):
         possible = {
             "steady": End(
                 "steady",
-                f"steady state over {MEASUREMENT_WINDOW} rounds",
+                f"steady state over {WINDOW_ROUNDS} rounds",
                 lambda h: h.steady_at_round is not None,
                 per_round=True,
             ),
@@ -321,7 +320,7 @@ class Wsat(Procedure):
     def warnings(self, history: History) -> Sequence[str]:
         if history.steady_at_round is None:
             return ("steady state was not reached",) if "steady" in self.options.end else ()
-        rows = history.round_rows(history.steady_at_round - MEASUREMENT_WINDOW + 1)
+        rows = history.round_rows(history.steady_at_round - WINDOW_ROUNDS + 1)
         fills = rows[-1].drive_fills if rows else 0.0
         if fills < FOB_DRIVE_FILLS:
             return (

@@ -10,7 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.procedures.model import MEASUREMENT_WINDOW, Plan
+from writecliff.procedures.model import Plan
+from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def plan(test: Wsat, identity: DeviceIdentity) -> Plan:
     round_s = test.steps_per_round * o.sample_seconds
     ends_min_s, ends_max_s, ends_max_bytes = [], [], []
     if "steady" in o.end:
-        ends_min_s.append(MEASUREMENT_WINDOW * round_s)
+        ends_min_s.append(WINDOW_ROUNDS * round_s)
         if o.end == ("steady",):
             ends_max_s.append(o.max_rounds * round_s)
     if "capacity" in o.end:
@@ -86,7 +87,8 @@ def _phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
         "purge the drive",
         f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
         f"random 4 KiB writes, TC {o.threads} / QD {o.queue_depth}, in steps of "
-        f"{o.sample_seconds:g} s; the last of every {test.steps_per_round} is a steady-state sample",
+        f"{o.sample_seconds:g} s",
+        f"one step in {test.steps_per_round}, the last of a round, is a steady-state sample",
         f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",
     ]
     if o.histogram:

@@ -1,4 +1,4 @@
-"""Lets these tests import `tests.support` wherever pytest is started; the command line as fixture."""
+"""The command line as a fixture; `tests.support` is found wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.support.cli import CommandLine, serve_fake_drive  # noqa: E402
 from tests.support.fake_engine import FakeEngine  # noqa: E402
 
 
-@pytest.fixture()
+@pytest.fixture
 def drive() -> FakeEngine:
     """The fake drive behind `sim:fake`; a test may change it before it is opened."""
     return FakeEngine()
 
 
-@pytest.fixture()
+@pytest.fixture
 def cli(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, drive: FakeEngine
 ) -> CommandLine:

@@ -187,7 +187,7 @@ Options:
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
 test  title                  editions      what it does
-wsat  Write Saturation Test  pts-e, pts-c  Random 4 KiB writes from purge until the drive is saturated.
+wsat  Write Saturation Test  pts-e, pts-c  Random 4 KiB writes from purge until saturation.
 """)
     listed = json.loads(cli("test --list --json").out)
     assert [entry["name"] for entry in listed["tests"]] == ["wsat"]
@@ -242,7 +242,7 @@ hint: see `writecliff device list`
 error: '10G' is no size
 hint: write it as 500MB, 10GB (decimal) or 8GiB (binary)
 """),
-    "test wsat --resume nowhere": snapshot('error: nowhere holds no run\n'),
+    "test wsat --resume nowhere": snapshot("error: nowhere holds no run\n"),
     "run": snapshot("""\
 error: FILE is missing for `writecliff run`
 hint: `writecliff run --help` shows how it is used
@@ -255,7 +255,9 @@ hint: `writecliff run --help` shows how it is used
 error: a.txt is neither a fio job file nor a workload file
 hint: name it .fio or .toml after what it holds
 """),
-    "run nowhere.fio --on sim:fake": snapshot('error: cannot read nowhere.fio: no such file or directory\n'),
+    "run nowhere.fio --on sim:fake": snapshot(
+        "error: cannot read nowhere.fio: no such file or directory\n"
+    ),
 }
 
 
@@ -274,7 +276,15 @@ def test_usage_errors(
 def test_errors_as_json(cli: CommandLine) -> None:
     said = cli("test wsat --edtion pts-c --json")
     assert said.code == 2
-    assert json.loads(said.err) == snapshot({'error': {'message': "unknown option '--edtion' for `writecliff test wsat`", 'hint': "did you mean '--edition'?", 'exit_code': 2}})
+    assert json.loads(said.err) == snapshot(
+        {
+            "error": {
+                "message": "unknown option '--edtion' for `writecliff test wsat`",
+                "hint": "did you mean '--edition'?",
+                "exit_code": 2,
+            }
+        }
+    )
 
 
 def test_unexpected_errors_leave_a_traceback_file(

@@ -10,7 +10,7 @@ from tests.support.fake_engine import FakeEngine, failing_at
 from writecliff.errors import ConfigError, EngineError
 from writecliff.procedures.framework import RunOutcome, run_procedure
 from writecliff.procedures.journal import Journal, stored_run
-from writecliff.procedures.model import StepRow
+from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat, WsatOptions
 
@@ -48,7 +48,8 @@ def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path
     outcome = run(tmp_path / "r", end=("steady",))
     assert outcome.ended_by == "steady"
     history = outcome.history
-    (verdict,) = history.verdicts
+    verdict = history.tracker.current
+    assert verdict is not None
     assert verdict.steady
     assert history.steady_at_round == history.rounds_done
     assert verdict.rounds == tuple(range(history.rounds_done - 4, history.rounds_done + 1))
@@ -75,8 +76,13 @@ def test_samples_are_the_31st_minutes(tmp_path: Path) -> None:
     samples = [history.rows[i] for i in (30, 61, 92, 123, 154)]
     assert [(row.round, row.step) for row in samples] == [(r, 31) for r in range(1, 6)]
     assert [row.started_ns for row in samples] == [(31 * r - 1) * 60 * 10**9 for r in range(1, 6)]
-    assert history.tracking == {"RND 4KiB W IOPS": [row.iops for row in samples]}
-    assert history.verdicts[0].average == pytest.approx(sum(r.iops for r in samples) / 5)
+    assert history.tracker.values == {"RND 4KiB W IOPS": [row.iops for row in samples]}
+    assert _average(history) == pytest.approx(sum(r.iops for r in samples) / 5)
+
+
+def _average(history: History) -> float:
+    assert history.tracker.current is not None
+    return history.tracker.current.states["RND 4KiB W IOPS"].average
 
 
 def test_every_minute_writes_other_addresses(tmp_path: Path) -> None:
@@ -136,7 +142,7 @@ def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:
 def test_histogram_step_follows_the_rounds(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", end=("time",), time_hours=0.1, histogram=True)
     last = outcome.history.rows[-1]
-    assert (last.phase, last.round, last.elapsed_ns) == ("after", 0, 1200 * 10**9)
+    assert (last.phase, last.round, last.elapsed_ns) == ("rth", 0, 1200 * 10**9)
     assert outcome.history.elapsed_ns == 360 * 10**9
 
 

@@ -46,7 +46,10 @@ def test_editions(
     (job,) = test.round_steps(IDENTITY, 1)[0].workload.jobs
     assert (job.threads, job.queue_depth) == (threads, depth)
     assert (job.pattern, job.read_pct, job.block_sizes[0].bytes) == ("random", 0, 4096)
-    assert (job.range_bytes, job.duration_ns) == (IDENTITY.capacity_bytes // 4096 * 4096, 60 * 10**9)
+    assert (job.range_bytes, job.duration_ns) == (
+        IDENTITY.capacity_bytes // 4096 * 4096,
+        60 * 10**9,
+    )
     assert test.options.time_hours == hours
     assert bool(test.after_steps(IDENTITY)) is histogram
     assert test.deviations() == ()
