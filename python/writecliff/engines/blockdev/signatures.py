@@ -65,7 +65,7 @@ _MAGICS: tuple[_Magic, ...] = (
         "raid",
         "bcache or bcachefs",
         4 * KIB + 24,
-        bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81"),
+        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca",
     ),
     *(_Magic("raid", "LVM2_member", n * 512, b"LABELONE") for n in range(4)),
     *(_Magic("other", "swap", page - 10, b"SWAPSPACE2") for page in (4 * KIB, 16 * KIB, 64 * KIB)),
@@ -73,7 +73,7 @@ _MAGICS: tuple[_Magic, ...] = (
     _Magic("other", "drbd", -4 * KIB + 60, b"\x83\x74\x02\x6b"),
 )
 _WEAK_NAMES = frozenset(magic.name for magic in _MAGICS if len(magic.value) < 4)
-_ZFS_UBERBLOCK = 0x00BAB10C
+_ZFS_UBERBLOCKS = (struct.pack("<Q", 0x00BAB10C), struct.pack(">Q", 0x00BAB10C))
 _ZFS_RING = (128 * KIB, 256 * KIB)
 _HEAD_BYTES = 256 * KIB
 _TAIL_BYTES = 256 * KIB
@@ -100,13 +100,7 @@ def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
 
 def _has_zfs_uberblock(head: bytes) -> bool:
     """An uberblock of either byte order in the ring of the first ZFS label."""
-    for offset in range(*_ZFS_RING, KIB):
-        word = head[offset : offset + 8]
-        if len(word) == 8 and _ZFS_UBERBLOCK in struct.unpack("<Q", word) + struct.unpack(
-            ">Q", word
-        ):
-            return True
-    return False
+    return any(head[offset : offset + 8] in _ZFS_UBERBLOCKS for offset in range(*_ZFS_RING, KIB))
 
 
 def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | None:

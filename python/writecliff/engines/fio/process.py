@@ -2,8 +2,8 @@
 
 Owns: the life of the child. fio gets a private directory, a process group of its own and a death
 signal, so that it ends with us whatever happens: at the end of its work, on an exception or Ctrl-C
-here (it is then asked to stop, and its last report is still read), or with the kernel's help if this
-process is killed. fio never outlives `FioProcess.run`.
+here (it is then asked to stop, and its last report is still read), or with the kernel's help if
+this process is killed. fio never outlives `FioProcess.run`.
 """
 
 from __future__ import annotations
@@ -182,12 +182,12 @@ class FioProcess:
 
     def _reap(self, child: subprocess.Popen[bytes]) -> None:
         try:
-            child.wait(timeout=_STOP_GRACE_S if child.poll() is None else 0)
-        except BaseException:
-            _signal_group(child, signal.SIGKILL)
-            child.wait()
-            raise
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=_STOP_GRACE_S)
         finally:
+            if child.poll() is None:  # it did not stop, or a second Ctrl-C came while we waited
+                _signal_group(child, signal.SIGKILL)
+                child.wait()
             for pipe in (child.stdout, child.stderr):
                 close_quietly(pipe)
 

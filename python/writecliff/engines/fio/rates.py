@@ -72,7 +72,7 @@ def _rate(job: Job, warnings: list[str]) -> list[Option]:
 
 
 def _split(job: Job, total: float, least: float) -> str:
-    """The list "read,write,trim" with the rate of one thread in each direction; empty where unlimited."""
+    """The list "read,write,trim" of one thread's rates; empty where there is no limit."""
     parts = ["", "", ""]
     for direction, share in _shares(job).items():
         rate = total * share / job.threads

@@ -84,7 +84,7 @@ class DeviceTarget:
             more = f" {SIGNATURE_FLAG}" if self.protection.loss() else ""
             raise TargetError(
                 f"{self.name}: opened for reading only; this would write to it",
-                hint=f"to destroy what it holds: {SERIAL_FLAG} {self.protection.confirmation}{more}",
+                hint=f"to overwrite it: {SERIAL_FLAG} {self.protection.confirmation}{more}",
             )
         return self._claim
 

@@ -1,0 +1,297 @@
+"""Workloads as fio job files: exact text, and clear refusals of what fio cannot express."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.command import Target, job_options, plan, section_name
+from writecliff.errors import EngineError
+from writecliff.workload.model import Addresses, BlockSize, Job, Segments, Workload, Zone
+
+GIB = 1 << 30
+FIO = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
+DISK = Target("/dev/sdx", 4 * GIB, 512, False, "sdx is not an NVMe drive")
+FILE = Target("/data/x.img", GIB, 4096, True, "a file has no streams")
+
+GLOBAL = dedent("""\
+    [global]
+    filename=/dev/sdx
+    ioengine=io_uring
+    direct=1
+    allow_file_create=0
+    thread
+    group_reporting
+    exitall_on_error
+    norandommap
+    random_generator=tausworthe64
+    randrepeat=0
+    randseed=7
+    lat_percentiles=1
+    clat_percentiles=0
+    slat_percentiles=0
+    percentile_list=50:99:99.9:99.99:99.999
+    """)
+
+
+def text_of(*jobs: Job, target: Target = DISK, fio: Fio = FIO) -> str:
+    return plan(Workload("w", jobs, seed=7), target, fio).text
+
+
+def options_of(job: Job, target: Target = DISK) -> dict[str, str]:
+    return dict(job_options(job, target, []))
+
+
+def warnings_of(job: Job) -> tuple[str, ...]:
+    return plan(Workload("w", (job,)), DISK, FIO).warnings
+
+
+def test_random_write_for_a_time() -> None:
+    job = Job(name="wsat", threads=2, queue_depth=16, duration_ns=60_000_000_000)
+    assert text_of(job) == GLOBAL + dedent("""\
+
+        [0-wsat]
+        new_group
+        rw=randwrite
+        bs=4096
+        numjobs=2
+        iodepth=16
+        offset=0
+        size=4294967296
+        refill_buffers
+        runtime=60000000us
+        time_based
+        """)
+
+
+def test_two_jobs_with_everything_that_fio_can_do() -> None:
+    mix = Job(
+        name="composite load",
+        read_pct=40,
+        block_sizes=(BlockSize(512, 4), BlockSize(4096, 67), BlockSize(65536, 29)),
+        align_bytes=4096,
+        queue_depth=32,
+        offset_bytes=1 << 20,
+        range_bytes=GIB,
+        addresses=Addresses("zoned", zones=(Zone(50, 5), Zone(30, 15), Zone(20, 80))),
+        compressible_pct=25,
+        start_delay_ns=2_000_000_000,
+        flush_every_writes=8,
+        volume_bytes=100 << 20,
+    )
+    log = Job(
+        name="log",
+        pattern="sequential",
+        block_sizes=(BlockSize(131072),),
+        threads=4,
+        thread_stride_bytes=GIB,
+        volume_bytes=4 * GIB,
+        rate_bytes_per_s=8 << 20,
+        think_ns=5_000_000,
+        think_after_ios=10,
+    )
+    assert text_of(mix, log) == GLOBAL + dedent("""\
+
+        [0-composite-load]
+        new_group
+        rw=randrw
+        rwmixread=40
+        bssplit=512/4:4096/67:65536/29
+        numjobs=1
+        iodepth=32
+        offset=1048576
+        size=1073741824
+        blockalign=4096
+        random_distribution=zoned:50/5:30/15:20/80
+        refill_buffers
+        buffer_compress_percentage=25
+        startdelay=2000000us
+        fsync=8
+        io_size=104857600
+
+        [1-log]
+        new_group
+        rw=write
+        bs=131072
+        numjobs=4
+        iodepth=1
+        offset=0
+        size=1073741824
+        offset_increment=1073741824
+        refill_buffers
+        rate=,2097152
+        thinktime=5000us
+        thinktime_blocks=10
+        io_size=1073741824
+        """)
+    assert plan(Workload("w", (mix, log)), DISK, FIO).warnings == ()
+
+
+def test_reads_carry_no_data_options_and_do_not_write() -> None:
+    job = Job(read_pct=100, ios=1000)
+    assert "refill_buffers" not in options_of(job)
+    assert options_of(job)["rw"] == "randread"
+    assert not plan(Workload("w", (job,)), DISK, FIO).writes
+    assert plan(Workload("w", (Job(ios=1),)), DISK, FIO).writes
+
+
+@pytest.mark.parametrize(
+    ("pattern", "read_pct", "trim_pct", "rw"),
+    [
+        ("random", 0, 0, "randwrite"),
+        ("random", 100, 0, "randread"),
+        ("random", 65, 0, "randrw"),
+        ("random", 0, 100, "randtrim"),
+        ("sequential", 0, 0, "write"),
+        ("sequential", 100, 0, "read"),
+        ("sequential", 5, 0, "rw"),
+        ("sequential", 0, 100, "trim"),
+    ],
+)
+def test_directions(pattern: str, read_pct: float, trim_pct: float, rw: str) -> None:
+    job = Job(pattern=pattern, read_pct=read_pct, trim_pct=trim_pct, ios=8)  # type: ignore[arg-type]
+    assert options_of(job)["rw"] == rw
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        (Addresses("zipf", theta=1.2), "zipf:1.2:0.5"),
+        (Addresses("hot_cold", zones=(Zone(90, 10),)), "zoned:90/10:10/90"),
+        # An eighth of the range is no whole percent: sizes in bytes, on block boundaries.
+        (
+            Addresses("hot_cold", zones=(Zone(90, 12.5),)),
+            f"zoned_abs:90/{GIB // 8}:10/{GIB // 8 * 7}",
+        ),
+    ],
+)
+def test_distributions(addresses: Addresses, expected: str) -> None:
+    job = Job(ios=1, addresses=addresses, range_bytes=GIB)
+    assert options_of(job)["random_distribution"] == expected
+
+
+def test_zone_lengths_are_whole_blocks_of_the_whole_range() -> None:
+    zones = (Zone(50, 100 / 3), Zone(30, 100 / 3), Zone(20, 100 / 3))
+    job = Job(ios=1, addresses=Addresses("zoned", zones=zones), range_bytes=4096 * 1000)
+    text = options_of(job)["random_distribution"].removeprefix("zoned_abs:")
+    lengths = [int(part.split("/")[1]) for part in text.split(":")]
+    assert sum(lengths) == 4096 * 1000
+    assert all(length % 4096 == 0 for length in lengths)
+
+
+def test_a_rate_is_split_over_threads_and_directions() -> None:
+    job = Job(read_pct=65, threads=2, rate_iops=1000, duration_ns=10**9)
+    reads, writes = (int(part) for part in options_of(job)["rate"].split(","))
+    assert (reads, writes) == (650 * 4096 // 2, 350 * 4096 // 2)
+
+
+def test_poisson_arrivals_need_whole_rates_and_say_what_is_rounded() -> None:
+    job = Job(threads=2, rate_iops=2000, arrival="poisson", duration_ns=10**9)
+    assert options_of(job)["rate_iops"] == ",1000"
+    assert options_of(job)["rate_process"] == "poisson"
+    assert warnings_of(job) == ()
+    fast = Job(rate_iops=30_000, arrival="poisson", duration_ns=10**9)
+    assert warnings_of(fast) == ("job job: fio rounds 30000 poisson arrivals a second to 30766.8",)
+
+
+def test_ends() -> None:
+    both = options_of(Job(duration_ns=10**9, volume_bytes=1 << 20, threads=2))
+    assert (both["runtime"], both["io_size"]) == ("1000000us", str(1 << 19))
+    assert "time_based" not in both
+    count = options_of(Job(ios=100, threads=4))
+    assert (count["number_ios"], count["io_size"]) == ("25", str(25 * 4096))
+    uneven = options_of(Job(volume_bytes=10_000, threads=2))
+    assert uneven["io_size"] == str(2 * 4096)  # whole blocks, at least the volume
+
+
+def test_threads_that_leave_their_stride_are_warned_of() -> None:
+    job = Job(
+        pattern="sequential",
+        threads=2,
+        thread_stride_bytes=GIB,
+        duration_ns=10**9,
+        range_bytes=None,
+    )
+    (warning,) = warnings_of(job)
+    assert "stays within its own stride" in warning
+
+
+def test_streams_are_applied_where_possible_and_named_where_not() -> None:
+    job = Job(name="hot", stream=2, ios=1)
+    refused = plan(Workload("w", (job,)), DISK, FIO)
+    assert refused.warnings == ("streams not applied (stream 2): sdx is not an NVMe drive",)
+    assert "plids" not in refused.text
+    drive = Target("/dev/nvme0n1", GIB, 512, False, Placement("fdp", "/dev/ng0n1", 8))
+    applied = plan(Workload("w", (job, Job(name="cold", ios=1))), drive, FIO)
+    assert applied.warnings == ()
+    assert "filename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\n" in applied.text
+    hot, cold = applied.text.split("[1-cold]")
+    assert hot.rstrip().endswith("dataplacement=fdp\nplids=2")
+    assert "plids" not in cold
+    with pytest.raises(EngineError, match="stream 9: the drive has 8 placement handles"):
+        plan(Workload("w", (Job(stream=9, ios=1),)), drive, FIO)
+
+
+def test_libaio_and_escaped_paths() -> None:
+    old = Fio("/usr/bin/fio", (3, 20), "fio-3.20", "libaio")
+    target = Target("/data/a:b.img", GIB, 512, True, "")
+    text = text_of(Job(ios=1), target=target, fio=old)
+    assert "filename=/data/a\\:b.img\nioengine=libaio\n" in text
+
+
+def test_names_mean_nothing_to_fio() -> None:
+    assert section_name(0, "global") == "0-global"
+    assert section_name(3, "4k ${HOME}]") == "3-4k-HOME-"
+
+
+REFUSED = [
+    (Job(ios=1, segments=Segments(2048, GIB)), "active-range segments"),
+    (Job(), "has no end"),
+    (Job(ios=1, read_pct=65.5), "read_pct 65.5 %: fio takes whole percent"),
+    (Job(ios=1, read_pct=50, trim_pct=10), "cannot mix trims"),
+    (Job(ios=1, block_sizes=(BlockSize(1000),)), "sector is 512 bytes"),
+    (Job(ios=1, block_sizes=()), "has no block size"),
+    (
+        Job(ios=1, block_sizes=(BlockSize(4096), BlockSize(8192, 2)), align_bytes=4096),
+        "share of block size 4096 33.3333 %",
+    ),
+    (Job(ios=1, block_sizes=(BlockSize(4096), BlockSize(8192))), "aligns a mix"),
+    (Job(ios=1, offset_bytes=4 * GIB), "not within the target"),
+    (Job(ios=1, offset_bytes=GIB, range_bytes=4 * GIB), "not within the target"),
+    (Job(ios=1, range_bytes=512), "smaller than its block size"),
+    (Job(ios=1, offset_bytes=100), "not a multiple of 512"),
+    (Job(ios=1, addresses=Addresses("zipf", theta=1.0)), "no zipf with theta 1"),
+    (Job(ios=1, addresses=Addresses("zipf")), "needs a theta"),
+    (Job(ios=1, addresses=Addresses("zoned", zones=(Zone(50, 50),))), "add up to 50"),
+    (Job(ios=1, addresses=Addresses("hot_cold", zones=(Zone(99.5, 5),))), "whole percent"),
+    (Job(ios=1, pattern="sequential", addresses=Addresses("zipf", theta=2)), "only random jobs"),
+    (Job(ios=1, rate_iops=1, rate_bytes_per_s=1), "exclude each other"),
+    (Job(ios=1, arrival="poisson"), "need a rate"),
+    (Job(ios=2, threads=2, rate_iops=1, arrival="poisson"), "less than one an operation"),
+    (Job(ios=1, think_ns=500), "whole microseconds"),
+    (Job(ios=5, threads=2), "do not divide"),
+    (Job(ios=1, compressible_pct=33.3), "compressible_pct 33.3 %"),
+    (Job(ios=1, threads=0), "at least 1 each"),
+    (
+        Job(ios=4, pattern="sequential", threads=4, thread_stride_bytes=2 * GIB),
+        "leave the range",
+    ),
+]
+
+
+@pytest.mark.parametrize(("job", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_fio_cannot_express_is_refused(job: Job, message: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        plan(Workload("w", (job,)), DISK, FIO)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_cannot_be_trimmed_and_odd_paths_are_refused() -> None:
+    with pytest.raises(EngineError, match="cannot trim regular files"):
+        plan(Workload("w", (Job(ios=1, trim_pct=100),)), FILE, FIO)
+    odd = Target("/data/${HOME}.img", GIB, 512, True, "")
+    with pytest.raises(EngineError, match="cannot name such a path"):
+        plan(Workload("w", (Job(ios=1),)), odd, FIO)

@@ -1,0 +1,162 @@
+"""fio's json+ as results, against documents recorded from fio 3.33 and cut to what is read."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from writecliff.engines.fio import parse
+from writecliff.engines.fio.intervals import Series, difference
+from writecliff.engines.fio.process import DocumentSplitter
+from writecliff.errors import EngineError
+
+RECORDED = Path(__file__).parent / "fixtures" / "fio-3.33-two-jobs.out"
+
+
+@pytest.fixture
+def documents() -> list[dict[str, Any]]:
+    return DocumentSplitter().feed(RECORDED.read_bytes())
+
+
+def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
+    """What fio would tell of these latencies (bins by their upper end; any value in a bin will do)."""
+    bins: dict[int, int] = {}
+    for value in latencies_ns:
+        key = parse.bin_upper_ns(value)
+        bins[key] = bins.get(key, 0) + 1
+    sd = statistics.stdev(latencies_ns) if len(latencies_ns) > 1 else 0.0
+    return parse.OperationStats(
+        ios=len(latencies_ns),
+        bytes=4096 * len(latencies_ns),
+        runtime_ms=1000,
+        min_ns=min(latencies_ns),
+        max_ns=max(latencies_ns),
+        mean_ns=statistics.fmean(latencies_ns),
+        sd_ns=sd,
+        bins=bins,
+    )
+
+
+def test_documents_and_messages_are_told_apart_however_they_arrive() -> None:
+    data = b"fio: pid=9, err=28/file:io_u.c:1876\n" + RECORDED.read_bytes() + b"fio: bye\n"
+    splitter = DocumentSplitter()
+    found = [doc for start in range(len(data)) for doc in splitter.feed(data[start : start + 1])]
+    assert len(found) == 3
+    assert list(splitter.messages) == ["fio: pid=9, err=28/file:io_u.c:1876", "fio: bye"]
+
+
+def test_broken_json_is_an_engine_error() -> None:
+    with pytest.raises(EngineError, match="cannot be read"):
+        DocumentSplitter().feed(b"{\n x\n}\n")
+
+
+def test_recorded_figures(documents: list[dict[str, Any]]) -> None:
+    stats = parse.read_document(documents[-1])
+    assert set(stats) == {(0, "read"), (0, "write"), (1, "trim")}
+    assert stats[0, "read"].ios == 20
+    assert stats[0, "read"].bytes == 20 * 4096
+    assert stats[1, "trim"].bytes == 6 * 65536
+    for one in stats.values():
+        assert sum(one.bins.values()) == one.ios
+        assert one.min_ns <= one.mean_ns <= one.max_ns
+
+
+def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) -> None:
+    pytest.importorskip("writecliff._native", reason="the native module is not built")
+    names = ("mix", "trim")
+    jobs = parse.job_results(names, parse.read_document(documents[-1]))
+    assert [job.name for job in jobs] == ["mix", "trim"]
+    assert set(jobs[0].operations) == {"read", "write"}
+    read, raw = jobs[0].operations["read"], documents[-1]["jobs"][0]["read"]["lat_ns"]
+    assert read.response is None
+    assert read.service.count == raw["N"]
+    assert (read.service.min_ns, read.service.max_ns) == (raw["min"], raw["max"])
+    assert read.service.mean_ns == pytest.approx(raw["mean"])
+    for q in (0.5, 0.99, 1.0):
+        value = read.service.quantile(q).value_ns
+        assert value is None or value <= raw["max"]
+
+
+def test_missing_keys_are_an_engine_error() -> None:
+    with pytest.raises(EngineError, match="not as expected"):
+        parse.read_document({"jobs": [{"groupid": 0}]})
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 129, 255, 256, 12345, 10**6, 16 * 10**9])
+def test_bin_upper_end(value: int) -> None:
+    upper = parse.bin_upper_ns(value)
+    assert value <= upper <= value + max(0, value // 64)
+    assert parse.bin_upper_ns(upper) == upper
+    assert parse.bin_upper_ns(upper + 1) > upper
+
+
+def test_latencies_beyond_fios_last_bin_count_as_the_maximum() -> None:
+    native = pytest.importorskip("writecliff._native", reason="the native module is not built")
+    slow = replace(
+        stats_of([1000] * 9 + [94_000_000_000]), bins={1004: 9, parse.LAST_BIN_NS + (1 << 26): 1}
+    )
+    histogram = parse.histogram_of(slow)
+    assert isinstance(histogram, native.Histogram)
+    lower, _, counts = histogram.buckets()
+    assert counts[-1] == 1
+    assert lower[-1] > parse.CEILING_NS
+    (warning,) = parse.ceiling_warnings(("job",), {(0, "write"): slow})
+    assert "17.2 s" in warning
+
+
+def test_interval_rows_are_what_was_added() -> None:
+    first = [1000, 5000, 90_000, 2000]
+    second = [3000, 7000, 60_000]
+    row = difference(stats_of(first), stats_of(first + second))
+    assert row is not None
+    assert (row.ios, row.bytes) == (3, 3 * 4096)
+    assert row.mean_ns == pytest.approx(statistics.fmean(second))
+    assert row.sd_ns == pytest.approx(statistics.stdev(second))
+    assert 60_000 <= row.max_ns <= 60_000 * (1 + 1 / 64)
+
+
+def test_a_new_maximum_of_the_run_is_exact() -> None:
+    row = difference(stats_of([1000, 2000]), stats_of([1000, 2000, 123_457]))
+    assert row is not None
+    assert row.max_ns == 123_457
+    assert math.isnan(row.sd_ns)  # of a single I/O
+    assert difference(stats_of([1000]), stats_of([1000])) is None
+
+
+def test_series_of_the_recorded_run(documents: list[dict[str, Any]]) -> None:
+    series = Series((0.0, 0.0), 1000)
+    for document in documents:
+        series.add(parse.read_document(document))
+    columns = series.columns()
+    final = parse.read_document(documents[-1])
+    for (job, operation), one in final.items():
+        code = ("read", "write", "trim").index(operation)
+        mine = (columns["job"] == job) & (columns["operation"] == code)
+        assert columns["ios"][mine].sum() == one.ios
+        assert columns["bytes"][mine].sum() == one.bytes
+        assert columns["latency_max_ns"][mine].max() == one.max_ns
+        mean = (columns["latency_mean_ns"] * columns["ios"])[mine].sum() / one.ios
+        assert mean == pytest.approx(one.mean_ns)
+    assert sorted(set(columns["end_ns"])) == [895_000_000, 1_895_000_000, 2_501_000_000]
+    assert len({len(column) for column in columns.values()}) == 1
+
+
+def test_a_sliver_at_the_end_joins_the_last_row() -> None:
+    series = Series((0.0,), 1000)
+    first, last = stats_of([1000] * 5), stats_of([1000] * 5 + [2000])
+    series.add({(0, "write"): first})
+    series.add({(0, "write"): replace(last, runtime_ms=1003)})
+    columns = series.columns()
+    assert list(columns["ios"]) == [6]
+    assert list(columns["end_ns"]) == [1_003_000_000]
+
+
+def test_a_delayed_job_ends_after_its_delay() -> None:
+    series = Series((0.0, 5000.0), 1000)
+    series.add({(0, "write"): stats_of([1000]), (1, "write"): stats_of([1000])})
+    assert series.elapsed_ms == 6000

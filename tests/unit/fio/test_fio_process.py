@@ -1,0 +1,174 @@
+"""The life of the fio process: it always ends, and what it said last is kept. Uses a stand-in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from writecliff.engines.blockdev.tools import ABSENT, ToolResult
+from writecliff.engines.fio import capability
+from writecliff.engines.fio.process import FioProcess
+from writecliff.errors import EngineError
+
+DOCUMENT = '{\n "jobs": []\n}\n'
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Any:
+    """Makes a program out of a few lines of shell; it gets fio's arguments."""
+
+    def make(script: str) -> str:
+        program = tmp_path / "fio"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return str(program)
+
+    return make
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended (a zombie has, but must not be ours)."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_reports_arguments_and_job_file(stand_in: Any) -> None:
+    script = f"""
+    for last; do :; done
+    echo "args: $*" >&2
+    grep -q hello "$last" || exit 3
+    printf '{DOCUMENT.encode("unicode_escape").decode()}'
+    """
+    documents: list[dict[str, Any]] = []
+    ended = FioProcess(stand_in(script), "hello\n", 1500).run(documents.append)
+    assert documents == [{"jobs": []}]
+    assert ended.returncode == 0
+    assert ended.reason == ""
+    assert "--output-format=json+ --eta=never --status-interval=1500ms" in ended.message
+
+
+def test_a_failure_is_told_in_fios_last_words(stand_in: Any) -> None:
+    script = 'echo "fio: first" >&2; echo "fio: io_u error: No space left" >&2; exit 1'
+    ended = FioProcess(stand_in(script), "", 1000).run(lambda _: None)
+    assert ended.reason == "io_u error: No space left"
+
+
+def test_a_kill_is_told_as_such(stand_in: Any) -> None:
+    ended = FioProcess(stand_in("kill -9 $$"), "", 1000).run(lambda _: None)
+    assert ended.reason == "killed by SIGKILL"
+
+
+def test_an_absent_program_is_an_engine_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be started"):
+        FioProcess(str(tmp_path / "none"), "", 1000).run(lambda _: None)
+
+
+def test_ctrl_c_stops_the_child_and_reads_its_last_report(stand_in: Any) -> None:
+    text = DOCUMENT.encode("unicode_escape").decode()
+    script = f"""
+    say() {{ printf '{text}'; }}
+    trap 'say; exit 128' INT
+    say
+    while :; do sleep 0.05; done
+    """
+    process = FioProcess(stand_in(script), "", 1000)
+    documents: list[dict[str, Any]] = []
+
+    def interrupt_once(document: dict[str, Any]) -> None:
+        documents.append(document)
+        if len(documents) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        process.run(interrupt_once)
+    assert len(documents) == 2
+    assert process.pid is not None
+    assert gone(process.pid)
+
+
+def test_a_child_that_does_not_stop_is_killed(
+    stand_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("writecliff.engines.fio.process._STOP_GRACE_S", 0.3)
+    text = DOCUMENT.encode("unicode_escape").decode()
+    script = f"trap '' INT TERM; printf '{text}'; while :; do sleep 0.05; done"
+    process = FioProcess(stand_in(script), "", 1000)
+
+    def fail(_: dict[str, Any]) -> None:
+        raise RuntimeError("the hook failed")
+
+    with pytest.raises(RuntimeError, match="the hook failed"):
+        process.run(fail)
+    assert process.pid is not None
+    assert gone(process.pid)
+
+
+def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    program = stand_in(f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 60")
+    code = (
+        "from writecliff.engines.fio.process import FioProcess\n"
+        f"FioProcess({program!r}, '', 1000).run(lambda _: None)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        deadline = time.monotonic() + 20
+        while not pid_file.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        pid = int(pid_file.read_text())
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert gone(pid)
+
+
+def answers(version: str, engines: str = "") -> Any:
+    def run(argv: Any, *, timeout_s: float = 30.0) -> ToolResult:
+        return ToolResult(0, version if argv[1] == "--version" else engines)
+
+    return run
+
+
+def test_absent_fio_says_what_to_install() -> None:
+    with pytest.raises(EngineError, match="fio is not installed") as caught:
+        capability.find_fio(lambda argv, timeout_s=30.0: ToolResult(ABSENT, ""))
+    assert caught.value.hint is not None
+    assert "package 'fio'" in caught.value.hint
+
+
+def test_engine_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capability, "find_tool", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(capability, "kernel_has_io_uring", lambda: True)
+    both = "Available IO engines:\n\tlibaio\n\tio_uring\n\tio_uring_cmd\n"
+    assert capability.find_fio(answers("fio-3.33\n", both)).ioengine == "io_uring"
+    only = "Available IO engines:\n\tlibaio\n\tio_uring_cmd\n"
+    assert capability.find_fio(answers("fio-3.33\n", only)).ioengine == "libaio"
+    monkeypatch.setattr(capability, "kernel_has_io_uring", lambda: False)
+    assert capability.find_fio(answers("fio-3.33\n", both)).ioengine == "libaio"
+    with pytest.raises(EngineError, match="too old"):
+        capability.find_fio(answers("fio-3.1\n", both))
+    with pytest.raises(EngineError, match="not fio"):
+        capability.find_fio(answers("busybox\n", both))
+    with pytest.raises(EngineError, match="neither"):
+        capability.find_fio(answers("fio-3.33\n", "\tsync\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("fio-3.33", (3, 33)), ("fio-3.36-12-g1a2b", (3, 36)), ("fio 3", None)],
+)
+def test_versions(text: str, version: tuple[int, int] | None) -> None:
+    assert capability.parse_version(text) == version
