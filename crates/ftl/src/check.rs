@@ -77,6 +77,9 @@ impl Ftl {
             return Err(format!("{free} units are free, {} are listed", self.free.len()));
         }
         let invalid = written.checked_sub(self.mapped).ok_or("more mapped than written")?;
+        if unwritten as i64 != self.idle_slots {
+            return Err(format!("{unwritten} slots are idle, {} are counted", self.idle_slots));
+        }
         if self.mapped + invalid + unwritten != self.geometry.raw_slots() {
             return Err("mapped + invalid + free slots are not all slots".to_owned());
         }
@@ -121,7 +124,9 @@ impl Ftl {
         }
         let c = &self.collection;
         eat(u64::from(c.victim.0) << 32 | u64::from(c.next_slot));
-        eat(c.credit as u64);
+        eat(u64::from(c.moved));
+        eat(self.idle_slots as u64);
+        eat(self.idle_target as u64);
         eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
         eat(c.last_wear_move);
         self.counters.to_array().into_iter().for_each(&mut eat);

@@ -1,9 +1,10 @@
 //! Collection: moving what is valid out of a victim so that it becomes free.
 //!
 //! Three ways to the same steps:
-//! * **paced** (normal): while fewer than `gc_start` units are free, every host slot pays for
-//!   `v / (P − v)` moved slots, `v` the victim's valid count and `P` its size, so that the victim is
-//!   empty when the host has used up what it yields; writes stay smooth;
+//! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are kept
+//!   at a target. After every host slot as much of the victim is moved as brings them back to it,
+//!   counting what a half-emptied victim will yield in proportion; so writes stay smooth, and the
+//!   spare space that collection circulates through is constant;
 //! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
 //! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
 
@@ -17,9 +18,8 @@ use crate::table::UnitState;
 /// Slots ahead of which the map entries of a victim are fetched into the cache.
 const AHEAD: usize = 24;
 const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
-/// Moves a host slot pays for at most while wear is levelled: a cold unit may be wholly valid, and
-/// would otherwise be moved within one write.
-const WEAR_MOVES_MAX: u32 = 8;
+/// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
+const BURST_MAX: u32 = 64;
 /// Idle collection leaves units alone that are valid to this share or more: moving them would wear
 /// flash for little space.
 const IDLE_VALID_MAX: f64 = 0.95;
@@ -32,8 +32,8 @@ pub struct Collection {
     pub(crate) next_slot: u32,
     /// Valid slots when the victim was chosen.
     pub(crate) valid_at_start: u32,
-    /// Cost-free moves owed to the host (negative: collection is ahead), scaled by `P − v`.
-    pub(crate) credit: i64,
+    /// Slots moved out of the victim so far.
+    pub(crate) moved: u32,
     /// The victim was chosen to level wear, not to gain space.
     pub(crate) for_wear: bool,
     /// Erases when wear was last levelled.
@@ -46,7 +46,7 @@ impl Default for Collection {
             victim: ReclaimUnitId::NONE,
             next_slot: 0,
             valid_at_start: 0,
-            credit: 0,
+            moved: 0,
             for_wear: false,
             last_wear_move: 0,
         }
@@ -68,26 +68,33 @@ impl Ftl {
     /// After one host slot: move what it owes.
     #[inline]
     pub(crate) fn pace<S: FlashSink>(&mut self, sink: &mut S) {
-        if !self.collection.is_running() {
-            if self.free.len() as u32 >= self.config.gc_start {
-                return;
-            }
-            if !self.choose_victim() {
-                return;
-            }
+        if self.idle_slots < self.idle_target {
+            self.catch_up(sink);
         }
-        self.pay(sink);
     }
 
-    fn pay<S: FlashSink>(&mut self, sink: &mut S) {
-        let size = self.geometry.slots_per_reclaim_unit;
-        let least = if self.collection.for_wear { size / WEAR_MOVES_MAX } else { 1 };
-        let yielded = i64::from((size - self.collection.valid_at_start).max(least));
-        self.collection.credit += i64::from(self.collection.valid_at_start.max(1));
-        while self.collection.credit > 0 && self.collection.is_running() {
-            let moved = self.collect_group(sink);
-            self.collection.credit -= i64::from(moved) * yielded;
+    fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
+        let mut burst = 0;
+        while burst < BURST_MAX && self.idle_slots < self.idle_target {
+            if !self.collection.is_running() && !self.choose_victim() {
+                return;
+            }
+            let c = &self.collection;
+            let owed = (self.idle_target - self.idle_slots) * i64::from(c.valid_at_start);
+            let coming = i64::from(c.moved) * i64::from(self.geometry.slots_per_reclaim_unit);
+            if coming > 0 && coming >= owed {
+                return;
+            }
+            burst += self.collect_group(sink);
         }
+    }
+
+    /// Keep `gc_start` units' worth of slots idle, and one more for every frontier beyond the first
+    /// two: its unwritten slots are idle but of no use to the others.
+    pub(crate) fn update_idle_target(&mut self) {
+        let open = self.frontiers.iter().filter(|f| !f.needs_unit()).count() as u32;
+        let units = self.config.gc_start + open.saturating_sub(2);
+        self.idle_target = i64::from(units) * i64::from(self.geometry.slots_per_reclaim_unit);
     }
 
     /// Before the host opens a unit: never let the free pool fall below what collection needs.
@@ -134,6 +141,7 @@ impl Ftl {
         self.table.state[victim.index()] = UnitState::Victim;
         self.collection.victim = victim;
         self.collection.next_slot = 0;
+        self.collection.moved = 0;
         self.collection.valid_at_start = self.table.valid[victim.index()];
         self.collection.for_wear = cold.is_some();
         if cold.is_some() {
@@ -165,7 +173,7 @@ impl Ftl {
             count = self.live_slots(first, group, &mut live);
             self.collection.next_slot += group;
         }
-        debug_assert!(count > 0, "valid slots that the reverse map does not show");
+        assert!(count > 0, "valid slots that the reverse map does not show");
         let first = base + self.collection.next_slot - group;
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
@@ -174,6 +182,7 @@ impl Ftl {
             self.relocate(frontier, lpn, sink);
         }
         self.table.valid[victim.index()] -= count as u32;
+        self.collection.moved += count as u32;
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {
@@ -214,9 +223,7 @@ impl Ftl {
         self.table.state[victim.index()] = UnitState::Free;
         self.free.push_back(victim);
         self.collection.victim = ReclaimUnitId::NONE;
+        self.idle_slots += i64::from(self.geometry.slots_per_reclaim_unit);
         self.counters.collections += 1;
-        if self.free.len() as u32 >= self.config.gc_start {
-            self.collection.credit = 0;
-        }
     }
 }

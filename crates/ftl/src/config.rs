@@ -17,7 +17,7 @@ pub struct FtlConfig {
     pub gc: GcPolicy,
     pub placement: PlacementPolicy,
     pub wear: WearPolicy,
-    /// Paced collection runs while fewer reclaim units than this are free.
+    /// Paced collection keeps this many reclaim units' worth of slots idle.
     pub gc_start: u32,
     /// The host waits for whole collections while no more than this many are free.
     pub gc_floor: u32,
@@ -36,10 +36,10 @@ pub struct ConfigError {
 }
 
 impl FtlConfig {
-    /// Reclaim units that the FTL keeps out of circulation: the free pool, and the halves (on
-    /// average) of the open units and of the unit under collection.
-    pub fn reserved_units(&self) -> f64 {
-        f64::from(self.gc_start) - 1.0 + 0.5 * 3.0
+    /// Reclaim units' worth of slots that pacing keeps idle under one stream: collection circulates
+    /// through the rest, so this is what theory must leave out of the spare space.
+    pub fn reserved_units(&self) -> u32 {
+        self.gc_start
     }
 
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {

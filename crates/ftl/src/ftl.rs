@@ -32,13 +32,17 @@ pub struct Ftl {
     pub(crate) counters: Counters,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
+    /// Slots that can be written without collecting: free units and the rest of open ones.
+    pub(crate) idle_slots: i64,
+    /// Where pacing keeps `idle_slots`.
+    pub(crate) idle_target: i64,
 }
 
 impl Ftl {
     pub fn new(geometry: Geometry, config: FtlConfig) -> Result<Self, ConfigError> {
         config.check(&geometry)?;
         let units = geometry.reclaim_units;
-        Ok(Self {
+        let mut ftl = Self {
             forward: vec![Ppn::NONE; config.user_slots as usize],
             reverse: vec![Lpn::NONE; geometry.raw_slots() as usize],
             table: UnitTable::new(units, geometry.slots_per_reclaim_unit),
@@ -49,9 +53,13 @@ impl Ftl {
             counters: Counters::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
+            idle_slots: geometry.raw_slots() as i64,
+            idle_target: 0,
             geometry,
             config,
-        })
+        };
+        ftl.update_idle_target();
+        Ok(ftl)
     }
 
     pub fn geometry(&self) -> &Geometry {
@@ -111,17 +119,21 @@ impl Ftl {
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
         let frontier = self.host_frontier(stream);
+        if bytes < writecliff_flash::geometry::SLOT_BYTES {
+            let old = self.forward[lpn.index()];
+            if !old.is_none() {
+                self.counters.merge_reads += 1;
+                sink.read_for(frontier, old, 1);
+            }
+        }
+        let ppn = self.place(frontier, lpn, sink);
+        // Only now: making room for the new slot may have moved the old one.
         let old = self.forward[lpn.index()];
         if old.is_none() {
             self.mapped += 1;
         } else {
-            if bytes < writecliff_flash::geometry::SLOT_BYTES {
-                self.counters.merge_reads += 1;
-                sink.read_for(frontier, old, 1);
-            }
             self.invalidate(old);
         }
-        let ppn = self.place(frontier, lpn, sink);
         self.forward[lpn.index()] = ppn;
         self.counters.host_slots += 1;
         self.counters.host_bytes += u64::from(bytes);
@@ -152,6 +164,7 @@ impl Ftl {
         self.reverse[f.next as usize..f.fill_end as usize].fill(Lpn::NONE);
         f.next = f.fill_end;
         self.counters.padding_slots += u64::from(padding);
+        self.idle_slots -= i64::from(padding);
         self.program_filled(frontier, filled, sink);
         true
     }
@@ -170,6 +183,8 @@ impl Ftl {
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
+        self.idle_slots = self.geometry.raw_slots() as i64;
+        self.update_idle_target();
     }
 
     #[inline]
@@ -193,6 +208,7 @@ impl Ftl {
         let f = &mut self.frontiers[frontier.index()];
         let slot = f.next;
         f.next += 1;
+        self.idle_slots -= 1;
         self.table.valid[f.unit.index()] += 1;
         let full = f.next == f.fill_end;
         self.reverse[slot as usize] = lpn;
@@ -246,6 +262,7 @@ impl Ftl {
             fill_end: first + self.geometry.slots_per_unit,
             end: first + self.geometry.slots_per_reclaim_unit,
         };
+        self.update_idle_target();
     }
 }
 

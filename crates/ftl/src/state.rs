@@ -41,9 +41,10 @@ impl Ftl {
             u64::from(c.victim.0),
             u64::from(c.next_slot),
             u64::from(c.valid_at_start),
-            c.credit as u64,
+            u64::from(c.moved),
             u64::from(c.for_wear),
             c.last_wear_move,
+            self.idle_target as u64,
         ];
         out.u64s("ftl.collection", &collection)?;
         out.u64s("ftl.counters", &self.counters.to_array())?;
@@ -79,12 +80,16 @@ impl Ftl {
             let unit = ReclaimUnitId(raw[0]);
             *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3] };
         }
-        let c = input.u64s("ftl.collection", 6)?;
+        let unwritten: u32 = self.frontiers.iter().map(|f| f.end - f.next).sum();
+        let free_slots = self.free.len() as i64 * i64::from(self.geometry.slots_per_reclaim_unit);
+        self.idle_slots = free_slots + i64::from(unwritten);
+        let c = input.u64s("ftl.collection", 7)?;
+        self.idle_target = c[6] as i64;
         self.collection = Collection {
             victim: ReclaimUnitId(c[0] as u32),
             next_slot: c[1] as u32,
             valid_at_start: c[2] as u32,
-            credit: c[3] as i64,
+            moved: c[3] as u32,
             for_wear: c[4] == 1,
             last_wear_move: c[5],
         };

@@ -40,7 +40,7 @@ fn ftl(gc: GcPolicy, streams: u16) -> Ftl {
         rated_cycles: 1000,
         seed: 1,
     };
-    let circulating = (f64::from(UNITS) - config.reserved_units()) * f64::from(SLOTS);
+    let circulating = (f64::from(UNITS - config.reserved_units())) * f64::from(SLOTS);
     config.user_slots = (circulating / (1.0 + OP)) as u32;
     Ftl::new(flat(UNITS, SLOTS), config).unwrap()
 }

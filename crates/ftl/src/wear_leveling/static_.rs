@@ -27,6 +27,10 @@ pub(super) fn cold_unit(
         return None;
     }
     let mean = wear.total() / u64::from(table.len());
-    let coldest = table.closed().min_by_key(|&u| (wear.of(u), u.0))?;
-    (u64::from(wear.of(coldest)) + u64::from(threshold) < mean).then_some(coldest)
+    // The oldest data among the spared units: a spared unit that is written again and again is
+    // already back in circulation and will catch up by itself.
+    table
+        .closed()
+        .filter(|&u| u64::from(wear.of(u)) + u64::from(threshold) < mean)
+        .min_by_key(|u| (table.closed_at[u.index()], u.0))
 }

@@ -1,0 +1,261 @@
+//! Random operations on the FTL beside a plain map. Every invariant is checked as it goes, and a sink
+//! that stands for the flash checks that what the FTL asks of it is possible.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use writecliff_base::codec::{StateReader, StateWriter};
+use writecliff_base::{Bytes, Lpn, Ppn, ReclaimUnitId, StreamId};
+use writecliff_flash::{CellType, Geometry, Shape};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{FlashSink, Ftl, FtlConfig, ProgramUnit};
+
+const STREAMS: u16 = 3;
+const USER: u32 = 700;
+
+fn geometry(one_shot: bool) -> Geometry {
+    let shape = Shape {
+        channels: 2,
+        dies_per_channel: 1,
+        planes_per_die: 2,
+        blocks_per_plane: 40,
+        pages_per_block: 6,
+        page: Bytes(8192),
+        cell: CellType::Tlc,
+        multi_plane: true,
+        one_shot,
+    };
+    Geometry::new(shape).unwrap()
+}
+
+fn config(gc: GcPolicy, placement: PlacementPolicy, wear: WearPolicy) -> FtlConfig {
+    FtlConfig {
+        user_slots: USER,
+        streams: STREAMS,
+        gc,
+        placement,
+        wear,
+        gc_start: 4,
+        gc_floor: 3,
+        gc_idle_target: 8,
+        rated_cycles: 100,
+        seed: 5,
+    }
+}
+
+/// The flash as the FTL may use it: erased before programmed, programmed in order, never twice.
+#[derive(Default)]
+struct Flash {
+    /// Units programmed since the last erase, by reclaim unit.
+    programmed: BTreeMap<u32, u32>,
+    data_slots: u64,
+    erases: u64,
+}
+
+impl FlashSink for Flash {
+    fn read_for(&mut self, _: FrontierId, from: Ppn, slots: u32) {
+        assert!(slots > 0);
+        assert!(!from.is_none());
+    }
+
+    fn program(&mut self, _: FrontierId, unit: ProgramUnit) {
+        let done = self.programmed.entry(unit.reclaim_unit.0).or_default();
+        assert_eq!(unit.unit, *done, "units of a reclaim unit are programmed in order");
+        assert!(unit.data_slots > 0);
+        *done += 1;
+        self.data_slots += u64::from(unit.data_slots);
+    }
+
+    fn erase(&mut self, unit: ReclaimUnitId) {
+        self.erases += 1;
+        assert!(self.programmed.remove(&unit.0).is_some(), "erasing what was never programmed");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write { lpn: u32, stream: u16, bytes: u32 },
+    Trim { lpn: u32, count: u32 },
+    Pad { stream: u16 },
+    Idle { steps: u32 },
+    SaveAndRestore,
+    Purge,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let any = 0..USER;
+    let hot = 0..USER / 10;
+    prop_oneof![
+        60 => (prop_oneof![any.clone(), hot], 0..STREAMS, prop_oneof![9 => Just(4096), 1 => Just(512)])
+            .prop_map(|(lpn, stream, bytes)| Step::Write { lpn, stream, bytes }),
+        4 => (any, 1..20_u32).prop_map(|(lpn, count)| Step::Trim { lpn, count }),
+        2 => (0..STREAMS).prop_map(|stream| Step::Pad { stream }),
+        1 => (1..40_u32).prop_map(|steps| Step::Idle { steps }),
+    ]
+}
+
+fn rare_step() -> impl Strategy<Value = Step> {
+    prop_oneof![3000 => step(), 2 => Just(Step::SaveAndRestore), 1 => Just(Step::Purge)]
+}
+
+struct Bench {
+    ftl: Ftl,
+    flash: Flash,
+    /// Stream of the last write of every mapped page.
+    model: BTreeMap<u32, u16>,
+}
+
+impl Bench {
+    fn apply(&mut self, step: &Step) {
+        match *step {
+            Step::Write { lpn, stream, bytes } => {
+                self.ftl.write(Lpn(lpn), StreamId(stream), bytes, &mut self.flash);
+                self.model.insert(lpn, stream);
+            }
+            Step::Trim { lpn, count } => {
+                for page in lpn..(lpn + count).min(USER) {
+                    self.ftl.trim(Lpn(page));
+                    self.model.remove(&page);
+                }
+            }
+            Step::Pad { stream } => {
+                let frontier = self.ftl.host_frontier(StreamId(stream));
+                self.ftl.pad(frontier, &mut self.flash);
+            }
+            Step::Idle { steps } => {
+                for _ in 0..steps {
+                    if !self.ftl.collect_in_background(&mut self.flash) {
+                        break;
+                    }
+                }
+            }
+            Step::SaveAndRestore => self.save_and_restore(),
+            Step::Purge => {
+                self.ftl.purge();
+                self.flash.programmed.clear();
+                self.model.clear();
+            }
+        }
+    }
+
+    fn save_and_restore(&mut self) {
+        let mut out = StateWriter::new(Vec::new()).unwrap();
+        self.ftl.save(&mut out).unwrap();
+        let data = out.finish().unwrap();
+        let mut copy =
+            Ftl::new(self.ftl.geometry().clone(), self.ftl.config().clone()).unwrap();
+        copy.restore(&mut StateReader::new(&data[..]).unwrap()).unwrap();
+        assert_eq!(copy.digest(), self.ftl.digest());
+        self.ftl = copy;
+    }
+
+    fn check(&self) {
+        self.ftl.check_invariants().unwrap();
+        assert_eq!(self.ftl.mapped_slots(), self.model.len() as u64);
+        let owners = &self.ftl.table().owner;
+        let isolated = self.ftl.config().placement == PlacementPolicy::Own;
+        for lpn in 0..USER {
+            let ppn = self.ftl.lookup(Lpn(lpn));
+            assert_eq!(!ppn.is_none(), self.model.contains_key(&lpn), "page {lpn}");
+            if ppn.is_none() {
+                continue;
+            }
+            assert_eq!(self.ftl.holder(ppn), Some(Lpn(lpn)));
+            let owner = owners[self.ftl.geometry().reclaim_unit_of(ppn).index()];
+            if isolated || !owner.collected {
+                assert_eq!(owner.stream.0, self.model[&lpn], "a unit mixes streams");
+            }
+        }
+        let c = self.ftl.counters();
+        assert_eq!(
+            c.programmed_slots,
+            c.programs * u64::from(self.ftl.geometry().slots_per_unit)
+        );
+        assert!(self.flash.data_slots <= c.host_slots + c.gc_slots + c.wear_slots);
+    }
+}
+
+fn policies() -> impl Strategy<Value = (GcPolicy, PlacementPolicy, WearPolicy, bool)> {
+    (
+        prop_oneof![
+            Just(GcPolicy::Greedy),
+            Just(GcPolicy::Fifo),
+            Just(GcPolicy::DChoices { d: 3 }),
+            Just(GcPolicy::CostBenefit)
+        ],
+        prop_oneof![Just(PlacementPolicy::Own), Just(PlacementPolicy::Shared)],
+        prop_oneof![
+            Just(WearPolicy::None),
+            Just(WearPolicy::Dynamic),
+            Just(WearPolicy::Static { threshold: 3 })
+        ],
+        any::<bool>(),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn the_ftl_is_a_map(
+        (gc, placement, wear, one_shot) in policies(),
+        steps in prop::collection::vec(rare_step(), 4000..8000),
+    ) {
+        let ftl = Ftl::new(geometry(one_shot), config(gc, placement, wear)).unwrap();
+        let mut bench = Bench { ftl, flash: Flash::default(), model: BTreeMap::new() };
+        for (n, step) in steps.iter().enumerate() {
+            bench.apply(step);
+            if n % 97 == 0 {
+                bench.check();
+            }
+        }
+        bench.check();
+        prop_assert!(bench.ftl.counters().collections > 0, "collection was exercised");
+    }
+}
+
+#[test]
+fn static_levelling_keeps_cold_blocks_in_use() {
+    let spread = |wear: WearPolicy| {
+        let mut ftl =
+            Ftl::new(geometry(false), config(GcPolicy::Greedy, PlacementPolicy::Own, wear)).unwrap();
+        let mut flash = Flash::default();
+        for lpn in 0..USER {
+            ftl.write(Lpn(lpn), StreamId(0), 4096, &mut flash);
+        }
+        for n in 0..400_000_u32 {
+            ftl.write(Lpn(n % 40), StreamId(0), 4096, &mut flash);
+        }
+        ftl.check_invariants().unwrap();
+        let summary = ftl.wear().summary();
+        (summary, ftl.counters().wear_slots)
+    };
+    let (none, moved) = spread(WearPolicy::None);
+    assert_eq!((none.min, moved), (0, 0), "cold blocks were never erased");
+    let (levelled, moved) = spread(WearPolicy::Static { threshold: 20 });
+    assert!(moved > 0);
+    let gap = levelled.mean - f64::from(levelled.min);
+    assert!(gap < 80.0 && none.mean - f64::from(none.min) > 500.0, "gap {gap}");
+}
+
+#[test]
+fn trimmed_space_is_not_moved() {
+    let mut ftl = Ftl::new(
+        geometry(false),
+        config(GcPolicy::Greedy, PlacementPolicy::Own, WearPolicy::Dynamic),
+    )
+    .unwrap();
+    let mut flash = Flash::default();
+    for _ in 0..20 {
+        for lpn in 0..USER {
+            ftl.write(Lpn(lpn), StreamId(0), 4096, &mut flash);
+        }
+        (0..USER).for_each(|lpn| ftl.trim(Lpn(lpn)));
+    }
+    assert_eq!(ftl.counters().gc_slots, 0);
+    assert_eq!(ftl.mapped_slots(), 0);
+    ftl.check_invariants().unwrap();
+}
