@@ -1,4 +1,5 @@
-//! Greedy: the closed unit with the fewest valid slots; the lowest number among equals.
+//! Greedy: the closed unit with the fewest valid slots; the one closed first among equals, so
+//! that equally empty units take turns and wear evenly.
 //!
 //! Optimal for uniform traffic (Hu et al., "Write amplification analysis in flash-based solid state
 //! drives", SYSTOR 2009). A completely valid unit is no victim: moving it frees nothing.
@@ -8,11 +9,15 @@ use writecliff_base::ReclaimUnitId;
 use crate::table::{UnitState, UnitTable};
 
 pub(super) fn choose(table: &UnitTable) -> Option<ReclaimUnitId> {
-    let mut best = table.slots_per_unit;
+    let mut best = (table.slots_per_unit, 0);
     let mut victim = None;
     for (index, (&valid, &state)) in table.valid.iter().zip(&table.state).enumerate() {
-        if valid < best && state == UnitState::Closed {
-            (best, victim) = (valid, Some(ReclaimUnitId(index as u32)));
+        if valid > best.0 || state != UnitState::Closed || valid == table.slots_per_unit {
+            continue;
+        }
+        let key = (valid, table.closed_at[index]);
+        if victim.is_none() || key < best {
+            (best, victim) = (key, Some(ReclaimUnitId(index as u32)));
         }
     }
     victim
