@@ -1,0 +1,116 @@
+"""Writing to a run directory: whole files or none, and one writer at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from writecliff.errors import StoreError
+
+TEMPORARY_SUFFIX = ".tmp"
+LOCK_NAME = ".lock"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`, or leave it as it was.
+
+    The data is on the medium before the name points to it, and so is the name when this returns: a
+    power cut leaves the old file or the new one. Raises StoreError (full disk, no permission).
+    """
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        _remove_quietly(temporary)
+        raise store_error(error, path) from error
+
+
+def store_error(error: OSError, path: Path) -> StoreError:
+    """One clear line for a failed write; a full disk gets a hint."""
+    reason = (error.strerror or str(error)).lower()
+    hint = None
+    if error.errno in _NO_SPACE:
+        hint = "what was measured so far is kept; make room, then resume the run"
+    return StoreError(f"cannot write {path}: {reason}", hint=hint)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in `folder` to the medium."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what an interrupted `write_atomically` left behind."""
+    for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
+        _remove_quietly(path)
+
+
+def _remove_quietly(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        pass  # a leftover temporary file is ignored by every reader
+
+
+class FolderLock:
+    """An advisory lock on a folder; it dies with the process that holds it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock. Raises StoreError if another process has it."""
+        self._path = folder / LOCK_NAME
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise store_error(error, self._path) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = _holder(self._descriptor)
+            os.close(self._descriptor)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise store_error(error, self._path) from error
+            raise StoreError(
+                f"{folder} is being written by another process{holder}",
+                hint="wait for it to end, or give another run directory",
+            ) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            # The file stays: removing it would let two processes lock two different files.
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether some process is writing to `folder` at this moment."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+    return f" (process {text})" if text.isdigit() else ""

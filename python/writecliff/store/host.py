@@ -1,0 +1,93 @@
+"""The platform that a run is made on: what the report's column "Test Platform" shows."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+_BOARD = Path("/sys/class/dmi/id")
+_VERSION_TIMEOUT_S = 5
+
+
+def host_platform() -> dict[str, str | None]:
+    """Motherboard, CPU, memory and operating system; None where the machine does not tell."""
+    board = " ".join(filter(None, (_line(_BOARD / n) for n in ("board_vendor", "board_name"))))
+    return {
+        "motherboard": board or None,
+        "cpu": _cpu(),
+        "memory": _memory(),
+        "operating_system": _operating_system(),
+        "machine": platform.machine() or None,
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of everything that takes part in a run; None: not installed."""
+    return {
+        "writecliff": writecliff_version(),
+        "fio": _fio(),
+        "python": platform.python_version(),
+        "kernel": f"{platform.system()} {platform.release()}",
+    }
+
+
+def writecliff_version() -> str:
+    try:
+        return metadata.version("writecliff")
+    except metadata.PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def _line(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _field(path: str, name: str) -> str | None:
+    for line in (_line(Path(path)) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return None
+
+
+def _cpu() -> str | None:
+    model = _field("/proc/cpuinfo", "model name") or platform.processor() or None
+    count = os.cpu_count()
+    return f"{model}, {count} threads" if model and count else model
+
+
+def _memory() -> str | None:
+    total = (_field("/proc/meminfo", "MemTotal") or "").split()
+    return f"{int(total[0]) / 2**20:.1f} GiB" if total else None
+
+
+def _operating_system() -> str | None:
+    try:
+        name = platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        name = None
+    return name or platform.system() or None
+
+
+def _fio() -> str | None:
+    path = shutil.which("fio")
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

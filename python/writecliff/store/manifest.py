@@ -1,0 +1,125 @@
+"""`manifest.json`: what a run directory says about itself, schema "writecliff/run/1".
+
+Plain JSON, replaced atomically at every change of state. Readers of a later version must accept
+unknown keys; this reader ignores them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
+from writecliff.errors import StoreError
+from writecliff.store.files import write_atomically
+from writecliff.store.host import host_platform, versions
+
+SCHEMA = "writecliff/run/1"
+MANIFEST_NAME = "manifest.json"
+
+Status = Literal["planned", "running", "complete", "interrupted", "failed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+def now() -> str:
+    """The time of this moment as manifests hold it: ISO 8601 with zone, whole seconds."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """One run. Times are ISO 8601 with zone; mappings hold JSON values only.
+
+    setup        header-block parameters, as `Procedure.setup` gives them
+    deviations   options away from the standard's value: option, standard, used, level, clause, text
+    phases       phases entered so far: name, detail, started
+    interruptions  after_steps, resumed, exact (a simulated drive goes on from its exact state)
+    extra        what the procedure's driver keeps for itself
+    """
+
+    procedure: str  # "wsat"
+    edition: str  # "PTS-E 1.1"
+    device: DeviceIdentity
+    options: Mapping[str, Any]
+    seed: int
+    title: str = ""  # "Write Saturation Test"
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
+    setup: Mapping[str, str] = field(default_factory=dict)
+    deviations: tuple[Mapping[str, Any], ...] = ()
+    purge: PurgeReport | None = None
+    write_cache: CacheReport | None = None
+    write_cache_wanted: bool | None = None
+    versions: Mapping[str, str | None] = field(default_factory=versions)
+    host: Mapping[str, str | None] = field(default_factory=host_platform)
+    status: Status = "planned"
+    reason: str = ""  # why it ended: the text of the end, the error, "stopped by the user"
+    ended_by: str = ""  # name of the end that was reached
+    created: str = field(default_factory=now)
+    updated: str = field(default_factory=now)
+    phases: tuple[Mapping[str, Any], ...] = ()
+    interruptions: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def device_hash(self) -> str | None:
+        return self.device.device_hash
+
+    def changed(self, **changes: Any) -> Manifest:
+        """A copy with `changes`, updated now."""
+        return replace(self, **{"updated": now(), **changes})
+
+    def to_json(self) -> str:
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=2, allow_nan=False) + "\n"
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_atomically(folder / MANIFEST_NAME, manifest.to_json().encode())
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run directory. Raises StoreError if there is none or it cannot be read."""
+    path = folder / MANIFEST_NAME
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
+            hint="give the directory that `writecliff test` printed",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path}: {error}") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise StoreError(
+            f"{path} has schema {json.dumps(schema)}, this version reads {json.dumps(SCHEMA)}"
+        )
+    try:
+        return _from_mapping(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is damaged: {error}") from None
+
+
+def _from_mapping(data: Mapping[str, Any]) -> Manifest:
+    known = _known(Manifest, data)
+    if known["status"] not in STATUSES:
+        raise ValueError(f"unknown status '{known['status']}'")
+    known["device"] = DeviceIdentity(**_known(DeviceIdentity, known["device"]))
+    for name, kind in (("purge", PurgeReport), ("write_cache", CacheReport)):
+        if known.get(name) is not None:
+            known[name] = kind(**_known(kind, known[name]))
+    for name in ("command", "deviations", "phases", "interruptions", "warnings"):
+        known[name] = tuple(known.get(name, ()))
+    for name in ("created", "updated"):
+        datetime.fromisoformat(known[name])
+    return Manifest(**known)
+
+
+def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    names = {item.name for item in fields(kind)}
+    return {key: value for key, value in data.items() if key in names}

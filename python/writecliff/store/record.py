@@ -1,0 +1,34 @@
+"""One measured step, as a procedure hands it to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from writecliff.engines.base import StepResult
+
+Phase = Literal["preconditioning", "rounds", "rth"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundRecord:
+    """A step of a run with everything it measured.
+
+    `extra` adds columns to the table `rounds`: figures that only this procedure knows. Their names
+    must not be those of columns that the store fills itself.
+    """
+
+    phase: Phase
+    round: int  # from 1; 0 outside the rounds
+    step: int  # from 1 within its round or phase
+    label: str
+    started_ns: int  # device time since the first step of the rounds
+    elapsed_ns: int
+    result: StepResult
+    sample: bool = False  # a steady-state sample: the tracking variable is read here
+    host_write_bytes_total: int = 0  # since the purge, this step included
+    waf: float | None = None
+    extra: Mapping[str, Scalar] = field(default_factory=dict)

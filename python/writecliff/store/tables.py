@@ -1,0 +1,261 @@
+"""The Parquet tables of a run: their columns, and how a `RoundRecord` becomes rows of them.
+
+    rounds       a row a step: where it belongs, totals, latency mean and maximum, write volume, WAF
+    intervals    a row a (step, interval, job, operation): the series inside a step
+    histograms   a row a non-empty bucket of a (step, job, operation, kind) histogram
+
+`seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
+sizes are bytes, unknown is null. Histogram rows carry the exact moments of their whole histogram,
+because buckets alone would lose them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from writecliff.engines.base import OPERATIONS, Counters, StepResult
+from writecliff.store.record import RoundRecord
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
+TableName = Literal["rounds", "intervals", "histograms"]
+# Rounds last: the part of that table is what makes a step count (see parts.py).
+TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
+
+_PLACE = [("seq", pa.int32()), ("phase", pa.string()), ("round", pa.int32()), ("step", pa.int32())]
+
+ROUNDS_SCHEMA = pa.schema(
+    [
+        *_PLACE,
+        ("label", pa.string()),
+        ("sample", pa.bool_()),
+        ("started_ns", pa.int64()),
+        ("elapsed_ns", pa.int64()),
+        ("ios", pa.int64()),
+        ("bytes", pa.int64()),
+        *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
+        ("iops", pa.float64()),
+        ("latency_mean_ns", pa.float64()),
+        ("latency_max_ns", pa.int64()),
+        ("host_write_bytes", pa.int64()),  # in this step
+        ("host_write_bytes_total", pa.int64()),  # since the purge, this step included
+        ("nand_write_bytes", pa.int64()),  # in this step
+        ("gc_moved_bytes", pa.int64()),  # in this step
+        ("waf", pa.float64()),
+        ("erases_min", pa.int64()),  # since the drive was new, as are the next
+        ("erases_mean", pa.float64()),
+        ("erases_max", pa.int64()),
+        ("percentage_used", pa.float64()),
+        ("warnings", pa.list_(pa.string())),
+    ]
+)
+
+INTERVALS_SCHEMA = pa.schema(
+    [
+        *_PLACE,
+        ("time_ns", pa.int64()),  # end of the interval, since the first step of the rounds
+        ("end_ns", pa.int64()),  # end of the interval, since its step began
+        ("job", pa.int32()),
+        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
+        ("ios", pa.int64()),
+        ("bytes", pa.int64()),
+        ("latency_mean_ns", pa.float64()),
+        ("latency_max_ns", pa.float64()),
+        ("latency_sd_ns", pa.float64()),
+        ("waf", pa.float64()),
+    ]
+)
+
+HISTOGRAMS_SCHEMA = pa.schema(
+    [
+        *_PLACE,
+        ("job", pa.int32()),
+        ("job_name", pa.string()),
+        ("operation", pa.string()),
+        ("kind", pa.string()),  # "service" or "response"
+        ("lower_ns", pa.uint64()),  # inclusive
+        ("upper_ns", pa.uint64()),  # inclusive
+        ("count", pa.uint64()),
+        ("min_ns", pa.uint64()),
+        ("max_ns", pa.uint64()),
+        ("mean_ns", pa.float64()),
+        ("sd_ns", pa.float64()),
+    ]
+)
+
+SCHEMAS: Mapping[TableName, pa.Schema] = {
+    "rounds": ROUNDS_SCHEMA,
+    "intervals": INTERVALS_SCHEMA,
+    "histograms": HISTOGRAMS_SCHEMA,
+}
+
+
+def tables_of(seq: int, record: RoundRecord) -> dict[TableName, pa.Table]:
+    """The rows of one step. Raises ValueError if an extra column has the name of a standard one."""
+    return {
+        "rounds": _rounds(seq, record),
+        "intervals": _intervals(seq, record),
+        "histograms": _histograms(seq, record),
+    }
+
+
+def _place(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
+    values = (seq, record.phase, record.round, record.step)
+    return {
+        name: pa.repeat(pa.scalar(value, kind), rows)
+        for (name, kind), value in zip(_PLACE, values, strict=True)
+    }
+
+
+def _rounds(seq: int, record: RoundRecord) -> pa.Table:
+    result = record.result
+    ios, size = result.total()
+    row: dict[str, Any] = {
+        "seq": seq,
+        "phase": record.phase,
+        "round": record.round,
+        "step": record.step,
+        "label": record.label,
+        "sample": record.sample,
+        "started_ns": record.started_ns,
+        "elapsed_ns": record.elapsed_ns,
+        "ios": ios,
+        "bytes": size,
+        "iops": result.iops(),
+        "host_write_bytes": result.total("write")[1],
+        "host_write_bytes_total": record.host_write_bytes_total,
+        "waf": record.waf,
+        "warnings": list(result.warnings),
+        **_latency(result),
+        **_counters(result.counters_before, result.counters_after),
+    }
+    for operation in OPERATIONS:
+        row[f"{operation}_ios"], row[f"{operation}_bytes"] = result.total(operation)
+    standard = pa.Table.from_pylist([row], schema=ROUNDS_SCHEMA)
+    for name, value in record.extra.items():
+        if name in ROUNDS_SCHEMA.names:
+            raise ValueError(f"extra column '{name}' has the name of a standard column")
+        standard = standard.append_column(name, pa.array([value]))
+    return standard
+
+
+def _latency(result: StepResult) -> dict[str, float | int | None]:
+    """Mean and maximum service time over all I/Os of a step."""
+    parts = [op.service for job in result.jobs for op in job.operations.values()]
+    parts = [part for part in parts if part.count]
+    count = sum(part.count for part in parts)
+    if not count:
+        return {"latency_mean_ns": None, "latency_max_ns": None}
+    return {
+        "latency_mean_ns": sum((part.mean_ns or 0.0) * part.count for part in parts) / count,
+        "latency_max_ns": max(part.max_ns or 0 for part in parts),
+    }
+
+
+def _counters(before: Counters, after: Counters) -> dict[str, float | int | None]:
+    def grown(name: str) -> int | None:
+        old, new = getattr(before, name), getattr(after, name)
+        return None if old is None or new is None else new - old
+
+    return {
+        "nand_write_bytes": grown("nand_write_bytes"),
+        "gc_moved_bytes": grown("gc_moved_bytes"),
+        "erases_min": after.erases_min,
+        "erases_mean": after.erases_mean,
+        "erases_max": after.erases_max,
+        "percentage_used": after.percentage_used,
+    }
+
+
+def _intervals(seq: int, record: RoundRecord) -> pa.Table:
+    series = dict(record.result.intervals)
+    if not series or not len(series["end_ns"]):
+        return INTERVALS_SCHEMA.empty_table()
+    rows = len(series["end_ns"])
+    columns = _place(seq, record, rows)
+    series["time_ns"] = np.asarray(series["end_ns"], dtype=np.int64) + record.started_ns
+    for name in INTERVALS_SCHEMA.names[len(_PLACE) :]:
+        kind = INTERVALS_SCHEMA.field(name).type
+        if name not in series:
+            columns[name] = pa.nulls(rows, kind)
+            continue
+        # NaN is an engine's "unknown" in a numpy column; in a table unknown is null.
+        columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
+    return pa.table(columns, schema=INTERVALS_SCHEMA)
+
+
+def _histograms(seq: int, record: RoundRecord) -> pa.Table:
+    parts = []
+    for place, histogram in _each(record.result):
+        lower, upper, count = histogram.buckets()
+        rows = len(count)
+        columns = _place(seq, record, rows)
+        values = {
+            **place,
+            "min_ns": histogram.min_ns,
+            "max_ns": histogram.max_ns,
+            "mean_ns": histogram.mean_ns,
+            "sd_ns": histogram.sd_ns,
+        }
+        for name, value in values.items():
+            kind = HISTOGRAMS_SCHEMA.field(name).type
+            columns[name] = pa.repeat(pa.scalar(value, kind), rows)
+        columns |= {"lower_ns": pa.array(lower), "upper_ns": pa.array(upper)}
+        columns["count"] = pa.array(count)
+        ordered = [columns[name] for name in HISTOGRAMS_SCHEMA.names]
+        parts.append(pa.table(ordered, schema=HISTOGRAMS_SCHEMA))
+    return pa.concat_tables(parts) if parts else HISTOGRAMS_SCHEMA.empty_table()
+
+
+def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
+    """The non-empty histograms of a step, with the columns that say which one it is."""
+    for index, job in enumerate(result.jobs):
+        for operation, measured in job.operations.items():
+            for kind in ("service", "response"):
+                histogram = getattr(measured, kind)
+                if histogram is not None and histogram.count:
+                    place = {
+                        "job": index,
+                        "job_name": job.name,
+                        "operation": operation,
+                        "kind": kind,
+                    }
+                    yield place, histogram
+
+
+def rebuild_histograms(table: pa.Table) -> Iterator[tuple[int, Histogram]]:
+    """(seq, native histogram) of every stored histogram in rows that are sorted by
+    seq, job, operation, kind and lower_ns."""
+    from writecliff._native import Histogram
+
+    if not table.num_rows:
+        return
+    column = {name: table.column(name).to_numpy() for name in ("seq", "job", "lower_ns", "count")}
+    moments = [table.column(n).to_numpy() for n in ("min_ns", "max_ns", "mean_ns", "sd_ns")]
+    upper = table.column("upper_ns").to_numpy()
+    names = [table.column(n).combine_chunks().dictionary_encode() for n in ("operation", "kind")]
+    keys = [column["seq"], column["job"], *(n.indices.to_numpy() for n in names)]
+    changes = np.zeros(table.num_rows, dtype=bool)
+    changes[0] = True
+    for key in keys:
+        changes[1:] |= key[1:] != key[:-1]
+    starts = np.flatnonzero(changes)
+    ends = np.append(starts[1:], table.num_rows)
+    middles = column["lower_ns"] + (upper - column["lower_ns"]) // np.uint64(2)
+    for start, end in zip(starts, ends, strict=True):
+        low, high, mean, sd = (values[start] for values in moments)
+        yield (
+            int(column["seq"][start]),
+            Histogram.from_buckets(
+                middles[start:end],
+                column["count"][start:end],
+                int(low),
+                int(high),
+                float(mean),
+                float(sd),
+            ),
+        )

@@ -1,0 +1,198 @@
+"""A run directory after kill -9, torn files, a full disk, and with two processes at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from writecliff.errors import StoreError
+from writecliff.store import files as store_files
+from writecliff.store.parts import PartedTable
+from writecliff.store.rundir import RunDirectory
+
+from tests.support.synthetic_run import build_run, manifest, records
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}
+
+WRITER = """
+import resource, sys
+from pathlib import Path
+from tests.support import standin_native
+standin_native.install()
+from tests.support.synthetic_run import manifest, records
+from writecliff.errors import StoreError
+from writecliff.store.rundir import RunDirectory
+path, limit = Path(sys.argv[1]), int(sys.argv[2])
+with RunDirectory.create(path, manifest()) as run:
+    for record in records(rounds=400, steps_per_round=3, step_s=2.0):
+        if limit and run.steps == 2:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            print(run.append_round(record), flush=True)
+        except StoreError as error:
+            print("StoreError", error, error.hint, flush=True)
+            break
+"""
+
+
+def writer(path: Path, limit: int = 0) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'python'}"}
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(limit)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    process = writer(path)
+    assert process.stdout is not None
+    told = 0
+    for line in process.stdout:
+        told = int(line)
+        if told == 5:
+            break
+    with pytest.raises(StoreError, match=f"another process \\(process {process.pid}\\)"):
+        RunDirectory.open(path, write=True)
+    assert RunDirectory.open(path).status == "running"
+    time.sleep(0.013)  # somewhere inside a step
+    process.send_signal(signal.SIGKILL)
+    rest = process.stdout.read().split()
+    process.wait()
+    told = int(rest[-1]) if rest else told
+    run = RunDirectory.open(path)
+    assert run.status == "interrupted"
+    assert run.steps in (told, told + 1)
+    assert run.rounds().column("seq").to_pylist() == list(range(1, run.steps + 1))
+    kept = run.histograms_by_step()
+    assert sorted(kept) == list(range(1, run.steps + 1))
+    with RunDirectory.open(path, write=True) as again:
+        expected = list(islice(records(rounds=400, steps_per_round=3, step_s=2.0), again.steps + 1))
+        again.append_round(expected[-1])
+        again.finish("interrupted")
+    ios = RunDirectory.open(path).rounds().column("ios").to_pylist()
+    assert ios == [record.result.total()[0] for record in expected]
+
+
+def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
+    path = build_run(tmp_path / "run", finish=None, **SMALL)
+    before = RunDirectory.open(path).rounds()
+    # A step whose part of `rounds` never came: killed between the tables.
+    shutil.copy(path / "intervals" / "000006.parquet", path / "intervals" / "000007.parquet")
+    (path / "histograms" / "000007.parquet").write_bytes(b"PAR1 torn")
+    (path / "rounds" / "000007.parquet.tmp").write_bytes(b"PAR1 torn")
+    (path / "manifest.json.tmp").write_bytes(b"{")
+    reader = RunDirectory.open(path)
+    assert reader.rounds().equals(before)
+    assert reader.intervals().num_rows == 12
+    assert sorted(reader.histograms_by_step()) == [1, 2, 3, 4, 5, 6]
+    with RunDirectory.open(path, write=True) as run:
+        assert not list(path.rglob("*.tmp"))
+        assert not (path / "histograms" / "000007.parquet").exists()
+        assert run.append_round(next(iter(records(**SMALL)))) == 7
+        run.finish("complete")
+    assert RunDirectory.open(path).intervals().num_rows == 14
+
+
+@pytest.mark.parametrize("stop_before", range(6))
+def test_a_crash_while_merging_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_before: int
+) -> None:
+    path = build_run(tmp_path / "run", finish=None, **SMALL)
+    reader = RunDirectory.open(path)
+    rounds, intervals = reader.rounds(), reader.intervals()
+    count = reader.histogram().count
+    calls = 0
+
+    def stop() -> None:
+        nonlocal calls
+        if calls == stop_before:
+            raise KeyboardInterrupt
+        calls += 1
+
+    merge, drop = PartedTable.merge, PartedTable.drop_parts
+    monkeypatch.setattr(PartedTable, "merge", lambda self, last: (stop(), merge(self, last)))
+    monkeypatch.setattr(PartedTable, "drop_parts", lambda self: (stop(), drop(self)))
+    with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
+        run.finish("complete")
+    monkeypatch.undo()
+    reader = RunDirectory.open(path)
+    assert reader.rounds().equals(rounds)
+    assert reader.intervals().equals(intervals)
+    assert reader.histogram().count == count
+    with RunDirectory.open(path, write=True) as run:
+        run.finish("complete")
+    assert not (path / "rounds").exists()
+    assert RunDirectory.open(path).rounds().equals(rounds)
+
+
+def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    process = writer(path, limit=2048)  # no file may grow beyond this: the next part fails
+    output = process.communicate(timeout=60)[0].splitlines()
+    assert output[:2] == ["1", "2"]
+    assert output[2].startswith("StoreError cannot write ")
+    assert "make room" in output[2]
+    assert not list(path.rglob("*.tmp"))
+    run = RunDirectory.open(path)
+    assert run.rounds().num_rows == run.steps == 2
+    assert run.histogram() is not None
+
+
+def test_a_full_disk_while_merging_keeps_the_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = build_run(tmp_path / "run", finish=None, **SMALL)
+    replace = os.replace
+
+    def no_space(source: Path, target: Path) -> None:
+        if target.name == "intervals.parquet":
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(store_files.os, "replace", no_space)
+    with RunDirectory.open(path, write=True) as run, pytest.raises(StoreError, match="no space"):
+        run.finish("complete")
+    monkeypatch.undo()
+    reader = RunDirectory.open(path)
+    assert reader.status == "complete"
+    assert reader.rounds().num_rows == 6
+    assert reader.intervals().num_rows == 12
+
+
+def test_two_writers_never(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    first = RunDirectory.create(path, manifest())
+    with pytest.raises(StoreError, match="being written by another process"):
+        RunDirectory.open(path, write=True)
+    assert RunDirectory.open(path).status == "running"
+    first.close()
+    RunDirectory.open(path, write=True).close()
+
+
+def test_a_reader_survives_a_merge_under_its_feet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = build_run(tmp_path / "run", finish=None, **SMALL)
+    reader = RunDirectory.open(path)
+    views = reader._views
+
+    def merged_meanwhile() -> object:
+        found = views()
+        monkeypatch.undo()
+        with RunDirectory.open(path, write=True) as run:
+            run.finish("complete")
+        return found
+
+    monkeypatch.setattr(reader, "_views", merged_meanwhile)
+    assert reader.rounds().num_rows == 6
