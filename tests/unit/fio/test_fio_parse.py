@@ -24,7 +24,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
-    """What fio would tell of these latencies (bins by their upper end; any value in a bin will do)."""
+    """What fio would tell of these latencies (bins by their upper end; any value in it will do)."""
     bins: dict[int, int] = {}
     for value in latencies_ns:
         key = parse.bin_upper_ns(value)

@@ -1,0 +1,241 @@
+"""Identity, counters, purge and write cache, from recorded answers of the tools."""
+
+from __future__ import annotations
+
+import json
+from textwrap import dedent
+
+import pytest
+from machine import Machine
+
+from writecliff.engines.base import Counters
+from writecliff.engines.blockdev import ata_erase
+from writecliff.engines.blockdev.cache import set_write_cache
+from writecliff.engines.blockdev.identity import identify_device
+from writecliff.engines.blockdev.purge import purge_device
+from writecliff.engines.blockdev.smart import ata_counters, nvme_counters
+from writecliff.engines.blockdev.topology import BlockDevice, device_at
+from writecliff.errors import EngineError
+
+NVME = "/dev/nvme0n1"
+SATA = "/dev/sda"
+CONTROLLER = {"mn": "FAST 1TB ", "sn": "S5XY ", "fr": "1.2.3", "nn": 1, "oacs": 0x17, "fna": 0}
+
+
+@pytest.fixture
+def nvme(machine: Machine) -> BlockDevice:
+    path = machine.disk("nvme0n1", (259, 0), serial="S5XY", model="FAST 1TB")
+    machine.attributes(
+        "nvme0n1",
+        queue__logical_block_size="4096",
+        device__firmware_rev="1.2.3",
+        device__device__current_link_speed="16.0 GT/s PCIe",
+        device__device__current_link_width="4",
+    )
+    return device_at(machine.system, path)
+
+
+@pytest.fixture
+def sata(machine: Machine) -> BlockDevice:
+    path = machine.disk("sda", (8, 0), model="SAMSUNG MZ7LM48")
+    machine.attributes("sda", device__vendor="ATA", device__rev="GXT5", queue__rotational="0")
+    page = b"\x00\x80\x00\x08  S1AB2C"
+    (machine.sys / "devices/sda/device/vpd_pg80").write_bytes(page)
+    return device_at(machine.system, path)
+
+
+def test_nvme_identity(machine: Machine, nvme: BlockDevice) -> None:
+    machine.answer("nvme id-ctrl", json.dumps(CONTROLLER))
+    found = identify_device(machine.system, nvme, NVME)
+    assert (found.model, found.serial, found.firmware) == ("FAST 1TB", "S5XY", "1.2.3")
+    assert (found.interface, found.sector_bytes) == ("NVMe (16.0 GT/s x4)", 4096)
+    assert (found.nand_type, found.rated_tbw_bytes, found.simulated) == (None, None, False)
+
+
+def test_sata_identity_has_the_full_model(machine: Machine, sata: BlockDevice) -> None:
+    answer = {
+        "model_name": "SAMSUNG MZ7LM480HCHP-00003",
+        "firmware_version": "GXT5103Q",
+        "interface_speed": {"current": {"string": "6.0 Gb/s"}},
+    }
+    machine.answer("smartctl -j -i", json.dumps(answer))
+    found = identify_device(machine.system, sata, SATA)
+    assert (found.model, found.serial) == ("SAMSUNG MZ7LM480HCHP-00003", "S1AB2C")
+    assert (found.firmware, found.interface) == ("GXT5103Q", "SATA 6.0 Gb/s")
+    assert found.vendor is None  # "ATA" is libata's placeholder
+
+
+def test_identity_without_tools(machine: Machine, sata: BlockDevice) -> None:
+    found = identify_device(machine.system, sata, SATA)
+    assert (found.model, found.firmware, found.interface) == ("SAMSUNG MZ7LM48", "GXT5", "SATA")
+
+
+def test_nvme_counters(machine: Machine, nvme: BlockDevice) -> None:
+    log = {"data_units_written": 1000, "data_units_read": "2,000", "percent_used": 3}
+    machine.answer("nvme smart-log", json.dumps(log))
+    assert nvme_counters(machine.run, NVME) == Counters(
+        host_write_bytes=512_000_000, host_read_bytes=1_024_000_000, percentage_used=3.0
+    )
+    machine.answer("nvme endurance-log", json.dumps({"media_units_written": 7}))
+    assert nvme_counters(machine.run, NVME).nand_write_bytes == 7 * 10**9
+
+
+def test_nvme_counters_from_smartctl(machine: Machine) -> None:
+    log = {"data_units_written": 2, "data_units_read": 1, "percentage_used": 0}
+    machine.answer("smartctl -j -A", json.dumps({"nvme_smart_health_information_log": log}))
+    assert nvme_counters(machine.run, NVME).host_write_bytes == 1_024_000
+
+
+def row(number: int, name: str, raw: int, value: int = 100) -> dict[str, object]:
+    return {"id": number, "name": name, "value": value, "raw": {"value": raw}}
+
+
+def test_ata_counters_go_by_names_with_units(machine: Machine) -> None:
+    table = [
+        row(177, "Wear_Leveling_Count", 40, value=98),
+        row(241, "Total_LBAs_Written", 1000),
+        row(242, "Total_LBAs_Read", 10),
+        row(249, "NAND_Writes_1GiB", 3),
+    ]
+    machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
+    assert ata_counters(machine.run, SATA) == Counters(
+        host_write_bytes=512_000,
+        host_read_bytes=5120,
+        nand_write_bytes=3 << 30,
+        percentage_used=2.0,
+    )
+
+
+def test_an_attribute_without_a_known_unit_stays_unknown(machine: Machine) -> None:
+    table = [row(251, "NAND_Writes", 12345), row(241, "Host_Writes_32MiB", 2)]
+    machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
+    found = ata_counters(machine.run, SATA)
+    assert found.nand_write_bytes is None
+    assert found.host_write_bytes == 64 << 20
+
+
+def test_no_tools_no_counters(machine: Machine) -> None:
+    assert ata_counters(machine.run, SATA) == Counters()
+    assert nvme_counters(machine.run, NVME) == Counters()
+
+
+def test_nvme_format_comes_first(machine: Machine, nvme: BlockDevice) -> None:
+    machine.answer("nvme id-ctrl", json.dumps(CONTROLLER))
+    machine.answer("nvme format")
+    report = purge_device(machine.system, nvme, NVME, -1)
+    assert (report.method, report.conformant) == ("NVMe format (user data erase)", True)
+    assert ["nvme", "format", NVME, "--ses=1", "--force"] in machine.calls
+
+
+def test_sanitize_where_format_fails(machine: Machine, nvme: BlockDevice) -> None:
+    machine.answer("nvme id-ctrl", json.dumps({**CONTROLLER, "oacs": 0, "sanicap": 2}))
+    machine.answer("nvme sanitize")
+    machine.answer("nvme sanitize-log", json.dumps({"nvme0": {"sprog": 65535, "sstat": 257}}))
+    report = purge_device(machine.system, nvme, NVME, -1)
+    assert (report.method, report.conformant) == ("NVMe sanitize (block erase)", True)
+
+
+def test_other_namespaces_are_never_erased(machine: Machine, nvme: BlockDevice) -> None:
+    shared = {**CONTROLLER, "nn": 2, "fna": 1, "sanicap": 2}
+    machine.answer("nvme id-ctrl", json.dumps(shared))
+    machine.answer("nvme format")
+    machine.answer("nvme sanitize")
+    with pytest.raises(EngineError, match="cannot be purged") as caught:
+        purge_device(machine.system, nvme, NVME, -1)
+    assert "other namespaces" in str(caught.value)
+    assert not [call for call in machine.calls if call[1] in ("format", "sanitize")]
+
+
+SECURITY = dedent("""\
+    Security:
+    \tMaster password revision code = 65534
+    \t\tsupported
+    \tnot\tenabled
+    \tnot\tlocked
+    \tnot\tfrozen
+    \tnot\texpired: security count
+    \t\tsupported: enhanced erase
+    \t2min for SECURITY ERASE UNIT. 8min for ENHANCED SECURITY ERASE UNIT.
+    """)
+
+
+def test_security_section() -> None:
+    state = ata_erase.parse_security(SECURITY)
+    assert state == ata_erase.SecurityState(True, False, False, False, 2)
+    frozen = ata_erase.parse_security(SECURITY.replace("not\tfrozen", "\tfrozen"))
+    assert frozen.frozen
+    assert not ata_erase.parse_security("no such section").supported
+
+
+def test_ata_security_erase(machine: Machine, sata: BlockDevice) -> None:
+    machine.answer("hdparm -I", SECURITY)
+    machine.answer("hdparm --user-master")
+    report = purge_device(machine.system, sata, SATA, -1)
+    assert (report.method, report.conformant) == ("ATA security erase", True)
+    words = [call[3] for call in machine.calls if call[1] == "--user-master"]
+    assert words == ["--security-set-pass", "--security-erase"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("not\tfrozen", "\tfrozen"), "the drive is frozen"),
+        (("not\tenabled", "\tenabled"), "has a security password"),
+        (("\t\tsupported\n", "\tnot\tsupported\n"), "not supported"),
+    ],
+)
+def test_ata_erase_keeps_off(
+    machine: Machine, sata: BlockDevice, change: tuple[str, str], reason: str
+) -> None:
+    machine.answer("hdparm -I", SECURITY.replace(*change))
+    with pytest.raises(EngineError, match=reason):
+        purge_device(machine.system, sata, SATA, -1)
+    assert not [call for call in machine.calls if call[1] == "--user-master"]
+
+
+def test_scsi_sanitize(machine: Machine) -> None:
+    disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
+    machine.answer("sg_sanitize", returncode=5)
+    machine.answer("sg_format")
+    report = purge_device(machine.system, disk, "/dev/sdb", -1)
+    assert (report.method, report.conformant) == ("SCSI format unit", True)
+
+
+def test_a_device_that_cannot_be_purged_stops_the_test(machine: Machine) -> None:
+    disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
+    with pytest.raises(EngineError, match="does not discard"):
+        purge_device(machine.system, disk, "/dev/vdb", -1)
+
+
+def test_ata_write_cache(machine: Machine, sata: BlockDevice) -> None:
+    machine.answer("hdparm -W 0", "")
+    machine.answer("hdparm -W", "/dev/sda:\n write-caching =  0 (off)\n")
+    report = set_write_cache(machine.system, sata, SATA, False)
+    assert (report.enabled, report.note) == (False, "")
+    kept = set_write_cache(machine.system, sata, SATA, True)
+    assert kept.enabled is False
+    assert "kept its setting" in kept.note
+
+
+def test_nvme_write_cache(machine: Machine, nvme: BlockDevice) -> None:
+    machine.answer("nvme set-feature")
+    text = "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n"
+    machine.answer("nvme get-feature", text)
+    assert set_write_cache(machine.system, nvme, NVME, True).enabled is True
+    machine.answers.clear()
+    unknown = set_write_cache(machine.system, nvme, NVME, True)
+    assert unknown.enabled is None
+    assert "not installed" in unknown.note
+
+
+def test_scsi_write_cache(machine: Machine) -> None:
+    disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
+    machine.attributes("sdb", **{"device__scsi_disk__0:0:0:0__cache_type": "write back"})
+    assert set_write_cache(machine.system, disk, "/dev/sdb", False).enabled is False
+
+
+def test_the_kernels_view_is_not_sold_as_the_drives(machine: Machine) -> None:
+    disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
+    machine.attributes("vdb", queue__write_cache="write back")
+    report = set_write_cache(machine.system, disk, "/dev/vdb", False)
+    assert (report.enabled, report.note[:21]) == (True, "no settable write cac")

@@ -1,0 +1,154 @@
+"""What keeps a drive from being overwritten, on a made-up machine; every rule has its case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machine import Machine
+
+from writecliff.engines.blockdev import protection
+from writecliff.engines.blockdev.protection import claim, describe_cost, format_bytes, inspect
+from writecliff.engines.blockdev.topology import Node
+from writecliff.errors import TargetError
+
+SERIAL = "S1234"
+
+
+def refusal(
+    machine: Machine, path: Path, serial: str = SERIAL, *, allow_signatures: bool = False
+) -> TargetError | None:
+    return inspect(path, machine.system).refusal(serial, allow_signatures=allow_signatures)
+
+
+def test_an_empty_unused_drive_may_be_written_with_its_serial(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    found = inspect(path, machine.system)
+    assert (found.label.model, found.label.serial) == ("Drive", SERIAL)
+    assert found.size_bytes == 1 << 20
+    assert found.loss() == ()
+    assert found.describe() == f"{path}: Drive, serial S1234, 1.049 MB"
+    assert refusal(machine, path) is None
+
+
+@pytest.mark.parametrize("given", ["", "S123", "s1234", "S1234 ", "/dev/sda"])
+def test_another_serial_is_refused_and_the_right_one_named(machine: Machine, given: str) -> None:
+    error = refusal(machine, machine.disk("sda", (8, 0), serial=SERIAL), given)
+    assert error is not None
+    assert "is not this device's serial" in str(error)
+    assert error.hint is not None
+    assert SERIAL in error.hint
+
+
+def test_a_device_without_serial_wants_its_full_path(machine: Machine) -> None:
+    path = machine.disk("loop0", (7, 0))
+    assert refusal(machine, path, str(path)) is None
+    error = refusal(machine, path, "loop0")
+    assert error is not None
+    assert "path (it has no serial)" in str(error)
+
+
+def test_a_missing_node_is_refused_and_not_created(machine: Machine) -> None:
+    path = machine.dev / "xyz"
+    with pytest.raises(TargetError, match="no such device"):
+        claim(path, SERIAL, system=machine.system)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["regular file", "character device", "directory"])
+def test_only_block_devices(machine: Machine, kind: str) -> None:
+    path = machine.dev / "thing"
+    machine.nodes[path] = Node(False, (0, 0), kind)
+    with pytest.raises(TargetError, match=f"a {kind}, not a block device") as caught:
+        inspect(path, machine.system)
+    assert (caught.value.hint == f"for a file write file:{path}") == (kind == "regular file")
+
+
+def test_a_partition_is_refused(machine: Machine) -> None:
+    machine.disk("sda", (8, 0), serial=SERIAL)
+    path = machine.partition("sda", "sda1", (8, 1))
+    error = refusal(machine, path, allow_signatures=True)
+    assert error is not None
+    assert "drives are tested whole" in str(error)
+
+
+def test_a_read_only_or_empty_device_is_refused(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.attributes("sda", ro="1")
+    assert "read-only" in str(refusal(machine, path))
+    machine.attributes("sda", ro="0", size="0")
+    assert "has no medium" in str(refusal(machine, path))
+
+
+def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    part = machine.partition("sda", "sda1", (8, 1))
+    machine.answer(f"blkid -p -o export {path}", f"DEVNAME={path}\nPTTYPE=gpt\n")
+    machine.answer(f"blkid -p -o export {part}", "TYPE=ext4\nUSAGE=filesystem\n")
+    found = inspect(path, machine.system)
+    assert found.loss() == (
+        "partition sda1 (1.049 MB)",
+        f"gpt partition table on {path}",
+        f"ext4 filesystem on {part}",
+    )
+    error = refusal(machine, path)
+    assert error is not None
+    assert "not empty: partition sda1" in str(error)
+    assert error.hint is not None
+    assert "--wipe-signatures" in error.hint
+    assert refusal(machine, path, allow_signatures=True) is None
+    wrong = refusal(machine, path, "other", allow_signatures=True)
+    assert wrong is not None  # the second flag does not replace the serial
+
+
+def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.answer("blkid", "", returncode=1)
+    with pytest.raises(TargetError, match="cannot tell what is on it"):
+        inspect(path, machine.system)
+    machine.answer("blkid", "", returncode=8)
+    assert "contradicting" in str(refusal(machine, path))
+
+
+def test_use_comes_before_everything_else(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.mount("8:0", "/data", "/dev/sda")
+    error = refusal(machine, path, "wrong", allow_signatures=True)
+    assert error is not None
+    assert "in use: sda is mounted at /data" in str(error)
+
+
+def test_the_kernel_has_the_last_word(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EBUSY from O_EXCL is a refusal even where no rule above found a reason."""
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+
+    def busy(name: object, flags: int) -> int:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(protection.os, "open", busy)
+    with pytest.raises(TargetError, match="the kernel refuses exclusive access"):
+        protection._open_exclusive(path, 0)
+
+
+def test_a_device_that_changes_while_it_is_claimed_is_refused(machine: Machine) -> None:
+    # The node of the made-up machine is a file, so its number never is the one that was stat'ed.
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    before = path.read_bytes()
+    with pytest.raises(TargetError, match="became another device"):
+        claim(path, SERIAL, system=machine.system)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (960_197_124_096, "960.2 GB"), (4e12, "4 TB")]
+)
+def test_sizes_are_decimal(size: float, text: str) -> None:
+    assert format_bytes(size) == text
+
+
+def test_cost() -> None:
+    assert (
+        describe_cost(18_400_000_000_000, 1_533_000_000_000_000)
+        == "will write 18.4 TB, 1.2 % of the rated 1533 TB"
+    )
+    assert describe_cost(10**9, None) == "will write 1 GB (rated endurance not known)"
