@@ -17,7 +17,7 @@ from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat, WsatOptions
 
-OPTIONS = WsatOptions(end=("time",), time_hours=2.0, round_minutes=5)
+OPTIONS = WsatOptions(end=("time",), time_hours=0.5, round_minutes=2)
 
 
 class Announce(RunProgress):

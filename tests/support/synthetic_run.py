@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from writecliff.engines.base import (
     CacheReport,
     Counters,

@@ -118,37 +118,34 @@ class _Driver:
     def _session(self, resume: bool) -> RunOutcome:
         if not (resume and self._take_up()):
             self._prepare()
-        self.progress.phase("rounds")
+        self._phase("rounds")
         end = self._rounds()
         self._after()
         for text in self.procedure.warnings(self.history):
             self._warn(text)
         with interrupt_deferred():
-            self.journal.complete(end, self.history, self.warnings)
+            self.journal.complete(end, self.warnings)
             self.checkpoints.clear()
         self.progress.end("complete", end.text)
         return RunOutcome(self.directory, end.name, end.text, self.history, tuple(self.warnings))
 
     def _take_up(self) -> bool:
-        """Go on where an earlier session stopped; False if it had not come to the rounds."""
+        """Go on where an earlier session stopped; False: all again from the purge."""
         self.stored = self.journal.rows()
-        if self.engine.kind == "sim":
-            position = self.checkpoints.restore(len(self.stored))
-            if position is None:
-                # No state: all again from the purge, checked against what is stored.
-                self.progress.resumed(len(self.stored), len(self.stored))
-                return False
-            self.engine_at = position
-        elif not self.stored:
+        simulated = self.engine.kind == "sim"
+        # A simulated drive without a checkpoint starts over, checked against what is stored.
+        position = self.checkpoints.restore(len(self.stored)) if simulated else len(self.stored)
+        if self.stored:
+            self.journal.resumed(len(self.stored), exact=simulated)
+        self.progress.resumed(len(self.stored), len(self.stored) - (position or 0))
+        if position is None or (position == 0 and not simulated):
             return False
-        else:
-            self.engine_at = len(self.stored)
-            self.engine.set_write_cache(self.procedure.write_cache)  # a power cycle resets it
+        self.engine_at = position
         self.history.total_write_bytes = self.journal.prepared_bytes()
         self.warnings = self.journal.warnings()
-        again = len(self.stored) - self.engine_at
-        self.journal.resumed(len(self.stored), again, exact=self.engine.kind == "sim")
-        self.progress.resumed(len(self.stored), again)
+        if not simulated:
+            # A power cycle between the sessions may have reset it.
+            self.engine.set_write_cache(self.procedure.write_cache)
         return True
 
     def _interrupted(self) -> RunInterrupted:
@@ -176,6 +173,10 @@ class _Driver:
         phase, round_number, number, step = self.running
         return self._row(partial, phase, round_number, number, step)
 
+    def _phase(self, name: str) -> None:
+        self.progress.phase(name)
+        self.journal.phase(name)
+
     def _warn(self, text: str) -> None:
         self.warnings.append(text)
         self.progress.note(text)
@@ -183,7 +184,7 @@ class _Driver:
     # -- before the rounds ------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        self.progress.phase("purge")
+        self._phase("purge")
         purge = self.engine.purge()
         self.progress.phase("purge", purge.method)
         if not purge.conformant:
@@ -196,6 +197,8 @@ class _Driver:
             self._warn(f"the write cache is {state}; the test wants it {'on' if wanted else 'off'}")
         self.journal.prepared(purge, cache, self.warnings)
         steps = self.procedure.preconditioning(self.identity)
+        if steps:
+            self._phase("preconditioning")
         for number, step in enumerate(steps, 1):
             self._precondition(number, step, len(steps))
         self.journal.preconditioned(self.history.total_write_bytes)
@@ -234,7 +237,7 @@ class _Driver:
     def _after(self) -> None:
         steps = self.procedure.after_steps(self.identity)
         if steps:
-            self.progress.phase("rth")
+            self._phase("rth")
         for number, step in enumerate(steps, 1):
             self._take("rth", 0, number, len(steps), step)
 
@@ -254,7 +257,7 @@ class _Driver:
         row = self._row(result, phase, round_number, number, step)
         if known is None:
             with interrupt_deferred():
-                self.journal.append(row, result)
+                self.journal.append(row, result, sample=step.sample)
         elif row != known:
             raise _differs(known, row)
         self.engine_at = position + 1

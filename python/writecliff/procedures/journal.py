@@ -1,154 +1,194 @@
-"""The driver's side of the run directory: manifest, rows, lock.
+"""The driver's side of a run directory: which fields of the manifest change when, and how the rows
+of earlier sessions come back. The files themselves are the store's.
 
-One session holds the directory at a time (an advisory lock), the manifest is replaced atomically at
-every change of state, and a row is on disk before the next step starts.
+A run can be taken up again by the same test, with the same options, on the same drive only.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport, StepResult
 from writecliff.errors import ConfigError, StoreError, TargetError
-from writecliff.procedures.model import End, History, Procedure, StepRow
+from writecliff.procedures.model import End, Procedure, StepRow
+from writecliff.store.manifest import MANIFEST_NAME, Manifest, Status, now, read_manifest
+from writecliff.store.record import RoundRecord
+from writecliff.store.rundir import RunDirectory
+
+# Columns of the table `rounds` that the store does not fill by itself.
+EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
+_RENAMED = {"name": "label", "total_write_bytes": "host_write_bytes_total"}
+_SAME_DRIVE = ("model", "serial", "capacity_bytes", "device_hash")
 
 
 @dataclass(frozen=True)
 class StoredRun:
+    """What is needed to take a run up again."""
+
     test: str
     options: Mapping[str, Any]
     target: str
-    status: str
+    status: Status
 
 
 def stored_run(directory: Path) -> StoredRun:
-    manifest = _read(directory)
-    return StoredRun(
-        manifest["test"], manifest["options"], manifest["target"]["target"], manifest["status"]
-    )
+    """Read from the manifest in `directory`. Raises ConfigError (no run there) or StoreError."""
+    if not (directory / MANIFEST_NAME).is_file():
+        raise ConfigError(
+            f"{directory} is not a run directory: it has no {MANIFEST_NAME}",
+            hint="give the directory that `writecliff test` named",
+        )
+    with RunDirectory.open(directory) as run:
+        manifest = run.manifest
+        return StoredRun(manifest.procedure, manifest.options, manifest.device.target, run.status)
 
 
-def _read(directory: Path) -> dict[str, Any]:
-    try:
-        return json.loads((directory / "manifest.json").read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(f"{directory} holds no run") from None
-    except ValueError as error:
-        raise StoreError(f"{directory / 'manifest.json'} is damaged: {error}") from None
+def stored_rows(directory: Path) -> list[StepRow]:
+    """The complete steps of a run, in order."""
+    with RunDirectory.open(directory) as run:
+        return _rows(run)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _rows(run: RunDirectory) -> list[StepRow]:
+    names = {item.name: _RENAMED.get(item.name, item.name) for item in fields(StepRow)}
+    table = run.rounds()
+    for column in EXTRA_COLUMNS:
+        if table.num_rows and column not in table.column_names:
+            raise StoreError(f"{run.path} has no column '{column}'; it cannot be taken up again")
+    return [
+        StepRow(**{name: row[column] for name, column in names.items()})
+        for row in table.to_pylist()
+    ]
 
 
 class Journal:
+    """One session's hold on a run directory; use inside `with journal.opened(...)`."""
+
     def __init__(self, directory: Path, procedure: Procedure, identity: DeviceIdentity) -> None:
-        self.directory = directory
-        self.procedure = procedure
-        self.identity = identity
-        self.manifest: dict[str, Any] = {}
+        self._directory = directory
+        self._procedure = procedure
+        self._identity = identity
+        self._run: RunDirectory
 
     @contextmanager
     def opened(self, resume: bool) -> Iterator[None]:
-        if not resume:
-            if self.directory.exists() and any(self.directory.iterdir()):
-                raise ConfigError(f"{self.directory} is not empty")
-            self.directory.mkdir(parents=True, exist_ok=True)
-        with open(self.directory / "lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StoreError(f"{self.directory} is in use by another process") from None
-            if resume:
-                self._reopen()
-            else:
-                self.manifest = {
-                    "test": self.procedure.name,
-                    "options": self.procedure.options_mapping(),
-                    "target": asdict(self.identity),
-                    "status": "running",
-                    "started": _now(),
-                    "interruptions": [],
-                    "warnings": [],
-                }
-                self._write()
+        """Create the directory, or open it again. Raises ConfigError, TargetError, StoreError."""
+        self._run = self._reopen() if resume else self._create()
+        with self._run:
             yield
 
-    def _reopen(self) -> None:
-        self.manifest = _read(self.directory)
-        if self.manifest["status"] == "complete":
-            raise ConfigError(f"{self.directory} is complete; there is nothing to resume")
-        then = self.manifest["target"]
-        for name in ("serial", "device_hash", "capacity_bytes"):
-            if then[name] != getattr(self.identity, name):
-                raise TargetError(f"not the drive of the run: {name}")
-        self.manifest["status"] = "running"
-        self._write()
+    def _create(self) -> RunDirectory:
+        if self._directory.exists() and not (
+            self._directory.is_dir() and not any(self._directory.iterdir())
+        ):
+            raise ConfigError(
+                f"{self._directory} exists and is not empty",
+                hint="give a new directory, or go on with its run with --resume",
+            )
+        procedure = self._procedure
+        manifest = Manifest(
+            procedure=procedure.name,
+            title=procedure.title,
+            edition=procedure.edition,
+            device=self._identity,
+            options=procedure.options_mapping(),
+            seed=procedure.seed,
+            setup=dict(procedure.setup(self._identity)),
+            deviations=tuple({**asdict(d), "text": str(d)} for d in procedure.deviations()),
+            write_cache_wanted=procedure.write_cache,
+            status="running",
+        )
+        return RunDirectory.create(self._directory, manifest)
 
-    def _write(self) -> None:
-        path = self.directory / "manifest.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self.manifest))
-        os.replace(temporary, path)
+    def _reopen(self) -> RunDirectory:
+        stored = stored_run(self._directory)
+        if stored.status == "complete":
+            raise ConfigError(
+                f"the run in {self._directory} is complete; there is nothing to go on with",
+                hint=f"writecliff report {self._directory}",
+            )
+        self._check_same_drive(read_manifest(self._directory).device)
+        run = RunDirectory.open(self._directory, write=True)
+        run.update(status="running", reason="")
+        return run
+
+    def _check_same_drive(self, then: DeviceIdentity) -> None:
+        for name in _SAME_DRIVE:
+            old, new = getattr(then, name), getattr(self._identity, name)
+            if old != new:
+                raise TargetError(
+                    f"{self._identity.target} is not the drive of the run: "
+                    f"its {name.replace('_', ' ')} is {new}, not {old}"
+                )
+
+    # -- what is known ----------------------------------------------------------------------
 
     def rows(self) -> list[StepRow]:
-        path = self.directory / "rows.jsonl"
-        if not path.exists():
-            return []
-        lines = path.read_text().splitlines(keepends=True)
-        return [StepRow(**json.loads(line)) for line in lines if line.endswith("\n")]
+        return _rows(self._run)
 
-    def append(self, row: StepRow, result: StepResult) -> None:
-        with open(self.directory / "rows.jsonl", "a") as file:
-            file.write(json.dumps(asdict(row)) + "\n")
+    def warnings(self) -> list[str]:
+        return list(self._run.manifest.warnings)
 
     def prepared_bytes(self) -> int:
-        return int(self.manifest.get("prepared_bytes", 0))
+        """Written between the purge and the first step of the rounds."""
+        return int(self._run.manifest.extra.get("prepared_bytes", 0))
 
     @property
     def device_zero_ns(self) -> int | None:
-        return self.manifest.get("device_zero_ns")
+        """Device clock at the first step of the rounds."""
+        return self._run.manifest.extra.get("device_zero_ns")
 
     @device_zero_ns.setter
     def device_zero_ns(self, value: int) -> None:
-        self.manifest["device_zero_ns"] = value
-        self._write()
+        self._extra(device_zero_ns=value)
 
-    def warnings(self) -> list[str]:
-        return list(self.manifest["warnings"])
+    # -- what happens -----------------------------------------------------------------------
+
+    def phase(self, name: str, detail: str = "") -> None:
+        entry = {"name": name, "detail": detail, "started": now()}
+        self._run.update(phases=(*self._run.manifest.phases, entry))
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
-        self.manifest |= {
-            "purge": asdict(purge),
-            "cache": asdict(cache),
-            "warnings": list(warnings),
-        }
-        self._write()
+        self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
     def preconditioned(self, written_bytes: int) -> None:
-        self.manifest["prepared_bytes"] = written_bytes
-        self._write()
+        self._extra(prepared_bytes=written_bytes)
 
-    def resumed(self, steps: int, again: int, *, exact: bool) -> None:
-        self.manifest["interruptions"].append(
-            {"after_steps": steps, "resumed": _now(), "exact": exact}
+    def append(self, row: StepRow, result: StepResult, *, sample: bool) -> None:
+        """Store a step; on return it survives a kill."""
+        self._run.append_round(
+            RoundRecord(
+                phase=row.phase,
+                round=row.round,
+                step=row.step,
+                label=row.name,
+                started_ns=row.started_ns,
+                elapsed_ns=row.elapsed_ns,
+                result=result,
+                sample=sample,
+                host_write_bytes_total=row.total_write_bytes,
+                waf=row.waf,
+                extra={name: getattr(row, name) for name in EXTRA_COLUMNS},
+            )
         )
-        self._write()
 
-    def close(self, status: str, reason: str, partial: StepRow | None = None) -> None:
-        self.manifest |= {"status": status, "reason": reason, "ended": _now()}
+    def resumed(self, steps: int, *, exact: bool) -> None:
+        """Disclose an interruption; `exact`: the drive is in exactly the state it was left in."""
+        entry = {"after_steps": steps, "resumed": now(), "exact": exact}
+        self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
+
+    def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
+        """End the session; the run can be taken up again."""
         if partial is not None:
-            self.manifest["partial"] = asdict(partial)
-        self._write()
+            self._extra(partial=asdict(partial))
+        self._run.finish(status, reason=reason)
 
-    def complete(self, end: End, history: History, warnings: Sequence[str]) -> None:
-        self.manifest |= {"ended_by": end.name, "warnings": list(warnings)}
-        self.close("complete", end.text)
+    def complete(self, end: End, warnings: Sequence[str]) -> None:
+        self._run.finish("complete", reason=end.text, ended_by=end.name, warnings=tuple(warnings))
+
+    def _extra(self, **values: Any) -> None:
+        self._run.update(extra={**self._run.manifest.extra, **values})

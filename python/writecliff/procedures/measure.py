@@ -26,6 +26,15 @@ def merged_service(result: StepResult) -> Histogram | None:
     return whole
 
 
+def _mean_ns(result: StepResult) -> float | None:
+    """Mean of all service times, summed as the store does, so that rows compare exactly."""
+    parts = [op.service for job in result.jobs for op in job.operations.values()]
+    count = sum(part.count for part in parts)
+    if not count:
+        return None
+    return sum((part.mean_ns or 0.0) * part.count for part in parts if part.count) / count
+
+
 def row_of(
     result: StepResult,
     *,
@@ -56,11 +65,11 @@ def row_of(
         ios=ios,
         bytes=size,
         iops=result.iops(),
-        latency_mean_ns=latency.mean_ns if latency is not None else None,
+        latency_mean_ns=_mean_ns(result),
         latency_p999_ns=nines[0],
         latency_p9999_ns=nines[1],
         latency_p99999_ns=nines[2],
-        latency_max_ns=latency.max_ns if latency is not None else None,
+        latency_max_ns=latency.max_ns if latency is not None and latency.count else None,
         host_write_bytes=written,
         total_write_bytes=total,
         drive_fills=total / capacity_bytes,

@@ -29,6 +29,7 @@ class Step:
 
     name: str
     workload: Workload
+    sample: bool = False  # a steady-state sample: a tracking variable is read here
 
 
 @dataclass(frozen=True)

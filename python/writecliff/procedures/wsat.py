@@ -238,7 +238,14 @@ class Wsat(Procedure):
         exact = round(identity.capacity_bytes * self.options.active_range_pct / 100)
         return max(self.block_bytes, exact // self.block_bytes * self.block_bytes)
 
-    def _step(self, identity: DeviceIdentity, name: str, seconds: float, *place: object) -> Step:
+    def _step(
+        self,
+        identity: DeviceIdentity,
+        name: str,
+        seconds: float,
+        *place: object,
+        sample: bool = False,
+    ) -> Step:
         o = self.options
         assert o.threads is not None
         assert o.queue_depth is not None
@@ -254,15 +261,23 @@ class Wsat(Procedure):
             compressible_pct=o.compressible_pct,
             duration_ns=round(seconds * SECOND_NS),
         )
-        return Step(name, Workload(name, (job,), seed=step_seed(o.seed, self.name, *place)))
+        workload = Workload(name, (job,), seed=step_seed(o.seed, self.name, *place))
+        return Step(name, workload, sample)
 
     def round_steps(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
         first = (round_number - 1) * self.steps_per_round
         seconds = self.options.sample_seconds
         unit = "minute" if seconds == 60 else "sample"
         return [
-            self._step(identity, f"{unit} {first + i + 1}", seconds, round_number, i + 1)
-            for i in range(self.steps_per_round)
+            self._step(
+                identity,
+                f"{unit} {first + number}",
+                seconds,
+                round_number,
+                number,
+                sample=number == self.steps_per_round,
+            )
+            for number in range(1, self.steps_per_round + 1)
         ]
 
     def tracking(self) -> Sequence[TrackingVariable]:

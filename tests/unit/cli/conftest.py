@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -26,5 +27,6 @@ def cli(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, drive: FakeEngine
 ) -> CommandLine:
     monkeypatch.setenv("COLUMNS", "88")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     serve_fake_drive(monkeypatch, lambda: drive)
     return CommandLine(capsys)

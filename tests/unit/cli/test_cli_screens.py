@@ -242,7 +242,10 @@ hint: see `writecliff device list`
 error: '10G' is no size
 hint: write it as 500MB, 10GB (decimal) or 8GiB (binary)
 """),
-    "test wsat --resume nowhere": snapshot("error: nowhere holds no run\n"),
+    "test wsat --resume nowhere": snapshot("""\
+error: nowhere is not a run directory: it has no manifest.json
+hint: give the directory that `writecliff test` named
+"""),
     "run": snapshot("""\
 error: FILE is missing for `writecliff run`
 hint: `writecliff run --help` shows how it is used

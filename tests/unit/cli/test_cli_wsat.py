@@ -200,18 +200,18 @@ def test_live_view_shows_where_the_test_is(
 
     progress = Watch(console)
     monkeypatch.setattr("writecliff.cli.runner.progress_for", lambda quiet: progress)
-    said = cli("test wsat --on sim:fake --end time --time-hours 3 --output r")
+    said = cli("test wsat --on sim:fake --end time --time-hours 0.2 --round-minutes 2 --output r")
     assert said.code == 0
-    assert len(screens) == 180
+    assert len(screens) == 12
     without_time_left = re.sub(r"at most .* left", "at most T left", screens[-1])
     screen = "\n".join(line.rstrip() for line in without_time_left.splitlines())
     assert screen == snapshot("""\
 rounds ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 100 % at most T left
-round 6, step 25 of 31: minute 180
-IOPS          12,207
-WAF           3.99
-latency       mean 10.5 ms, 99.99 % 105 ms, max 626 ms
-written       1.17 TB, 2.43 drive fills
-device time   3 h
-steady state  no: data excursion 32,595 (allowed 4,106), slope 28,200 (allowed 2,053)\
+round 6, step 2 of 2: minute 12
+IOPS          79,578
+WAF           1.00
+latency       mean 1.61 ms, 99.99 % 16.1 ms, max 83.8 ms
+written       236 GB, 0.49 drive fills
+device time   12 min
+steady state  yes: data excursion 1,299 (allowed 15,984), slope 349 (allowed 7,992)\
 """)

@@ -15,16 +15,13 @@ from tests.support.fake_engine import FakeEngine, interrupted_at
 from tests.support.kill_target import OPTIONS
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.framework import RunInterrupted, run_procedure
-from writecliff.procedures.journal import Journal, stored_run
+from writecliff.procedures.journal import stored_rows, stored_run
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.wsat import Wsat
 
 ROOT = Path(__file__).resolve().parents[3]
-PROCEDURE = Wsat(replace(OPTIONS, time_hours=0.5))  # 30 steps, six rounds of five
-
-
-def rows_of(directory: Path) -> list[StepRow]:
-    return Journal(directory, PROCEDURE, FakeEngine().identify()).rows()
+STEPS = 12  # six rounds of two
+PROCEDURE = Wsat(replace(OPTIONS, time_hours=STEPS / 60))
 
 
 def stopped_clock() -> float:
@@ -38,7 +35,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> list[StepRow]:
     return run_procedure(PROCEDURE, FakeEngine(), directory).history.rows
 
 
-@pytest.mark.parametrize("step", range(1, 31))
+@pytest.mark.parametrize("step", range(1, STEPS + 1))
 @pytest.mark.parametrize("interval_s", [0.0, 1e9], ids=["checkpoints", "no checkpoint"])
 def test_interrupted_at_any_step(
     tmp_path: Path, uninterrupted: list[StepRow], step: int, interval_s: float
@@ -52,21 +49,21 @@ def test_interrupted_at_any_step(
     assert f"--resume {directory}" in str(caught.value.hint)
     assert caught.value.exit_code == 130
     assert stored_run(directory).status == "interrupted"
-    assert rows_of(directory) == uninterrupted[: step - 1]
+    assert stored_rows(directory) == uninterrupted[: step - 1]
     again = FakeEngine()
     outcome = run_procedure(PROCEDURE, again, directory, resume=True)
     assert outcome.history.rows == uninterrupted
-    assert rows_of(directory) == uninterrupted
+    assert stored_rows(directory) == uninterrupted
     assert stored_run(directory).status == "complete"
     steps_run = sum(call.startswith("run ") for call in again.calls)
-    assert steps_run == (30 - (step - 1) if interval_s == 0.0 and step > 1 else 30)
+    assert steps_run == (STEPS - (step - 1) if interval_s == 0.0 and step > 1 else STEPS)
 
 
 def test_interrupted_again_and_again(tmp_path: Path, uninterrupted: list[StepRow]) -> None:
     directory = tmp_path / "r"
-    for session in range(5):
+    for session in range(3):
         engine = FakeEngine()
-        engine.before_run = lambda run, engine=engine: _stop_after(engine, 5)
+        engine.before_run = lambda run, engine=engine: _stop_after(engine, 3)
         with pytest.raises(RunInterrupted):
             run_procedure(
                 PROCEDURE,
@@ -85,7 +82,7 @@ def _stop_after(engine: FakeEngine, steps: int) -> None:
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kill_after", [1, 7, 40])
+@pytest.mark.parametrize("kill_after", [1, 7, 20])
 def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: int) -> None:
     whole = run_procedure(Wsat(OPTIONS), FakeEngine(), tmp_path / "whole").history.rows
     directory = tmp_path / "r"
@@ -99,12 +96,12 @@ def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: i
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    kept = rows_of(directory)
+    kept = stored_rows(directory)
     assert len(kept) >= kill_after
     assert kept == whole[: len(kept)]
-    assert stored_run(directory).status == "running"
+    assert stored_run(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
-    assert rows_of(directory) == whole
+    assert stored_rows(directory) == whole
     assert stored_run(directory).status == "complete"
     assert not list(directory.glob("checkpoint-*"))
 
@@ -121,15 +118,15 @@ def test_sigterm_is_an_interruption(tmp_path: Path) -> None:
 
 def test_real_drive_goes_on_without_a_purge(tmp_path: Path) -> None:
     directory = tmp_path / "r"
-    drive = FakeEngine(kind="fio", before_run=interrupted_at(12), target="/dev/fake")
+    drive = FakeEngine(kind="fio", before_run=interrupted_at(8), target="/dev/fake")
     with pytest.raises(RunInterrupted):
         run_procedure(PROCEDURE, drive, directory, checkpoint_interval_s=0.0)
     drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # a new process: a new clock
     outcome = run_procedure(PROCEDURE, drive, directory, resume=True)
-    assert drive.calls[:2] == ["cache off", "run minute 12"]
+    assert drive.calls[:2] == ["cache off", "run minute 8"]
     rows = outcome.history.rows
-    assert len(rows) == 30
-    assert [row.started_ns for row in rows] == [i * 60 * 10**9 for i in range(30)]
+    assert len(rows) == STEPS
+    assert [row.started_ns for row in rows] == [i * 60 * 10**9 for i in range(STEPS)]
     assert rows[-1].total_write_bytes == sum(row.host_write_bytes for row in rows)
 
 
@@ -139,7 +136,7 @@ def test_results_that_differ_are_refused(tmp_path: Path) -> None:
         run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
     with pytest.raises(StoreError, match="was run again and ios is"):
         run_procedure(PROCEDURE, FakeEngine(noise=0.02), directory, resume=True)
-    assert len(rows_of(directory)) == 8
+    assert len(stored_rows(directory)) == 8
 
 
 def test_another_drive_is_refused(tmp_path: Path) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.fake_engine import FakeEngine, failing_at
+from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
+from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError, EngineError
-from writecliff.procedures.framework import RunOutcome, run_procedure
-from writecliff.procedures.journal import Journal, stored_run
-from writecliff.procedures.model import History, StepRow
+from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_procedure
+from writecliff.procedures.journal import stored_rows, stored_run
+from writecliff.procedures.model import History, Step, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat, WsatOptions
+from writecliff.store.rundir import RunDirectory
+from writecliff.workload.model import Job, Workload
 
 HOUR_NS = 3600 * 10**9
 
@@ -24,20 +28,20 @@ def run(
     return run_procedure(procedure, engine or FakeEngine(), directory, resume=resume)
 
 
-def rows_of(directory: Path) -> list[StepRow]:
-    identity = FakeEngine().identify()
-    return Journal(directory, Wsat(), identity).rows()
+def small_drive() -> FakeEngine:
+    """A drive that is over its cliff after a few minutes."""
+    return FakeEngine(capacity_bytes=60_000_000_000)
 
 
 def test_time_ends_after_the_first_minute_that_completes_it(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "r", end=("time",), time_hours=2.5)
+    outcome = run(tmp_path / "r", end=("time",), time_hours=0.25)
     assert outcome.ended_by == "time"
-    assert len(outcome.history.rows) == 150
-    assert outcome.history.elapsed_ns == 2.5 * HOUR_NS
+    assert len(outcome.history.rows) == 15
+    assert outcome.history.elapsed_ns == 0.25 * HOUR_NS
 
 
 def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "r", end=("capacity",))
+    outcome = run(tmp_path / "r", small_drive(), end=("capacity",))
     rows = outcome.history.rows
     assert outcome.ended_by == "capacity"
     assert rows[-1].drive_fills >= 4
@@ -45,7 +49,7 @@ def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Pat
 
 
 def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "r", end=("steady",))
+    outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3)
     assert outcome.ended_by == "steady"
     history = outcome.history
     verdict = history.tracker.current
@@ -53,7 +57,7 @@ def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path
     assert verdict.steady
     assert history.steady_at_round == history.rounds_done
     assert verdict.rounds == tuple(range(history.rounds_done - 4, history.rounds_done + 1))
-    assert len(history.rows) == 31 * history.rounds_done
+    assert len(history.rows) == 3 * history.rounds_done
 
 
 def test_a_drive_that_never_settles_gives_up_after_25_rounds(tmp_path: Path) -> None:
@@ -65,9 +69,9 @@ def test_a_drive_that_never_settles_gives_up_after_25_rounds(tmp_path: Path) -> 
 
 
 def test_the_first_end_reached_wins(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "r", time_hours=1.0)
+    outcome = run(tmp_path / "r", time_hours=0.3)
     assert outcome.ended_by == "time"
-    assert len(outcome.history.rows) == 60
+    assert len(outcome.history.rows) == 18
 
 
 def test_samples_are_the_31st_minutes(tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_purge_then_cache_then_writes(tmp_path: Path) -> None:
 
 def test_rows_add_up(tmp_path: Path) -> None:
     engine = FakeEngine()
-    rows = run(tmp_path / "r", engine, end=("time",), time_hours=1.0).history.rows
+    rows = run(tmp_path / "r", engine, end=("time",), time_hours=0.3).history.rows
     assert rows[-1].total_write_bytes == engine.written_bytes
     assert sum(row.host_write_bytes for row in rows) == engine.written_bytes
     assert rows[-1].drive_fills == engine.written_bytes / engine.capacity_bytes
@@ -122,7 +126,7 @@ def test_rows_are_stored_as_they_are_measured(tmp_path: Path) -> None:
 
     class Watch(RunProgress):
         def step_end(self, row: StepRow, history: object, *, again: bool) -> None:
-            seen.append(len(rows_of(tmp_path / "r")))
+            seen.append(len(stored_rows(tmp_path / "r")))
 
     procedure = Wsat(WsatOptions(end=("time",), time_hours=0.1))
     run_procedure(procedure, FakeEngine(), tmp_path / "r", Watch())
@@ -133,7 +137,7 @@ def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:
     engine = FakeEngine(before_run=failing_at(8))
     with pytest.raises(EngineError, match="fake drive gone"):
         run(tmp_path / "r", engine)
-    assert len(rows_of(tmp_path / "r")) == 7
+    assert len(stored_rows(tmp_path / "r")) == 7
     assert stored_run(tmp_path / "r").status == "failed"
     outcome = run(tmp_path / "r", resume=True, time_hours=0.25, end=("time",))
     assert len(outcome.history.rows) == 15
@@ -148,7 +152,7 @@ def test_histogram_step_follows_the_rounds(tmp_path: Path) -> None:
 
 def test_steady_before_two_drive_fills_is_called_fresh_out_of_box(tmp_path: Path) -> None:
     engine = FakeEngine(capacity_bytes=64_000_000_000_000)
-    outcome = run(tmp_path / "r", engine, end=("steady",))
+    outcome = run(tmp_path / "r", engine, end=("steady",), round_minutes=2)
     assert outcome.history.rounds_done == 5
     assert "fresh-out-of-box" in outcome.warnings[0]
 
@@ -160,3 +164,62 @@ def test_a_directory_in_use_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not empty"):
         run(tmp_path / "r", engine)
     assert engine.calls == []
+
+
+def test_manifest_tells_what_was_done(tmp_path: Path) -> None:
+    run(tmp_path / "r", edition="pts-c", end=("time",), time_hours=0.1)
+    with RunDirectory.open(tmp_path / "r") as stored:
+        manifest = stored.manifest
+        rounds = stored.rounds()
+    assert (manifest.procedure, manifest.edition, manifest.status) == (
+        "wsat",
+        "PTS-C 1.2",
+        "complete",
+    )
+    assert (manifest.ended_by, manifest.reason) == ("time", "0.1 h of writes")
+    assert [phase["name"] for phase in manifest.phases] == ["purge", "rounds"]
+    assert manifest.purge == PurgeReport("fake purge", conformant=True)
+    assert manifest.write_cache == CacheReport(True)
+    assert manifest.setup["toio"] == "TC 2/QD 16"
+    assert [deviation["option"] for deviation in manifest.deviations] == ["time_hours"]
+    assert rounds.column("sample").to_pylist() == [False] * 6
+    assert rounds.column("label").to_pylist() == [f"minute {i}" for i in range(1, 7)]
+
+
+def test_partial_step_of_a_failing_drive_is_kept(tmp_path: Path) -> None:
+    engine = FakeEngine()
+
+    def die(run: int) -> None:
+        if run == 3:
+            engine.before_run = None
+            workload = Wsat().round_steps(engine.identify(), 1)[2].workload
+            raise EngineError("gone", partial=engine.run(workload))
+
+    engine.before_run = die
+    with pytest.raises(EngineError):
+        run(tmp_path / "r", engine)
+    with RunDirectory.open(tmp_path / "r") as stored:
+        partial = stored.manifest.extra["partial"]
+        assert stored.manifest.reason == "gone"
+    assert (partial["round"], partial["step"]) == (1, 3)
+    assert partial["ios"] > 0
+    assert len(stored_rows(tmp_path / "r")) == 2
+
+
+def test_preconditioning_counts_as_written_and_comes_once(tmp_path: Path) -> None:
+    class Preconditioned(Wsat):
+        def preconditioning(self, identity: DeviceIdentity) -> Sequence[Step]:
+            job = Job(pattern="sequential", volume_bytes=2 * identity.capacity_bytes)
+            return [Step("2 x capacity", Workload("fill", (job,)))]
+
+    procedure = Preconditioned(WsatOptions(end=("time",), time_hours=0.1))
+    whole = run_procedure(procedure, small_drive(), tmp_path / "whole").history.rows
+    assert whole[0].drive_fills == pytest.approx(2 + whole[0].host_write_bytes / 60e9)
+    engine = small_drive()
+    engine.before_run = interrupted_at(3)
+    with pytest.raises(RunInterrupted):
+        run_procedure(procedure, engine, tmp_path / "r")
+    again = small_drive()
+    outcome = run_procedure(procedure, again, tmp_path / "r", resume=True)
+    assert outcome.history.rows == whole
+    assert again.calls[:2] == ["restore", "run minute 1"]
