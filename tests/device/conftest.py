@@ -1,0 +1,88 @@
+"""Loop devices for the tests that need a real block device; skipped aloud where there are none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+MIB = 1 << 20
+
+
+def _why_not() -> str | None:
+    if os.geteuid() != 0:
+        return "loop devices need root"
+    if shutil.which("losetup") is None:
+        return "losetup is not installed"
+    if shutil.which("fio") is None:
+        return "fio is not installed"
+    if not os.path.exists("/dev/loop-control"):
+        return "this kernel or container offers no loop devices"
+    return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _needs_loop_devices() -> None:
+    reason = _why_not()
+    if reason is not None:
+        pytest.skip(f"device tests: {reason}")
+
+
+def _run(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Attaches image files as loop devices, with their partitions, and detaches all at the end."""
+    attached: list[str] = []
+
+    def make(image: Path, *options: str) -> str:
+        try:
+            device = _run("losetup", *options, "--find", "--show", str(image))
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"device tests: losetup: {error.stderr.strip()}")
+        attached.append(device)
+        return device
+
+    yield make
+    for device in attached:
+        _run("losetup", "--detach", device)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "disk.img"
+    with path.open("wb") as file:
+        file.truncate(128 * MIB)
+    return path
+
+
+@pytest.fixture
+def loop(attach: Callable[..., str], image: Path) -> str:
+    """An empty loop device of 128 MiB."""
+    return attach(image)
+
+
+@pytest.fixture
+def no_fio_left() -> Iterator[None]:
+    """After the test none of our children may be a fio, running or zombie."""
+    yield
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    for pid in children.read_text().split():
+        comm = Path(f"/proc/{pid}/comm")
+        assert not (comm.exists() and comm.read_text().strip() == "fio")
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

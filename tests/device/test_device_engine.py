@@ -1,0 +1,248 @@
+"""`FioEngine` on a loop device and on files: figures against fio's own, and every way to fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from writecliff.engines.base import Engine, Progress, StepResult
+from writecliff.engines.blockdev.tools import find_tool
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import EngineError, TargetError
+from writecliff.workload.model import Addresses, BlockSize, Job, Workload, Zone
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+MIB = 1 << 20
+SECOND = 1_000_000_000
+pytestmark = pytest.mark.usefixtures("no_fio_left")
+
+
+def opened(loop: str) -> FioEngine:
+    return FioEngine.open_device(loop, destroy_serial=loop)
+
+
+def raw_jobs(result: StepResult) -> list[dict]:
+    document = result.raw["fio"]
+    assert isinstance(document, dict)
+    return document["jobs"]
+
+
+def test_figures_are_fios_own(loop: str) -> None:
+    jobs = (
+        Job(name="mix", read_pct=70, threads=2, queue_depth=4, duration_ns=SECOND * 3 // 2),
+        Job(
+            name="log",
+            pattern="sequential",
+            block_sizes=(BlockSize(65536),),
+            rate_iops=200,
+            duration_ns=SECOND,
+            start_delay_ns=SECOND // 2,
+        ),
+    )
+    seen: list[Progress] = []
+    with opened(loop) as engine:
+        contract: Engine = engine
+        result = contract.run(Workload("w", jobs, interval_ns=SECOND // 4), seen.append)
+    for raw, job in zip(raw_jobs(result), result.jobs, strict=True):
+        for name, mine in job.operations.items():
+            theirs = raw[name]
+            assert mine.ios == theirs["total_ios"]
+            assert mine.bytes == theirs["io_bytes"]
+            assert mine.service.count == theirs["lat_ns"]["N"]
+            assert mine.service.max_ns == theirs["lat_ns"]["max"]
+            assert mine.service.mean_ns == pytest.approx(theirs["lat_ns"]["mean"], rel=1e-9)
+            iops = mine.ios / (job.elapsed_ns / 1e9)
+            assert iops == pytest.approx(theirs["iops"], rel=0.01)
+            for percent, value in theirs["lat_ns"]["percentile"].items():
+                ours = mine.service.quantile(float(percent) / 100).value_ns
+                if ours is not None:  # within a bin, and never above the maximum
+                    assert ours == pytest.approx(value, rel=1 / 32)
+                    assert ours <= theirs["lat_ns"]["max"]
+    assert set(result.jobs[0].operations) == {"read", "write"}
+    assert set(result.jobs[1].operations) == {"write"}
+    assert result.jobs[1].operations["write"].ios == pytest.approx(200, abs=10)
+    assert result.elapsed_ns == pytest.approx(1.5 * SECOND, rel=0.05)
+    assert [warning.split(":")[0] for warning in result.warnings] == ["job log"]
+    assert len(seen) >= 4
+    assert seen[-1].fraction == pytest.approx(1, abs=0.02)
+    check_series(result)
+
+
+def check_series(result: StepResult) -> None:
+    columns = result.intervals
+    assert columns["ios"].sum() == result.total()[0]
+    assert columns["bytes"].sum() == result.total()[1]
+    assert len(set(columns["end_ns"])) >= 5
+    for index, job in enumerate(result.jobs):
+        for code, name in enumerate(("read", "write", "trim")):
+            mine = (columns["job"] == index) & (columns["operation"] == code)
+            if name in job.operations:
+                top = columns["latency_max_ns"][mine].max()
+                assert top == job.operations[name].service.max_ns
+    assert (columns["latency_mean_ns"] <= columns["latency_max_ns"]).all()
+
+
+def test_ends_by_volume_and_count_are_exact(loop: str) -> None:
+    fill = Job(
+        pattern="sequential",
+        block_sizes=(BlockSize(131072),),
+        queue_depth=8,
+        volume_bytes=160 * MIB,  # more than the device: starts over
+    )
+    with opened(loop) as engine:
+        assert engine.run(Workload("fill", (fill,))).total() == (1280, 160 * MIB)
+        counted = Job(threads=2, queue_depth=4, ios=3000, range_bytes=4 * MIB)
+        assert engine.run(Workload("n", (counted,))).total("write") == (3000, 3000 * 4096)
+
+
+def test_the_same_seed_writes_the_same_places(loop: str, image: Path) -> None:
+    job = Job(ios=40, addresses=Addresses("hot_cold", zones=(Zone(90, 10),)))
+
+    def places(seed: int) -> set[int]:
+        with opened(loop) as engine:
+            engine.purge()
+            engine.run(Workload("w", (job,), seed=seed))
+        with open(loop, "rb") as file:
+            data = file.read()
+        blank = bytes(4096)
+        return {at for at in range(0, len(data), 4096) if data[at : at + 4096] != blank}
+
+    first = places(11)
+    assert places(11) == first
+    assert places(12) != first
+    hot = sum(at < len_of(image) // 10 for at in first)
+    assert hot > len(first) // 2
+
+
+def len_of(image: Path) -> int:
+    return image.stat().st_size
+
+
+def test_trims_and_flushes(loop: str) -> None:
+    with opened(loop) as engine:
+        trim = Job(trim_pct=100, block_sizes=(BlockSize(65536),), ios=100)
+        assert engine.run(Workload("t", (trim,))).total("trim") == (100, 100 * 65536)
+        flushed = engine.run(Workload("f", (Job(ios=100, flush_every_writes=10),)))
+        assert raw_jobs(flushed)[0]["sync"]["total_ios"] == pytest.approx(10, abs=1)
+
+
+def test_purge_identity_and_cache_of_a_loop_device(loop: str) -> None:
+    with opened(loop) as engine:
+        engine.run(Workload("w", (Job(ios=64),)))
+        report = engine.purge()
+        assert (report.method, report.conformant) == ("blkdiscard", False)
+        identity = engine.identify()
+        assert (identity.capacity_bytes, identity.sector_bytes) == (128 * MIB, 512)
+        assert (identity.serial, identity.interface) == (None, "loop")
+        assert "no settable write cache" in engine.set_write_cache(False).note
+    with open(loop, "rb") as file:
+        assert not any(file.read())
+
+
+def test_streams_that_cannot_be_applied_are_named(loop: str) -> None:
+    with opened(loop) as engine:
+        result = engine.run(Workload("w", (Job(ios=8, stream=1),)))
+    name = Path(loop).name
+    assert result.warnings == (f"streams not applied (stream 1): {name} is not an NVMe drive",)
+
+
+def test_killed_in_the_middle_keeps_what_was_measured(loop: str) -> None:
+    def kill(progress: Progress) -> None:
+        if progress.ios and progress.elapsed_ns > SECOND // 2:
+            os.kill(fio_child(), signal.SIGKILL)
+
+    with opened(loop) as engine:
+        with pytest.raises(EngineError, match="fio failed: killed by SIGKILL") as caught:
+            job = Job(duration_ns=20 * SECOND)
+            engine.run(Workload("w", (job,), interval_ns=SECOND // 5), kill)
+        partial = caught.value.partial
+        assert partial is not None
+        assert partial.total("write")[0] > 0
+        assert SECOND // 2 < partial.elapsed_ns < 10 * SECOND
+        assert partial.intervals["ios"].sum() == partial.total()[0]
+        assert engine.run(Workload("again", (Job(ios=8),))).total() == (8, 8 * 4096)
+
+
+def fio_child() -> int:
+    me = os.getpid()
+    for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split():
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "fio":
+            return int(pid)
+    raise AssertionError("no fio is running")
+
+
+def test_ctrl_c_keeps_what_was_measured(loop: str) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.elapsed_ns > SECOND // 2:
+            raise KeyboardInterrupt
+
+    with opened(loop) as engine, pytest.raises(EngineError, match="interrupted") as caught:
+        job = Job(duration_ns=20 * SECOND)
+        engine.run(Workload("w", (job,), interval_ns=SECOND // 5), interrupt)
+    assert caught.value.partial is not None
+    assert caught.value.partial.total()[0] > 0
+
+
+def test_reading_needs_no_serial_and_writing_is_refused(loop: str, image: Path) -> None:
+    with FioEngine.open_device(loop, destroy_serial=None) as engine:
+        result = engine.run(Workload("r", (Job(read_pct=100, ios=100),)))
+        assert result.total("read") == (100, 100 * 4096)
+        for forbidden in (
+            lambda: engine.run(Workload("w", (Job(ios=1),))),
+            engine.purge,
+            lambda: engine.set_write_cache(False),
+        ):
+            with pytest.raises(TargetError, match="opened for reading only"):
+                forbidden()
+    assert not any(image.read_bytes())
+
+
+def test_file_target(tmp_path: Path) -> None:
+    path = tmp_path / "target.img"
+    with FioEngine.open_file(path, size_bytes=16 * MIB) as engine:
+        identity = engine.identify()
+        assert (identity.target, identity.capacity_bytes) == (f"file:{path}", 16 * MIB)
+        result = engine.run(Workload("w", (Job(ios=500, queue_depth=8),)))
+        assert result.total() == (500, 500 * 4096)
+        assert engine.purge().method == "punch hole"
+        with pytest.raises(EngineError, match="cannot trim regular files"):
+            engine.run(Workload("t", (Job(ios=1, trim_pct=100),)))
+        with pytest.raises(EngineError, match="cannot be restored"):
+            engine.restore(tmp_path / "state")
+        assert engine.save(tmp_path / "state") is False
+    assert path.stat().st_size == 16 * MIB
+    with pytest.raises(EngineError, match="closed"):
+        engine.run(Workload("w", (Job(ios=1),)))
+
+
+def test_a_full_disk_is_told_in_fios_words(tmp_path: Path, attach: Callable[..., str]) -> None:
+    mkfs = find_tool("mkfs.ext4")
+    if mkfs is None:
+        pytest.skip("mkfs.ext4 is not installed")
+    small = tmp_path / "small.img"
+    small.write_bytes(bytes(16 * MIB))
+    subprocess.run([mkfs, "-q", "-F", str(small)], check=True)
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    subprocess.run(["mount", attach(small), str(mount)], check=True)
+    try:
+        path = mount / "sparse.img"
+        with path.open("wb") as file:
+            file.truncate(64 * MIB)
+        fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=64 * MIB)
+        with (
+            FioEngine.open_file(path, size_bytes=None) as engine,
+            pytest.raises(EngineError, match="No space left on device") as caught,
+        ):
+            engine.run(Workload("fill", (fill,)))
+        assert "\n" not in str(caught.value)
+        assert caught.value.partial is not None
+        assert 0 < caught.value.partial.total()[1] < 16 * MIB
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)

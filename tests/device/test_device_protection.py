@@ -1,0 +1,167 @@
+"""Real block devices that must not be touched stay as they are, to the byte."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import wait_for
+
+from writecliff.engines.blockdev import claim, inspect
+from writecliff.engines.blockdev.tools import find_tool
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import TargetError
+
+MIB = 1 << 20
+
+
+def write_mbr(image: Path) -> None:
+    """A partition table with one Linux partition from 1 MiB to the end."""
+    start, sectors = 2048, image.stat().st_size // 512 - 2048
+    entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start, sectors)
+    with image.open("r+b") as file:
+        file.seek(446)
+        file.write(entry)
+        file.seek(510)
+        file.write(b"\x55\xaa")
+
+
+@pytest.fixture
+def partitioned(attach: Callable[..., str], image: Path) -> Iterator[str]:
+    """A loop device with an ext4 file system on its partition."""
+    mkfs, partx = find_tool("mkfs.ext4"), find_tool("partx")
+    if mkfs is None or partx is None:
+        pytest.skip("device tests: mkfs.ext4 or partx is not installed")
+    write_mbr(image)
+    device = attach(image)
+    # partx reads the table itself: not every kernel is built to understand DOS tables.
+    subprocess.run([partx, "--add", device], check=True, capture_output=True)
+    if not wait_for(lambda: os.path.exists(f"{device}p1")):
+        pytest.skip("device tests: no partitions on loop devices here")
+    subprocess.run([mkfs, "-q", "-F", f"{device}p1"], check=True)
+    yield device
+    subprocess.run([partx, "--delete", device], check=True)
+
+
+@pytest.fixture
+def mounted(partitioned: str, tmp_path: Path) -> Iterator[str]:
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    subprocess.run(["mount", f"{partitioned}p1", str(mount)], check=True)
+    yield partitioned
+    subprocess.run(["umount", str(mount)], check=True)
+
+
+def first_mebibyte(device: str) -> bytes:
+    with open(device, "rb", buffering=0) as file:
+        return file.read(MIB)
+
+
+def test_a_disk_with_a_mounted_partition_is_refused_and_unchanged(mounted: str) -> None:
+    before = first_mebibyte(mounted)
+    assert before[510:512] == b"\x55\xaa"
+    with pytest.raises(TargetError, match=r"in use: loop\d+p1 is mounted at .*mount"):
+        FioEngine.open_device(mounted, destroy_serial=mounted, allow_signatures=True)
+    with pytest.raises(TargetError, match=r"drives are tested whole|in use"):
+        FioEngine.open_device(f"{mounted}p1", destroy_serial=f"{mounted}p1", allow_signatures=True)
+    assert first_mebibyte(mounted) == before
+
+
+def test_a_mount_in_another_namespace_is_found(partitioned: str, tmp_path: Path) -> None:
+    unshare = find_tool("unshare")
+    if unshare is None:
+        pytest.skip("unshare is not installed")
+    mount = tmp_path / "hidden"
+    mount.mkdir()
+    script = f"mount {partitioned}p1 {mount} && echo ready && read line; umount {mount}"
+    hidden = subprocess.Popen(
+        [unshare, "--mount", "--propagation", "private", "sh", "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert hidden.stdout is not None
+        if hidden.stdout.readline().strip() != "ready":
+            pytest.skip("device tests: mount namespaces are not allowed here")
+        assert str(mount) not in Path("/proc/self/mountinfo").read_text()
+        with pytest.raises(TargetError, match=r"is mounted at .*hidden"):
+            claim(partitioned, partitioned, allow_signatures=True)
+    finally:
+        hidden.communicate("done\n", timeout=10)
+
+
+def test_contents_need_both_flags(partitioned: str) -> None:
+    before = first_mebibyte(partitioned)
+    with pytest.raises(TargetError, match=r"not empty: partition .*dos partition table.*ext4"):
+        claim(partitioned, partitioned)
+    assert first_mebibyte(partitioned) == before
+    found, held = claim(partitioned, partitioned, allow_signatures=True)
+    held.close()
+    assert [part.name for part in found.partitions] == [f"{Path(partitioned).name}p1"]
+
+
+def test_the_claim_keeps_others_out_but_not_fio(partitioned: str, tmp_path: Path) -> None:
+    _, held = claim(partitioned, partitioned, allow_signatures=True)
+    try:
+        with pytest.raises(TargetError, match="in use"):
+            claim(partitioned, partitioned, allow_signatures=True)
+        mount = tmp_path / "mount"
+        mount.mkdir()
+        tried = subprocess.run(
+            ["mount", f"{partitioned}p1", str(mount)], capture_output=True, check=False
+        )
+        assert tried.returncode != 0
+        os.close(os.open(partitioned, os.O_RDWR))  # as fio opens it
+    finally:
+        held.close()
+
+
+def test_a_device_that_is_open_elsewhere_is_refused(loop: str) -> None:
+    holder = subprocess.Popen(["sleep", "60"], stdin=open(loop, "rb"))  # noqa: SIM115
+    try:
+        with pytest.raises(TargetError, match=rf"is open in process {holder.pid} \(sleep\)"):
+            claim(loop, loop)
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_swap_is_refused(loop: str) -> None:
+    mkswap, swapon, swapoff = (find_tool(name) for name in ("mkswap", "swapon", "swapoff"))
+    if not (mkswap and swapon and swapoff):
+        pytest.skip("mkswap, swapon or swapoff is not installed")
+    subprocess.run([mkswap, loop], check=True, capture_output=True)
+    assert [signature.name for signature in inspect(loop).signatures] == ["swap"]
+    if subprocess.run([swapon, loop], capture_output=True, check=False).returncode != 0:
+        pytest.skip("device tests: no swap space on loop devices here")
+    try:
+        with pytest.raises(TargetError, match="is active swap space"):
+            claim(loop, loop, allow_signatures=True)
+    finally:
+        subprocess.run([swapoff, loop], check=True)
+
+
+def test_a_read_only_device_is_refused(attach: Callable[..., str], image: Path) -> None:
+    device = attach(image, "--read-only")
+    with pytest.raises(TargetError, match="read-only"):
+        claim(device, device)
+
+
+def test_a_missing_node_is_not_created() -> None:
+    path = "/dev/writecliff-no-such-device"
+    with pytest.raises(TargetError, match="no such device"):
+        FioEngine.open_device(path, destroy_serial=path)
+    with pytest.raises(TargetError, match="no such device"):
+        FioEngine.open_device(path, destroy_serial=None)
+    assert not os.path.lexists(path)
+
+
+def test_the_wrong_serial_is_refused(loop: str, image: Path) -> None:
+    with pytest.raises(TargetError, match="is not this device's path"):
+        FioEngine.open_device(loop, destroy_serial="S1234")
+    assert not any(image.read_bytes())
