@@ -47,8 +47,23 @@ def opening_lines(
         f"{size_text(identity.capacity_bytes)}",
         f"run directory: {run_directory}",
     ]
+    if not identity.simulated:
+        lines.append(
+            f"everything on {identity.target} is lost; written: {written_text(plan, identity)}"
+        )
     lines += [f"deviation: {deviation}" for deviation in plan.deviations]
     return lines
+
+
+def written_text(plan: Plan, identity: DeviceIdentity) -> str:
+    """How much a run will write at most, and what that is of the drive's rated endurance."""
+    if plan.write_bytes_max is None or plan.drive_fills_max is None:
+        return "not bounded"
+    text = f"at most {size_text(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills"
+    if identity.rated_tbw_bytes:
+        share = 100 * plan.write_bytes_max / identity.rated_tbw_bytes
+        text += f", {share:.2g} % of the rated endurance"
+    return f"{text})"
 
 
 def step_line(row: StepRow) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.cli.output import duration_text, emit_json, pairs, size_text
-from writecliff.cli.progress import progress_for
+from writecliff.cli.progress import progress_for, written_text
 from writecliff.cli.run_options import RunOptions
 from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
@@ -109,7 +109,7 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
                         _optional(plan.device_time_max_ns, duration_text),
                     ),
                 ),
-                ("written", _written(plan)),
+                ("written", written_text(plan, identity)),
                 *(("deviation", str(deviation)) for deviation in plan.deviations),
             )
         )
@@ -125,12 +125,6 @@ def _bounds(low: str, high: str | None) -> str:
     if high is None:
         return f"{low} or more"
     return low if low == high else f"{low} to {high}"
-
-
-def _written(plan: Plan) -> str:
-    if plan.write_bytes_max is None or plan.drive_fills_max is None:
-        return "not bounded"
-    return f"at most {size_text(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills)"
 
 
 def _steady_mapping(decision: Decision | None) -> dict[str, Any]:

@@ -150,6 +150,8 @@ class _Driver:
 
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
+            if self.running is None and self.history.rows:
+                self._checkpoint(self.engine_at)  # between steps; inside one the state fits none
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(

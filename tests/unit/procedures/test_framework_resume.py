@@ -16,7 +16,8 @@ from tests.support.kill_target import OPTIONS
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.journal import stored_rows, stored_run
-from writecliff.procedures.model import StepRow
+from writecliff.procedures.model import History, StepRow
+from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -153,3 +154,19 @@ def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
     run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r")
     with pytest.raises(ConfigError, match="complete"):
         run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r", resume=True)
+
+
+def test_interrupted_between_steps_saves_the_drive(
+    tmp_path: Path, uninterrupted: list[StepRow]
+) -> None:
+    class StopAfterThree(RunProgress):
+        def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+            if len(history.rows) == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r", StopAfterThree())
+    again = FakeEngine()
+    outcome = run_procedure(PROCEDURE, again, tmp_path / "r", resume=True)
+    assert outcome.history.rows == uninterrupted
+    assert again.calls[:2] == ["restore", "run minute 4"]
