@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,10 +109,7 @@ def test_the_same_seed_writes_the_same_places(loop: str, image: Path) -> None:
         with opened(loop) as engine:
             engine.purge()
             engine.run(Workload("w", (job,), seed=seed))
-        with open(loop, "rb") as file:
-            data = file.read()
-        blank = bytes(4096)
-        return {at for at in range(0, len(data), 4096) if data[at : at + 4096] != blank}
+        return written(loop)
 
     first = places(11)
     assert places(11) == first
@@ -122,6 +120,85 @@ def test_the_same_seed_writes_the_same_places(loop: str, image: Path) -> None:
 
 def len_of(image: Path) -> int:
     return image.stat().st_size
+
+
+def written(loop: str) -> set[int]:
+    """Offsets of the 4 KiB blocks that are not blank."""
+    data = Path(loop).read_bytes()
+    blank = bytes(4096)
+    return {at for at in range(0, len(data), 4096) if data[at : at + 4096] != blank}
+
+
+@pytest.mark.parametrize(
+    ("job", "pieces"),
+    [
+        (Job(ios=300), [(0, 128)]),
+        (Job(ios=300, offset_bytes=8 * MIB, range_bytes=4 * MIB), [(8, 12)]),
+        (
+            Job(
+                pattern="sequential",
+                offset_bytes=16 * MIB,
+                range_bytes=32 * MIB,
+                threads=4,
+                thread_stride_bytes=8 * MIB,
+                volume_bytes=4 * MIB,
+            ),
+            [(16, 17), (24, 25), (32, 33), (40, 41)],
+        ),
+        (
+            Job(
+                ios=300,
+                range_bytes=64 * MIB,
+                addresses=Addresses("zoned", zones=(Zone(100, 12.5),)),
+            ),
+            None,
+        ),
+    ],
+    ids=["everywhere", "range", "strides", "refused"],
+)
+def test_writes_stay_where_they_belong(
+    loop: str, job: Job, pieces: list[tuple[int, int]] | None
+) -> None:
+    with opened(loop) as engine:
+        if pieces is None:
+            with pytest.raises(EngineError, match=r"add up to 12\.5"):
+                engine.run(Workload("w", (job,)))
+            assert written(loop) == set()
+            return
+        engine.run(Workload("w", (job,)))
+    blocks = written(loop)
+    assert blocks
+    for start, end in pieces:
+        assert any(start * MIB <= at < end * MIB for at in blocks)
+    for at in blocks:
+        assert any(start * MIB <= at < end * MIB for start, end in pieces)
+    if job.pattern == "sequential":
+        assert len(blocks) == 4 * MIB // 4096
+
+
+def test_fractional_zones_end_where_they_should(loop: str) -> None:
+    """90 % of the writes to the first 1/16 of the device, which fio only knows in bytes."""
+    job = Job(ios=400, addresses=Addresses("hot_cold", zones=(Zone(90, 6.25),)))
+    with opened(loop) as engine:
+        engine.run(Workload("w", (job,)))
+    blocks = written(loop)
+    cold = [at for at in blocks if at >= 8 * MIB]
+    assert 15 <= len(cold) <= 70  # 40 expected, sd 6
+    assert max(cold) > 64 * MIB
+
+
+@pytest.mark.parametrize(("asked", "low", "high"), [(0, 0.99, 1.01), (50, 0.4, 0.6)])
+def test_data_is_as_compressible_as_asked(loop: str, asked: float, low: float, high: float) -> None:
+    job = Job(
+        pattern="sequential",
+        block_sizes=(BlockSize(131072),),
+        volume_bytes=4 * MIB,
+        compressible_pct=asked,
+    )
+    with opened(loop) as engine:
+        engine.run(Workload("w", (job,)))
+    data = Path(loop).read_bytes()[: 4 * MIB]
+    assert low <= len(zlib.compress(data, 1)) / len(data) <= high
 
 
 def test_trims_and_flushes(loop: str) -> None:

@@ -156,6 +156,19 @@ def test_a_sliver_at_the_end_joins_the_last_row() -> None:
     assert list(columns["end_ns"]) == [1_003_000_000]
 
 
+def test_a_stall_is_a_row_without_ios_but_an_ended_job_has_no_rows() -> None:
+    series = Series((0.0, 0.0), 1000)
+    done = stats_of([1000])
+    for second in (1, 2, 3):
+        running = replace(stats_of([1000] * (1 if second < 3 else 9)), runtime_ms=1000 * second)
+        series.add({(0, "write"): running, (1, "write"): done})
+    columns = series.columns()
+    mine = columns["job"] == 0
+    assert list(columns["ios"][mine]) == [1, 0, 8]
+    assert math.isnan(columns["latency_mean_ns"][mine][1])
+    assert list(columns["ios"][~mine]) == [1]
+
+
 def test_a_delayed_job_ends_after_its_delay() -> None:
     series = Series((0.0, 5000.0), 1000)
     series.add({(0, "write"): stats_of([1000]), (1, "write"): stats_of([1000])})

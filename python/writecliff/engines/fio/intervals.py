@@ -41,6 +41,9 @@ class Row:
     sd_ns: float
 
 
+_STALL = Row(0, 0, math.nan, math.nan, math.nan)
+
+
 def _interval_max(before: OperationStats | None, after: OperationStats) -> float:
     old = before.bins if before is not None else {}
     if before is None or after.max_ns > before.max_ns:
@@ -115,8 +118,15 @@ class Series:
         else:
             self._base = self._latest
         self._latest = (elapsed, stats)
+        width_ms = elapsed - self._base[0]
         for key, after in stats.items():
-            row = difference(self._base[1].get(key), after)
+            before = self._base[1].get(key)
+            row = difference(before, after)
+            if row is None and before is not None:
+                # Nothing completed. For a job that still runs this is a stall, and a measurement.
+                if after.runtime_ms - before.runtime_ms < width_ms / 2:
+                    continue
+                row = _STALL
             if row is not None:
                 self._rows.append((elapsed, key, row))
 
