@@ -48,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except WritecliffError as error:
         if debug:
             _print_traceback()
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return complain("interrupted", None, EXIT_INTERRUPTED, as_json)
         return complain(str(error), error.hint, error.exit_code, as_json)
     except OSError as error:
         if debug:

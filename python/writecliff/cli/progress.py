@@ -48,9 +48,8 @@ def opening_lines(
         f"run directory: {run_directory}",
     ]
     if not identity.simulated:
-        lines.append(
-            f"everything on {identity.target} is lost; written: {written_text(plan, identity)}"
-        )
+        lines.append(f"everything on {identity.target} is lost")
+        lines.append(f"written: {written_text(plan, identity)}")
     lines += [f"deviation: {deviation}" for deviation in plan.deviations]
     return lines
 

@@ -13,7 +13,7 @@ from writecliff.cli.output import duration_text, emit_json, pairs, size_text
 from writecliff.cli.progress import progress_for, written_text
 from writecliff.cli.run_options import RunOptions
 from writecliff.cli.target_options import TargetOptions, opened
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def run_test(
             identity = engine.identify()
             _show_plan(procedure.plan(identity), identity, as_json)
             return 0
+        _check_permission(engine.identify(), target)
         from writecliff.procedures.framework import run_procedure
 
         outcome = run_procedure(
@@ -48,6 +49,17 @@ def run_test(
         )
     _show_outcome(outcome, as_json)
     return 0
+
+
+def _check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
+    """Refuse before anything is made on disk; the engine itself refuses to write as well."""
+    if (target.on or "").startswith("/dev/") and target.destroy is None:
+        who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
+        raise TargetError(
+            f"this test destroys all data on {target.on} ({who}, "
+            f"{size_text(identity.capacity_bytes)}, serial number {identity.serial or 'unknown'})",
+            hint="to confirm, repeat the command with --destroy and that serial number",
+        )
 
 
 def _taken_up(

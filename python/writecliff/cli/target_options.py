@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, TargetError
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
@@ -68,6 +68,8 @@ def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
         size_bytes=None if options.size is None else size_bytes(options.size),
     )
     try:
+        if engine.identify().capacity_bytes <= 0:
+            raise TargetError(f"{options.on} has no capacity", hint="is there a medium in it?")
         yield engine
     finally:
         engine.close()

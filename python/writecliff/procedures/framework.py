@@ -75,6 +75,9 @@ def run_procedure(
         return driver.run(resume)
 
 
+_CACHE_STATES = {True: "on", False: "off", None: "unknown"}
+
+
 class _Driver:
     def __init__(
         self,
@@ -112,6 +115,8 @@ class _Driver:
             except KeyboardInterrupt:
                 raise self._interrupted() from None
             except Exception as error:
+                if isinstance(error.__cause__, KeyboardInterrupt):  # an engine's way to say it
+                    raise self._interrupted() from None
                 self._failed(error)
                 raise
 
@@ -154,9 +159,12 @@ class _Driver:
                 self._checkpoint(self.engine_at)  # between steps; inside one the state fits none
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
+        command = f"writecliff test {self.procedure.name} --resume {self.directory}"
+        if self.identity.target.startswith("/dev/"):
+            command += f" --destroy {self.identity.serial}"
         return RunInterrupted(
             f"stopped; {len(self.history.rows)} complete steps are kept in {self.directory}",
-            hint=f"go on with `writecliff test {self.procedure.name} --resume {self.directory}`",
+            hint=f"go on with `{command}`",
         )
 
     def _failed(self, error: Exception) -> None:
@@ -193,10 +201,10 @@ class _Driver:
             self._warn(f"the purge ({purge.method}) is weaker than the standard's: {purge.note}")
         wanted = self.procedure.write_cache
         cache = self.engine.set_write_cache(wanted)
-        self.progress.phase("write cache", f"{'on' if wanted else 'off'} {cache.note}".strip())
+        state = _CACHE_STATES[cache.enabled]
+        self.progress.phase("write cache", "; ".join(filter(None, (state, cache.note))))
         if cache.enabled is not wanted:
-            state = {True: "on", False: "off", None: "unknown"}[cache.enabled]
-            self._warn(f"the write cache is {state}; the test wants it {'on' if wanted else 'off'}")
+            self._warn(f"the write cache is {state}; the test wants it {_CACHE_STATES[wanted]}")
         self.journal.prepared(purge, cache, self.warnings)
         steps = self.procedure.preconditioning(self.identity)
         if steps:

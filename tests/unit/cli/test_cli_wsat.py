@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,29 @@ written       236 GB, 0.49 drive fills
 device time   12 min
 steady state  yes: data excursion 1,299 (allowed 15,984), slope 349 (allowed 7,992)\
 """)
+
+
+def test_a_real_drive_needs_its_serial_number(
+    cli: CommandLine, drive: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drive.kind, drive.target = "fio", "/dev/fake"
+    monkeypatch.setattr(
+        sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
+    )
+    said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
+    assert said.code == 2
+    assert said.err == snapshot("""\
+error: this test destroys all data on /dev/fake (Fake Formula 480, 480 GB, serial number FAKE0001)
+hint: to confirm, repeat the command with --destroy and that serial number
+""")
+    assert drive.calls == []
+    assert not any(tmp_path.iterdir())
+    drive.before_run = interrupted_at(2)
+    said = cli(
+        "test wsat --on /dev/fake --end time --time-hours 0.05 --output r --destroy FAKE0001"
+    )
+    assert said.code == 130
+    assert said.err.endswith(
+        "hint: go on with `writecliff test wsat --resume r --destroy FAKE0001`\n"
+    )
+    assert "everything on /dev/fake is lost\n" in said.err
