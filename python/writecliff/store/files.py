@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from writecliff.errors import StoreError
@@ -58,10 +59,8 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def _remove_quietly(path: Path) -> None:
-    try:
+    with suppress(OSError):  # a leftover temporary file is ignored by every reader
         path.unlink(missing_ok=True)
-    except OSError:
-        pass  # a leftover temporary file is ignored by every reader
 
 
 class FolderLock:

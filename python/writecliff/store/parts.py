@@ -12,6 +12,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,10 +88,8 @@ class PartedTable:
     def drop_parts(self) -> None:
         """Remove the parts that the merged file covers."""
         self.tidy(self.last())
-        try:
+        with suppress(OSError):  # absent, or it holds what is not ours
             self.folder.rmdir()
-        except OSError:
-            pass  # absent, or it holds what is not ours
 
 
 def read_tables(files: Sequence[Path], schema: pa.Schema) -> pa.Table:

@@ -1,7 +1,7 @@
 """`RunDirectory`: one run on disk, for the one process that writes it and any number of readers.
 
 A step is stored as a part of every table (see parts.py), each written to a temporary name and
-renamed, that of `rounds` last: a kill loses at most the step in progress. `finish` merges the parts.
+renamed, that of `rounds` last: a kill loses at most the step in progress. `finish` merges them.
 """
 
 from __future__ import annotations

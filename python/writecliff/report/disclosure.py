@@ -1,0 +1,105 @@
+"""What must be said before any figure: interruptions, purge, write cache, deviations, warnings.
+
+The standard wants these disclosed; a page that hides them is a different test's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from writecliff.report import units
+from writecliff.report.data import RunData
+from writecliff.store.manifest import Manifest
+
+# A driver's own warnings on what is disclosed here in any case.
+_SAID_HERE = ("the purge (", "the write cache is", "steady state was not reached")
+
+
+def disclosures(data: RunData) -> tuple[str, ...]:
+    """One sentence each, the gravest first."""
+    manifest = data.manifest
+    found = [
+        *_ending(data),
+        *(_interruption(item) for item in manifest.interruptions),
+        *_purge(manifest),
+        *_write_cache(manifest),
+        *(_deviation(item) for item in manifest.deviations),
+        *(_sentence(text) for text in manifest.warnings if not text.lower().startswith(_SAID_HERE)),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _ending(data: RunData) -> list[str]:
+    reason = data.manifest.reason
+    because = f" ({reason})" if reason else ""
+    kept = "The figures cover what was measured until then."
+    match data.status:
+        case "complete":
+            return []
+        case "running" | "planned":
+            return ["The run is still going on: these are the figures so far."]
+        case "failed":
+            return [f"The run failed{because}. {kept}"]
+        case _:
+            if data.manifest.status == "running":
+                because = " (its process ended without saying why)"
+            return [f"The run was interrupted{because} and not taken up again. {kept}"]
+
+
+def _interruption(item: Mapping[str, Any]) -> str:
+    where = f"after {item.get('after_steps', '?')} steps"
+    if "resumed" in item:
+        where += f" and resumed {units.date_time(item['resumed'])}"
+    if item.get("exact"):
+        return (
+            f"The run was interrupted {where}; the simulated drive went on from its exact state, "
+            "so the results are those of an uninterrupted run."
+        )
+    return (
+        f"The run was interrupted {where}: the drive was idle in between, while the standard wants "
+        "all steps to follow each other without a pause."
+    )
+
+
+def _purge(manifest: Manifest) -> list[str]:
+    purge = manifest.purge
+    if purge is None:
+        return ["No purge is recorded: the drive did not begin as new."]
+    if purge.conformant:
+        return []
+    note = f" {_sentence(purge.note)}" if purge.note else ""
+    return [
+        f'The purge was not one of the standard\'s ("{purge.method}"): the drive may not have '
+        f"begun as new.{note}"
+    ]
+
+
+def _write_cache(manifest: Manifest) -> list[str]:
+    cache, wanted = manifest.write_cache, manifest.write_cache_wanted
+    if cache is None or wanted is None or cache.enabled is wanted:
+        return []
+    state = {True: "on", False: "off", None: "unknown: the drive does not tell"}[cache.enabled]
+    note = f" {_sentence(cache.note)}" if cache.note else ""
+    return [f"Write cache {state}; the test wants it {'on' if wanted else 'off'}.{note}"]
+
+
+def _deviation(item: Mapping[str, Any]) -> str:
+    if item.get("text"):
+        return _sentence(f"Option {item['text']}")
+    return (
+        f"Option {item.get('option')} is {_value(item.get('used'))}; "
+        f"{item.get('level', 'given')} by {item.get('clause', 'the standard')}: "
+        f"{_value(item.get('standard'))}."
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

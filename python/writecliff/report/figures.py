@@ -1,0 +1,163 @@
+"""Figures that any test has: steady-state convergence and window, histogram, confidence plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from writecliff.procedures.steady import SteadyState
+from writecliff.report import style, units
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from writecliff._native import Histogram
+
+NINES = (0.99, 0.999, 0.9999, 0.99999)
+_BINS_PER_DECADE = 30
+
+
+def convergence(
+    name: str, rounds: Sequence[int], values: Sequence[float], window: Sequence[int], unit: str
+) -> str:
+    """The tracking variable over all rounds, the measurement window shaded."""
+    figure, axes = style.new_axes("Round", unit)
+    if window:
+        axes.axvspan(
+            window[0] - 0.4,
+            window[-1] + 0.4,
+            color=style.WINDOW,
+            label=f"measurement window, rounds {window[0]}-{window[-1]}",
+        )
+    axes.plot(rounds, values, "o-", color=style.BLUE, markersize=4, label="sample of the round")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(min(rounds) - 0.6, max(rounds) + 0.6)
+    style.linear_axis(axes, "y")
+    axes.set_ylim(0, max(values) * 1.08)
+    style.legend(figure, axes)
+    text = f"{unit} of the steady-state sample of each round"
+    return style.to_svg(figure, name, text)
+
+
+def steady_window(name: str, state: SteadyState, unit: str) -> str:
+    """Data, average, 110 %, 90 % and the fitted line over the measurement window."""
+    figure, axes = style.new_axes("Round", unit)
+    rounds = np.array(state.rounds)
+    ends = np.array([rounds[0] - 0.35, rounds[-1] + 0.35])
+    for factor in (1.1, 0.9):
+        axes.plot(
+            ends,
+            np.full(2, state.average * factor),
+            color=style.MUTED,
+            linestyle=(0, (4, 3)),
+            linewidth=0.9,
+            label="110 % and 90 % of average" if factor > 1 else "_",
+        )
+    axes.plot(ends, np.full(2, state.average), color=style.MUTED, linewidth=0.9, label="average")
+    fitted = [state.fitted(number) for number in (rounds[0], rounds[-1])]
+    axes.plot([rounds[0], rounds[-1]], fitted, color=style.ORANGE, label="least-squares line")
+    axes.plot(rounds, state.values, "o", color=style.BLUE, markersize=5, label="data")
+    drawn = [*state.values, *fitted, state.average * 1.1, state.average * 0.9]
+    low, high = min(drawn), max(drawn)
+    margin = 0.12 * (high - low)
+    axes.set_ylim(low - margin, high + margin)
+    axes.set_xlim(*ends)
+    axes.set_xticks(rounds)
+    style.linear_axis(axes, "y", from_zero=False)
+    style.legend(figure, axes)
+    text = (
+        f"{unit} in the measurement window, rounds {rounds[0]} to {rounds[-1]}, "
+        f"fitted line {state.formula}"
+    )
+    return style.to_svg(figure, name, text)
+
+
+def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
+    """Edges and counts of bins of equal width on a logarithmic axis.
+
+    The stored buckets are finer than these bins and of changing relative width; counts are split
+    where a bucket lies across an edge.
+    """
+    lower, upper, count = (column.astype(np.float64) for column in histogram.buckets())
+    edges_in, start = np.append(lower, upper[-1] + 1), 0.0
+    cumulative = np.concatenate([[start], np.cumsum(count)])
+    # Between buckets nothing is counted: keep the sum level up to where the next one begins.
+    x = np.column_stack([lower, upper + 1]).ravel()
+    y = np.column_stack([cumulative[:-1], cumulative[1:]]).ravel()
+    first = math.floor(math.log10(max(edges_in[0], 1)) * _BINS_PER_DECADE)
+    last = math.ceil(math.log10(edges_in[-1]) * _BINS_PER_DECADE)
+    edges = 10 ** (np.arange(first, max(last, first + 1) + 1) / _BINS_PER_DECADE)
+    return edges, np.diff(np.interp(edges, x, y))
+
+
+def response_time_histogram(name: str, histogram: Histogram) -> str:
+    """I/Os by response time, both axes logarithmic, with average, nines and maximum marked."""
+    edges, counts = _log_bins(histogram)
+    unit = _unit(histogram)
+    figure, axes = style.new_axes(f"Response time ({unit.name}, logarithmic)", "I/Os per bin")
+    axes.stairs(
+        np.maximum(counts, 0.5), edges / unit.size, baseline=0.5, fill=True, color=style.BAND
+    )
+    axes.stairs(np.maximum(counts, 0.5), edges / unit.size, color=style.BLUE, linewidth=1)
+    top = 10 ** math.ceil(math.log10(max(counts.max(), 10)) + 0.05)
+    style.log_axis(axes, "y", 0.5, top * 30)
+    style.log_axis(axes, "x", edges[0] / unit.size, edges[-1] / unit.size)
+    markers = [("average", histogram.mean_ns)]
+    markers += [(units.nines(q), histogram.quantile(q).value_ns) for q in NINES]
+    markers += [("maximum", histogram.max_ns)]
+    _mark(axes, [(text, value / unit.size) for text, value in markers if value is not None], top)
+    text = f"Histogram of {histogram.count:,} response times"
+    return style.to_svg(figure, name, text)
+
+
+def _mark(axes: Axes, markers: Sequence[tuple[str, float]], top: float) -> None:
+    """Vertical lines up to a staircase of labels above the data, so that no two labels meet."""
+    low, high = axes.get_xlim()
+    for level, (text, value) in enumerate(markers):
+        y = top * 30 / 10 ** (0.22 * (level % 6) + 0.18)
+        axes.plot([value, value], [0.5, y], color=style.ORANGE, linewidth=0.8)
+        right = math.log(value / low) > 0.55 * math.log(high / low)
+        axes.annotate(
+            text,
+            (value, y),
+            xytext=(-3 if right else 3, 0),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="center",
+            fontsize=8,
+        )
+
+
+def confidence(name: str, histogram: Histogram) -> str:
+    """Cumulative share of I/Os (axis of nines) over response time; only supported nines."""
+    unit = _unit(histogram)
+    _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
+    total = histogram.count
+    slower = total - np.cumsum(count)
+    known = slower >= 1
+    x = np.minimum(upper, float(histogram.max_ns or 0))[known] / unit.size
+    y = -np.log10(slower[known] / total)
+    figure, axes = style.new_axes(
+        f"Response time ({unit.name}, logarithmic)", "Share of I/Os completed within"
+    )
+    highest = math.log10(total) if total > 1 else 1.0
+    axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
+    points = [(q, histogram.quantile(q).value_ns) for q in (0.9, *NINES)]
+    marked = [(value / unit.size, -math.log10(1 - q)) for q, value in points if value is not None]
+    if marked:
+        axes.plot(*zip(*marked, strict=True), "o", color=style.ORANGE, markersize=4, label="nines")
+    ticks = [0.5, *(1 - 10.0**-k for k in range(1, math.floor(highest) + 1))]
+    axes.set_yticks([-math.log10(1 - q) for q in ticks], [units.nines(q) for q in ticks])
+    axes.set_ylim(0, math.ceil(highest))
+    low = float(histogram.min_ns or 1) / unit.size
+    style.log_axis(axes, "x", max(low, 1e-9) * 0.9, float(histogram.max_ns or 1) / unit.size * 1.1)
+    axes.grid(True, axis="x")
+    style.legend(figure, axes)
+    text = f"Cumulative share of {total:,} I/Os over response time"
+    return style.to_svg(figure, name, text)
+
+
+def _unit(histogram: Histogram) -> units.Unit:
+    return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)

@@ -1,0 +1,102 @@
+"""`ReportModel`: a report as plain data. Procedures build it, renderers show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Level = Literal["good", "warning", "bad"]
+Align = Literal["left", "right"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are finished text, with units."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    align: tuple[Align, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """Numbers behind a figure, for download from inside the page."""
+
+    name: str
+    text: str  # CSV with one header line; units are in the column names
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its caption. `svg` is a complete SVG element without outside references."""
+
+    name: str
+    title: str
+    svg: str
+    description: str  # for readers who do not see it
+    data: str  # name of the `DataFile` behind it
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    intro: str
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first box: in which state the drive is and what that means."""
+
+    level: Level
+    headline: str
+    meaning: tuple[str, ...]
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    label: str
+    value: str
+    unit: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HeaderColumn:
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The standard's header block."""
+
+    test_run_date: str
+    report_run_date: str
+    page_title: str
+    specification: str
+    subtitle: str
+    revision: str
+    vendor: str
+    model: str
+    sponsor: str
+    columns: tuple[HeaderColumn, ...]
+
+
+@dataclass(frozen=True)
+class ReportModel:
+    title: str  # says NOT STEADY STATE when it is not
+    header: Header
+    disclosures: tuple[str, ...]
+    verdict: Verdict
+    key_figures: tuple[KeyFigure, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+    footer: tuple[tuple[str, str], ...]
+    data: tuple[DataFile, ...]
+    summary: dict[str, Any]  # what `summarise` returns, inside the page as JSON

@@ -1,0 +1,286 @@
+"""The report of the write saturation test: what is shown, in which order, and what it means."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from writecliff.report import figures, units, wsat_figures
+from writecliff.report.data import STEP_QUANTILES, RunData, load
+from writecliff.report.disclosure import disclosures
+from writecliff.report.header import header
+from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section
+from writecliff.report.style import house_style
+from writecliff.report.summary import summary
+from writecliff.report.wsat_text import determination, latency_table, verdict
+from writecliff.store.host import writecliff_version
+from writecliff.store.rundir import RunDirectory
+
+STEPS_CSV = "steps.csv"
+WINDOW_CSV = "samples.csv"
+HISTOGRAM_CSV = "histogram.csv"
+
+
+def wsat_report(run: RunDirectory) -> ReportModel:
+    """The report of a WSAT run. Raises StoreError: another test's run, or nothing measured yet."""
+    data = load(run)
+    box = verdict(data)
+    flag = "" if data.state == "steady" else " - NOT STEADY STATE"
+    device = data.manifest.device
+    name = " ".join(filter(None, (device.vendor, device.model)))
+    with house_style():
+        sections = _sections(data)
+    return ReportModel(
+        title=f"Write Saturation Test{flag}: {name}, {units.capacity(device.capacity_bytes)}",
+        header=header(data),
+        disclosures=disclosures(data),
+        verdict=box,
+        key_figures=_key_figures(data),
+        sections=sections,
+        notes=_notes(data),
+        footer=_footer(data),
+        data=_data_files(data),
+        summary=summary(data),
+    )
+
+
+def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
+    steady = data.state == "steady"
+    label = "Steady-state IOPS" if steady else "Last-window IOPS (not steady state)"
+    samples = len(data.tracker.rounds)
+    source = f"average of {min(samples, 5)} samples" if samples else "last step"
+    ratio = data.saturated_iops / data.fob_iops if data.fob_iops else None
+    mean_ns = data.latency.mean_ns if data.latency is not None else None
+    average = units.latency(mean_ns).rpartition(" ")
+    amount = units.size(data.written_bytes).rpartition(" ")
+    return (
+        KeyFigure("FOB IOPS", units.number(data.fob_iops), "", "fresh out of box: first minute"),
+        KeyFigure(label, units.number(data.saturated_iops), "", source),
+        KeyFigure("Of FOB IOPS", units.percent(ratio).removesuffix(" %"), "%", "what remains"),
+        KeyFigure(
+            "Write amplification",
+            units.number(data.waf, 2),
+            "",
+            "NAND per host byte, in the window" if data.waf else "the drive does not tell",
+        ),
+        KeyFigure("Average latency", average[0] or average[2], average[2] if average[0] else "",
+                  "service time, in the window"),
+        KeyFigure("Written", amount[0], amount[2], f"{data.drive_fills:.2f} drive fills"),
+    )  # fmt: skip
+
+
+def _figure(
+    name: str, title: str, svg: str | None, data: str, description: str, note: str = ""
+) -> tuple[Figure, ...]:
+    return () if svg is None else (Figure(name, title, svg, description, data, note),)
+
+
+def _sections(data: RunData) -> tuple[Section, ...]:
+    return tuple(
+        section
+        for section in (
+            _saturation(data),
+            _steady_state(data),
+            _amplification(data),
+            _response_times(data),
+        )
+        if section.figures or section.tables
+    )
+
+
+def _saturation(data: RunData) -> Section:
+    plots: list[Figure] = []
+    for over, draw, title in (
+        ("time", wsat_figures.iops_over_time, "time"),
+        ("volume", wsat_figures.iops_over_volume, "volume written"),
+    ):
+        for log in (False, True):
+            kind = "log" if log else "linear"
+            plots += _figure(
+                f"iops-{over}-{kind}",
+                f"WSAT IOPS ({kind}) v {title}",
+                draw(f"iops-{over}-{kind}", data, log=log),
+                STEPS_CSV,
+                f"IOPS of every step over {title}",
+            )
+    seconds = (data.series.end_ns - data.series.start_ns)[0] / 1e9
+    return Section(
+        "Saturation",
+        f"One point a step of {seconds:g} s. Shaded: from the first to the last sample of the "
+        "measurement window.",
+        tuple(plots),
+    )
+
+
+def _steady_state(data: RunData) -> Section:
+    tracker, state = data.tracker, data.steady
+    plots: list[Figure] = []
+    if state is not None:
+        title = f"Steady-state measurement window, rounds {state.rounds[0]}-{state.rounds[-1]}"
+        plots += _figure(
+            "steady-window",
+            title if state.steady else f"{title} - NOT STEADY STATE",
+            figures.steady_window("steady-window", state, "IOPS"),
+            WINDOW_CSV,
+            "Samples of the window with average, 110 %, 90 % and the least-squares line",
+        )
+    if tracker.rounds:
+        plots += _figure(
+            "convergence",
+            "Steady-state convergence",
+            figures.convergence(
+                "convergence",
+                tracker.rounds,
+                next(iter(tracker.values.values())),
+                state.rounds if state is not None else (),
+                "IOPS",
+            ),
+            WINDOW_CSV,
+            "The steady-state sample of each round",
+        )
+    return Section(
+        "Steady state",
+        "Tracking variable: IOPS of random 4 KiB writes in the sample step of each round "
+        f"({data.manifest.setup.get('round', 'last step of a round')}).",
+        tuple(plots),
+        (determination(state),) if state is not None else (),
+    )
+
+
+def _amplification(data: RunData) -> Section:
+    return Section(
+        "Write amplification and latency over the run",
+        "",
+        _figure(
+            "waf",
+            "Write amplification v drive fills",
+            wsat_figures.write_amplification("waf", data),
+            STEPS_CSV,
+            "Write amplification of every step over drive fills",
+        )
+        + _figure(
+            "latency-time",
+            "Latency v time (log)",
+            wsat_figures.latency_over_time("latency-time", data),
+            STEPS_CSV,
+            "Average, 99.9 %, 99.99 % and maximum latency of every step over time",
+        ),
+    )
+
+
+def _response_times(data: RunData) -> Section:
+    histogram = data.latency
+    if histogram is None:
+        return Section("Response times", "")
+    source = (
+        "the response-time histogram phase after the rounds"
+        if data.latency_source == "rth"
+        else "all steps from the first to the last sample of the window"
+    )
+    return Section(
+        "Response times",
+        f"{histogram.count:,} I/Os of {source}. Service time, from issue to completion; "
+        "percentiles are of the merged histograms, as upper bounds that never exceed the maximum.",
+        _figure(
+            "histogram",
+            f"Response-time histogram (maximum {units.latency(histogram.max_ns)})",
+            figures.response_time_histogram("histogram", histogram),
+            HISTOGRAM_CSV,
+            "Number of I/Os by response time with average, nines and maximum",
+        )
+        + _figure(
+            "confidence",
+            "Confidence level plot",
+            figures.confidence("confidence", histogram),
+            HISTOGRAM_CSV,
+            "Cumulative share of I/Os over response time",
+        ),
+        (latency_table(histogram),),
+    )
+
+
+def _notes(data: RunData) -> tuple[str, ...]:
+    notes = [
+        "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). "
+        f"Drive fills count the user capacity of {units.capacity(data.capacity_bytes)}.",
+        "This page is a function of the run directory alone. Its Report Run Date is that of the "
+        "last change of the data, so that it comes out the same, byte for byte, whenever it is "
+        "made.",
+    ]
+    if data.manifest.device.simulated:
+        notes.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
+    if data.waf is None:
+        notes.append("The drive does not report NAND writes, so write amplification is unknown.")
+    return tuple(notes)
+
+
+def _footer(data: RunData) -> tuple[tuple[str, str], ...]:
+    manifest = data.manifest
+    versions = ", ".join(f"{k} {v}" for k, v in manifest.versions.items() if v is not None)
+    return (
+        ("Command", shlex.join(manifest.command)),
+        ("Seed", str(manifest.seed)),
+        ("Device hash", manifest.device.device_hash or units.UNKNOWN),
+        ("Versions", versions),
+        ("Report by", f"writecliff {writecliff_version()}"),
+        ("Run directory", data.name),
+        ("Status", data.status + (f": {manifest.reason}" if manifest.reason else "")),
+    )
+
+
+def _data_files(data: RunData) -> tuple[DataFile, ...]:
+    files = [DataFile(STEPS_CSV, _steps_csv(data))]
+    if data.tracker.rounds:
+        rows = zip(data.tracker.rounds, next(iter(data.tracker.values.values())), strict=True)
+        files.append(DataFile(WINDOW_CSV, _csv(("round", "iops"), rows)))
+    if data.latency is not None:
+        columns = (column.tolist() for column in data.latency.buckets())
+        header_line = ("lower_ns", "upper_ns", "count")
+        files.append(DataFile(HISTOGRAM_CSV, _csv(header_line, zip(*columns, strict=True))))
+    return tuple(files)
+
+
+def _steps_csv(data: RunData) -> str:
+    s = data.series
+    whole: Callable[[np.ndarray], list[int | None]] = lambda column: [  # noqa: E731
+        round(v) if np.isfinite(v) else None for v in column.tolist()
+    ]
+    columns: dict[str, list[float | int | None]] = {
+        "step": s.seq.tolist(),
+        "round": s.round.tolist(),
+        "sample": s.sample.astype(int).tolist(),
+        "start_ns": whole(s.start_ns),
+        "end_ns": whole(s.end_ns),
+        "written_bytes": whole(s.written_bytes),
+        "drive_fills": (s.written_bytes / data.capacity_bytes).tolist(),
+        "iops": s.iops.tolist(),
+        "interval_iops_min": s.iops_low.tolist(),
+        "interval_iops_max": s.iops_high.tolist(),
+        "latency_mean_ns": s.latency_mean_ns.tolist(),
+        **{
+            f"latency_p{units.nines(q).removesuffix(' %')}_ns": whole(s.latency_quantile_ns[q])
+            for q in STEP_QUANTILES
+        },
+        "latency_max_ns": whole(s.latency_max_ns),
+        "waf": s.waf.tolist(),
+    }
+    return _csv(columns.keys(), zip(*columns.values(), strict=True))
+
+
+def _csv(head: Iterable[str], rows: Iterable[Iterable[float | int | None]]) -> str:
+    """One header line; unknown is empty; floats with nine significant digits."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return sink.getvalue()
+
+
+def _cell(value: float | int | None) -> str:
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,164 @@
+"""The words of the WSAT report: the verdict in plain terms, the determination and latency tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from writecliff.procedures.steady import WINDOW_ROUNDS
+from writecliff.report import units
+from writecliff.report.figures import NINES
+from writecliff.report.model import Table, Verdict
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.procedures.steady import SteadyState
+    from writecliff.report.data import RunData
+
+
+def verdict(data: RunData) -> Verdict:
+    """The first box of the page."""
+    began = _began(data)
+    state = data.steady
+    rounds = "" if state is None else f"rounds {state.rounds[0]} to {state.rounds[-1]}"
+    match data.state:
+        case "steady":
+            assert state is not None
+            return Verdict(
+                "good",
+                f"Steady state reached in {rounds}",
+                (began, _steady_meaning(data, state), *_first_note(data)),
+            )
+        case "left":
+            return Verdict(
+                "warning",
+                f"NOT STEADY STATE at the end: reached in {rounds}, then left again",
+                (
+                    began,
+                    f"The samples of {rounds} met the steady-state rule, the last ones do not: the "
+                    "figures below are those of that window and not of the drive's final state.",
+                ),
+            )
+        case "undecided":
+            done = len(data.tracker.rounds)
+            return Verdict(
+                "bad",
+                "NOT STEADY STATE: too early to tell",
+                (
+                    began,
+                    f"The rule needs {WINDOW_ROUNDS} rounds, this run has {done}. All figures below "
+                    "are of a drive in transition and must not be quoted as sustained performance.",
+                ),
+            )
+        case _:
+            assert state is not None
+            return Verdict(
+                "bad",
+                f"NOT STEADY STATE: NOT ACHIEVED in {len(data.tracker.rounds)} rounds",
+                (began, _unsteady_meaning(state)),
+            )
+
+
+def _began(data: RunData) -> str:
+    purge = data.manifest.purge
+    how = f"purged ({purge.method})" if purge is not None else "in an unknown state"
+    kind = "Simulated drive" if data.manifest.device.simulated else "The drive"
+    return (
+        f"{kind}, {how}, then written at random for {units.duration(data.elapsed_ns)}: "
+        f"{units.size(data.written_bytes)}, {data.drive_fills:.2f} times its capacity."
+    )
+
+
+def _steady_meaning(data: RunData, state: SteadyState) -> str:
+    share = data.saturated_iops / data.fob_iops if data.fob_iops else None
+    return (
+        f"Over these {len(state.rounds)} samples the rate spread by "
+        f"{_pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
+        f"{_pct(state.slope_excursion_pct)} (10 % are allowed). The drive sustains "
+        f"{units.number(state.average)} IOPS of random 4 KiB writes, {units.percent(share, 0)} of "
+        "what it did fresh out of the box."
+    )
+
+
+def _first_note(data: RunData) -> tuple[str, ...]:
+    """Where the rule was met first, if the run went on from there."""
+    first = data.tracker.first_steady
+    if first is None or data.decision is None or first.round == data.decision.round:
+        return ()
+    return (
+        f"The rule was first met in rounds {first.rounds[0]} to {first.rounds[-1]}; the run went "
+        "on, and the last window that meets it is reported.",
+    )
+
+
+def _unsteady_meaning(state: SteadyState) -> str:
+    failed = []
+    if not state.data_ok:
+        failed.append(f"spread by {_pct(state.data_excursion_pct)} of its average (allowed: 20 %)")
+    if not state.slope_ok:
+        failed.append(f"drifted by {_pct(state.slope_excursion_pct)} (allowed: 10 %)")
+    return (
+        f"Over the last {len(state.rounds)} samples the rate {' and '.join(failed)}. The figures "
+        "below are of a drive in transition and must not be quoted as sustained performance."
+    )
+
+
+def _pct(value: float | None) -> str:
+    return units.UNKNOWN if value is None else f"{value:.2f} %"
+
+
+def determination(state: SteadyState) -> Table:
+    """The steady-state determination table of the standard, with allowed and measured values."""
+
+    def row(name: str, allowed: str, measured: str, ok: bool | None) -> tuple[str, ...]:
+        return (name, allowed, measured, {True: "met", False: "NOT met", None: ""}[ok])
+
+    r = units.UNKNOWN if state.r is None else f"{state.r:.4f}"
+    return Table(
+        "Steady-state determination",
+        ("Quantity", "Allowed", "Measured", ""),
+        (
+            row("Rounds", "", f"{state.rounds[0]} - {state.rounds[-1]}", None),
+            row("Average", "", f"{units.number(state.average, 1)} IOPS", None),
+            row(
+                "Data excursion, max - min (20 % of average)",
+                f"{units.number(state.data_excursion_allowed, 1)} IOPS",
+                f"{units.number(state.data_excursion, 1)} IOPS",
+                state.data_ok,
+            ),
+            row(
+                "Slope excursion, |slope| x 4 (10 % of average)",
+                f"{units.number(state.slope_excursion_allowed, 1)} IOPS",
+                f"{units.number(state.slope_excursion, 1)} IOPS",
+                state.slope_ok,
+            ),
+            row("Least-squares line, R = round", "", state.formula, None),
+            row("Correlation coefficient r", "", r, None),
+        ),
+        ("left", "right", "right", "left"),
+    )
+
+
+def latency_table(histogram: Histogram) -> Table:
+    """Average, nines and maximum in one unit, with what supports them."""
+    unit = units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
+    rows = [("Average", units.latency(histogram.mean_ns, unit), "", "")]
+    for q in NINES:
+        quantile = histogram.quantile(q)
+        beyond = units.number(histogram.count * (1 - q))
+        if quantile.value_ns is None:
+            rows.append((units.nines(q), units.NOT_ENOUGH, "", beyond))
+            continue
+        low, high = (
+            units.UNKNOWN if end is None else units.latency(end, unit)
+            for end in (quantile.low_ns, quantile.high_ns)
+        )
+        interval = "" if low == high == units.UNKNOWN else f"{low} to {high}"
+        rows.append((units.nines(q), units.latency(quantile.value_ns, unit), interval, beyond))
+    rows.append(("Maximum", units.latency(histogram.max_ns, unit), "", ""))
+    return Table(
+        "Response times",
+        ("", "Response time", "95 % confidence interval", "I/Os beyond"),
+        tuple(rows),
+        ("left", "right", "right", "right"),
+        f"{histogram.count:,} I/Os.",
+    )
