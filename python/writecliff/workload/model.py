@@ -57,10 +57,12 @@ class Addresses:
 @dataclass(frozen=True)
 class Segments:
     """PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
-    `amount_bytes`; their starts are drawn from the workload's seed."""
+    `amount_bytes`; their starts are drawn from `seed`. It is not the workload's, which differs from
+    step to step: all steps of a test must use the same segments."""
 
     count: int
     amount_bytes: int
+    seed: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,147 @@
+//! Properties of all kinds of address, and the distribution of the uniform ones.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::spec::{AddressSpec, BlockSize, SegmentSpec, Zone};
+
+fn job() -> JobSpec {
+    JobSpec { ios: Some(1), ..JobSpec::default() }
+}
+
+fn offsets(job: &JobSpec, range: u64, count: usize) -> Vec<u64> {
+    let (mut generator, classes) = AddressGenerator::new(job, Bytes(range), 0).unwrap();
+    let mut random = Prng::new(4);
+    (0..count).map(|_| generator.next(&mut random, &classes[0], Operation::Write)).collect()
+}
+
+fn chi_square(seen: &[u32]) -> f64 {
+    let expected = f64::from(seen.iter().sum::<u32>()) / seen.len() as f64;
+    seen.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
+}
+
+#[test]
+fn uniform_offsets_pass_chi_square() {
+    let mut seen = [0_u32; 100];
+    for offset in offsets(&job(), 100 * 4096 + 512, 500_000) {
+        seen[(offset / 4096) as usize] += 1;
+    }
+    // 99 degrees of freedom.
+    assert!((60.0..145.0).contains(&chi_square(&seen)), "{}", chi_square(&seen));
+}
+
+#[test]
+fn uniform_offsets_in_segments_pass_chi_square() {
+    let segments = Some(SegmentSpec { count: 10, amount_bytes: 100 * 4096, seed: 1 });
+    let job = JobSpec { segments, ..job() };
+    let range = 1 << 24;
+    let map = SegmentMap::new(&job, Bytes(range)).unwrap();
+    let mut seen = [0_u32; 100];
+    for offset in offsets(&job, range, 500_000) {
+        let segment = map.starts().partition_point(|&start| start <= offset) - 1;
+        let inner = offset - map.starts()[segment];
+        assert!(inner < map.size(), "{offset} lies between segments");
+        seen[segment * 10 + (inner / 4096) as usize] += 1;
+    }
+    assert!((60.0..145.0).contains(&chi_square(&seen)), "{}", chi_square(&seen));
+}
+
+#[test]
+fn sequential_positions_wrap_and_each_operation_has_its_own() {
+    let job = JobSpec { pattern: Pattern::Sequential, thread_stride_bytes: 8192, ..job() };
+    let (mut generator, classes) = AddressGenerator::new(&job, Bytes(5 * 4096 + 512), 1).unwrap();
+    let mut random = Prng::new(1);
+    let mut next = |operation| generator.next(&mut random, &classes[0], operation) / 4096;
+    let writes: Vec<u64> = (0..7).map(|_| next(Operation::Write)).collect();
+    assert_eq!(writes, [2, 3, 4, 0, 1, 2, 3]);
+    assert_eq!(next(Operation::Read), 2);
+    assert_eq!(next(Operation::Write), 4);
+}
+
+#[test]
+fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
+    let sizes = [512_u64, 4096, 1536];
+    let block_sizes = sizes.map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
+    let mut job = JobSpec { pattern: Pattern::Sequential, block_sizes, ..job() };
+    let all = |job: &JobSpec| {
+        let (mut generator, classes) = AddressGenerator::new(job, Bytes(1 << 20), 0).unwrap();
+        let mut random = Prng::new(1);
+        let draw = |class: &SizeClass| generator.next(&mut random, class, Operation::Write);
+        classes.iter().map(draw).collect::<Vec<u64>>()
+    };
+    assert_eq!(all(&job), [0, 512, 4608]);
+    job.align_bytes = Some(4096);
+    assert_eq!(all(&job), [0, 4096, 8192]);
+}
+
+#[test]
+fn zipf_blocks_of_all_sizes_agree_on_the_hot_place() {
+    let block_sizes = [4096_u64, 65_536].map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
+    let addresses = AddressSpec { kind: AddressKind::Zipf, theta: Some(1.5), zones: Vec::new() };
+    let job = JobSpec { block_sizes, addresses, ..job() };
+    let (mut generator, classes) = AddressGenerator::new(&job, Bytes(1 << 30), 0).unwrap();
+    let mut random = Prng::new(8);
+    let mut hottest = |class: &SizeClass| {
+        let mut seen = std::collections::BTreeMap::<u64, u32>::new();
+        for _ in 0..20_000 {
+            *seen.entry(generator.next(&mut random, class, Operation::Read)).or_default() += 1;
+        }
+        seen.into_iter().max_by_key(|&(_, count)| count).unwrap()
+    };
+    let (small, large) = (hottest(&classes[0]), hottest(&classes[1]));
+    assert_eq!(small.0 / 65_536, large.0 / 65_536);
+    // 1 / zeta(1.5) = 38 % of the accesses go to the first rank.
+    assert!((7200..8100).contains(&small.1), "{}", small.1);
+}
+
+fn kinds() -> impl Strategy<Value = (Pattern, AddressSpec)> {
+    let zones = |pairs: &[(f64, f64)]| {
+        pairs.iter().map(|&(access_pct, size_pct)| Zone { access_pct, size_pct }).collect()
+    };
+    let spec = |kind, theta, zones| (Pattern::Random, AddressSpec { kind, theta, zones });
+    prop_oneof![
+        Just((Pattern::Sequential, AddressSpec::default())),
+        Just(spec(AddressKind::Uniform, None, Vec::new())),
+        (0.1_f64..3.0).prop_map(move |theta| spec(AddressKind::Zipf, Some(theta), Vec::new())),
+        Just(spec(AddressKind::Zoned, None, zones(&[(50.0, 5.0), (30.0, 15.0), (20.0, 80.0)]))),
+        Just(spec(AddressKind::HotCold, None, zones(&[(90.0, 10.0)]))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_block_lies_inside_the_range_and_is_aligned(
+        (pattern, addresses) in kinds(),
+        sectors in proptest::collection::vec(1_u64..300, 1..4),
+        align in proptest::option::of(1_u64..64),
+        range in 1200_u64..100_000,
+        segments in proptest::option::of(1_u64..3),
+    ) {
+        let block_sizes = sectors.iter().map(|n| BlockSize { bytes: n * 512, weight: 1.0 }).collect();
+        let range = Bytes(range * 512);
+        let segments = segments.filter(|_| pattern == Pattern::Random).map(|count| {
+            SegmentSpec { count, amount_bytes: range.0 / 4 * count, seed: 1 }
+        });
+        let align_bytes = align.map(|n| n * 512);
+        let job = JobSpec { pattern, block_sizes, segments, align_bytes, addresses, ..job() };
+        prop_assume!(job.check().is_ok());
+        let Ok((mut generator, classes)) = AddressGenerator::new(&job, range, 3) else {
+            return Ok(());
+        };
+        let starts = segments.map(|_| SegmentMap::new(&job, range).unwrap());
+        let mut random = Prng::new(2);
+        for i in 0..200 {
+            let class = classes[i % classes.len()];
+            let offset = generator.next(&mut random, &class, Operation::Read);
+            prop_assert!(offset + u64::from(class.length) <= range.0);
+            let within = starts.as_ref().map_or(offset, |map| {
+                offset - map.starts().iter().rev().find(|&&start| start <= offset).unwrap()
+            });
+            let align = align_bytes.unwrap_or(if pattern == Pattern::Sequential { 512 } else { class.align });
+            prop_assert_eq!(within % align, 0);
+            if let Some(map) = &starts {
+                prop_assert!(within + u64::from(class.length) <= map.size());
+            }
+        }
+    }
+}

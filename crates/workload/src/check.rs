@@ -1,0 +1,302 @@
+//! Whether a workload makes sense, by itself and on a given drive; errors in words.
+
+use thiserror::Error;
+use writecliff_base::Bytes;
+use writecliff_base::located::LocatedError;
+
+use crate::address::AddressGenerator;
+use crate::segments::SegmentMap;
+use crate::spec::{AddressKind, Arrival, JobSpec, Pattern, WorkloadSpec};
+
+/// The smallest unit that any host addresses.
+const SECTOR: u64 = 512;
+/// Above every limit that a drive or kernel has; keeps lengths in 32 bits.
+const BLOCK_MAX: u64 = 1 << 30;
+const THREADS_MAX: u32 = 4096;
+const QUEUE_DEPTH_MAX: u32 = 65_536;
+/// Rates are kept in millionths exactly, see `pacing`.
+const RATE_MIN: f64 = 1e-3;
+const RATE_MAX: f64 = 1e12;
+/// Far above the 2048 of the PTS; every segment takes 8 bytes in every thread.
+const SEGMENTS_MAX: u64 = 1 << 20;
+const THETA_MAX: f64 = 10.0;
+/// Rounding of percentages such as 33.3 + 33.3 + 33.4.
+const PERCENT_SLACK: f64 = 1e-6;
+
+/// What is wrong with a workload.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SpecError {
+    #[error(transparent)]
+    Located(#[from] LocatedError),
+    #[error("workload: {0}")]
+    Json(String),
+    #[error("workload: {0}")]
+    Workload(String),
+    #[error("job '{job}': {}: {}", problem.key, problem.message)]
+    Job { job: String, problem: Problem },
+}
+
+impl SpecError {
+    /// What would be right, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Located(error) => error.hint.as_deref(),
+            Self::Job { problem, .. } => problem.hint,
+            Self::Json(_) | Self::Workload(_) => None,
+        }
+    }
+}
+
+/// One fault of one job. `key` is its key in a TOML file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub key: &'static str,
+    pub message: String,
+    pub hint: Option<&'static str>,
+}
+
+/// What a drive allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub capacity: Bytes,
+    /// Number of streams, with the default stream 0; at least 1.
+    pub streams: u16,
+}
+
+type Check = Result<(), Problem>;
+
+fn problem(key: &'static str, message: String) -> Problem {
+    Problem { key, message, hint: None }
+}
+
+fn ensure(holds: bool, key: &'static str, message: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(problem(key, message())) }
+}
+
+impl WorkloadSpec {
+    /// Whether the workload makes sense on any drive at all.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if self.jobs.is_empty() {
+            return Err(SpecError::Workload("it has no jobs".to_owned()));
+        }
+        if self.interval_ns == 0 {
+            return Err(SpecError::Workload("the interval of the series is 0".to_owned()));
+        }
+        self.jobs.iter().try_for_each(|job| job.check().map_err(|problem| job.error(problem)))
+    }
+
+    /// Whether the workload can run on a drive.
+    pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
+        self.check()?;
+        self.jobs.iter().try_for_each(|job| job.validate(limits))
+    }
+}
+
+impl JobSpec {
+    fn error(&self, problem: Problem) -> SpecError {
+        SpecError::Job { job: self.name.clone(), problem }
+    }
+
+    /// Whether the job can run on a drive.
+    pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
+        self.check()
+            .and_then(|()| self.resolved(limits.capacity).fits(limits))
+            .map_err(|problem| self.error(problem))
+    }
+
+    pub(crate) fn check(&self) -> Check {
+        self.check_mix()?;
+        self.check_sizes()?;
+        self.check_place()?;
+        self.check_addresses()?;
+        self.check_pace()?;
+        self.check_end()
+    }
+
+    fn check_mix(&self) -> Check {
+        for (key, pct) in [
+            ("read", self.read_pct),
+            ("trim", self.trim_pct),
+            ("compressible", self.compressible_pct),
+        ] {
+            ensure((0.0..=100.0).contains(&pct), key, || {
+                format!("{pct} % is outside 0 % to 100 %")
+            })?;
+        }
+        ensure(self.read_pct + self.trim_pct <= 100.0 + PERCENT_SLACK, "trim", || {
+            format!("{} % reads and {} % trims are more than 100 %", self.read_pct, self.trim_pct)
+        })?;
+        let (threads, depth) = (self.threads, self.queue_depth);
+        ensure((1..=THREADS_MAX).contains(&threads), "threads", || {
+            format!("{threads} is outside 1 to {THREADS_MAX}")
+        })?;
+        ensure((1..=QUEUE_DEPTH_MAX).contains(&depth), "queue_depth", || {
+            format!("{depth} is outside 1 to {QUEUE_DEPTH_MAX}")
+        })
+    }
+
+    fn check_sizes(&self) -> Check {
+        let key = "block_sizes";
+        ensure(!self.block_sizes.is_empty(), key, || "the list is empty".to_owned())?;
+        for size in &self.block_sizes {
+            whole_sectors(key, size.bytes)?;
+            ensure((1..=BLOCK_MAX).contains(&size.bytes), key, || {
+                format!("{} is outside 512 B to {}", Bytes(size.bytes), Bytes(BLOCK_MAX))
+            })?;
+            ensure(size.weight.is_finite() && size.weight > 0.0, key, || {
+                format!("the weight {} of {} is not above 0", size.weight, Bytes(size.bytes))
+            })?;
+        }
+        if let Some(align) = self.align_bytes {
+            whole_sectors("align", align)?;
+            ensure(align > 0, "align", || "0 aligns nothing".to_owned())?;
+        }
+        Ok(())
+    }
+
+    fn check_place(&self) -> Check {
+        whole_sectors("offset", self.offset_bytes)?;
+        whole_sectors("range", self.range_bytes.unwrap_or(0))?;
+        whole_sectors("thread_stride", self.thread_stride_bytes)?;
+        for (key, pct, bytes) in [
+            ("offset", self.offset_pct, self.offset_bytes > 0),
+            ("range", self.range_pct, self.range_bytes.is_some()),
+            ("volume", self.volume_pct, self.volume_bytes.is_some()),
+        ] {
+            ensure(pct.is_none() || !bytes, key, || "given in bytes and in percent".to_owned())?;
+            let top = if key == "volume" { 1e6 } else { 100.0 };
+            ensure(pct.is_none_or(|pct| (0.0..=top).contains(&pct)), key, || {
+                format!("{} % is outside 0 % to {top} %", pct.unwrap_or(0.0))
+            })?;
+        }
+        let Some(segments) = self.segments else { return Ok(()) };
+        ensure(segments.count > 0, "segments", || "a count of 0 leaves no addresses".to_owned())?;
+        ensure(segments.count <= SEGMENTS_MAX, "segments", || {
+            format!("a count of {} is above {SEGMENTS_MAX}", segments.count)
+        })?;
+        ensure(self.pattern == Pattern::Random, "segments", || {
+            "segments of the active range are for random addresses".to_owned()
+        })
+    }
+
+    fn check_addresses(&self) -> Check {
+        let key = "addresses";
+        let spec = &self.addresses;
+        let uniform = spec.kind == AddressKind::Uniform;
+        ensure(uniform || self.pattern == Pattern::Random, key, || {
+            "a sequential pattern has no distribution of addresses".to_owned()
+        })?;
+        if spec.kind == AddressKind::Zipf {
+            let theta = spec.theta.ok_or_else(|| problem(key, "zipf needs a theta".to_owned()))?;
+            ensure(theta > 0.0 && theta <= THETA_MAX, key, || {
+                format!("theta {theta} is not above 0 and up to {THETA_MAX}")
+            })?;
+        } else {
+            ensure(spec.theta.is_none(), key, || "only zipf has a theta".to_owned())?;
+        }
+        let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
+        ensure(zoned || spec.zones.is_empty(), key, || {
+            "only zoned and hot_cold have zones".to_owned()
+        })?;
+        for zone in &spec.zones {
+            ensure((0.0..=100.0).contains(&zone.access_pct), key, || {
+                format!("{} % of the accesses is outside 0 % to 100 %", zone.access_pct)
+            })?;
+            ensure(zone.size_pct > 0.0 && zone.size_pct <= 100.0, key, || {
+                format!(
+                    "a zone of {} % of the range is not above 0 % and up to 100 %",
+                    zone.size_pct
+                )
+            })?;
+        }
+        if spec.kind == AddressKind::HotCold {
+            let one = matches!(spec.zones[..], [zone] if zone.size_pct < 100.0);
+            return ensure(one, key, || {
+                "hot_cold takes one zone, the hot one, smaller than the range".to_owned()
+            });
+        }
+        let sums = spec.zones.iter().fold((0.0, 0.0), |(access, size), zone| {
+            (access + zone.access_pct, size + zone.size_pct)
+        });
+        let full = |sum: f64| (sum - 100.0).abs() <= PERCENT_SLACK;
+        ensure(!zoned || (full(sums.0) && full(sums.1)), key, || {
+            format!(
+                "the zones take {} % of the accesses and {} % of the range, not 100 %",
+                sums.0, sums.1
+            )
+        })
+    }
+
+    fn check_pace(&self) -> Check {
+        for rate in [self.rate_iops, self.rate_bytes_per_s].into_iter().flatten() {
+            ensure((RATE_MIN..=RATE_MAX).contains(&rate), "rate", || {
+                format!("{rate} a second is outside {RATE_MIN} to {RATE_MAX}")
+            })?;
+        }
+        let (iops, bytes) = (self.rate_iops.is_some(), self.rate_bytes_per_s.is_some());
+        ensure(!(iops && bytes), "rate", || "given in I/Os and in bytes a second".to_owned())?;
+        ensure(self.arrival == Arrival::Linear || iops || bytes, "arrival", || {
+            "poisson arrivals need a rate".to_owned()
+        })?;
+        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is never reached".to_owned())
+    }
+
+    fn check_end(&self) -> Check {
+        let ends =
+            [("duration", self.duration_ns), ("volume", self.volume_bytes), ("ios", self.ios)];
+        for (key, end) in ends {
+            ensure(end != Some(0), key, || "0 ends the job before it begins".to_owned())?;
+        }
+        let endless = ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none();
+        if endless {
+            let hint = Some("give duration, volume or ios");
+            return Err(Problem {
+                key: "duration",
+                message: "the job never ends".to_owned(),
+                hint,
+            });
+        }
+        Ok(())
+    }
+
+    /// Of a resolved job: whether the drive has the addresses and streams that it uses.
+    fn fits(&self, limits: &Limits) -> Check {
+        let capacity = limits.capacity;
+        let offset = self.offset_bytes;
+        ensure(offset < capacity.0, "offset", || {
+            format!("{} lies beyond the drive of {capacity}", Bytes(offset))
+        })?;
+        let room = capacity.0 - offset;
+        let range = self.range_on(capacity);
+        ensure(range.0 <= room, "range", || {
+            format!("{range} from offset {} reach beyond the drive of {capacity}", Bytes(offset))
+        })?;
+        let largest = self.block_sizes.iter().map(|size| size.bytes).max().unwrap_or(0);
+        ensure(largest <= range.0, "range", || {
+            format!("{range} is smaller than a block of {}", Bytes(largest))
+        })?;
+        let align = self.align_bytes.unwrap_or(0);
+        ensure(align <= range.0, "align", || {
+            format!("{} is larger than the range of {range}", Bytes(align))
+        })?;
+        if self.segments.is_some() {
+            SegmentMap::new(self, range).map_err(|message| problem("segments", message))?;
+        }
+        AddressGenerator::new(self, range, 0).map_err(|message| problem("addresses", message))?;
+        ensure(self.stream < limits.streams, "stream", || {
+            format!(
+                "{} is not below the drive's number of streams, {}",
+                self.stream, limits.streams
+            )
+        })
+    }
+}
+
+fn whole_sectors(key: &'static str, bytes: u64) -> Check {
+    ensure(bytes.is_multiple_of(SECTOR), key, || {
+        format!("{} is not a multiple of {SECTOR} bytes", Bytes(bytes))
+    })
+}
+
+#[cfg(test)]
+mod tests;

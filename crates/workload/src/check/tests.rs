@@ -1,0 +1,114 @@
+//! Each impossible workload, and what its author is told.
+
+use super::*;
+
+const LIMITS: Limits = Limits { capacity: Bytes(1 << 30), streams: 4 };
+
+fn outcome(fields: &str) -> Result<(), SpecError> {
+    let end = if fields.contains("duration_ns") { "" } else { r#","ios":1"# };
+    let json = format!(r#"{{"name":"w","jobs":[{{"name":"j",{fields}{end}}}]}}"#);
+    WorkloadSpec::from_json(&json)?.validate(&LIMITS)
+}
+
+#[test]
+fn impossible_jobs_are_refused_in_words() {
+    for (fields, message) in [
+        (r#""read_pct":101"#, "read: 101 % is outside 0 % to 100 %"),
+        (r#""read_pct":60,"trim_pct":50"#, "trim: 60 % reads and 50 % trims are more than 100 %"),
+        (r#""block_sizes":[]"#, "block_sizes: the list is empty"),
+        (r#""block_sizes":[{"bytes":1000}]"#, "block_sizes: 1000 B is not a multiple of 512 bytes"),
+        (
+            r#""block_sizes":[{"bytes":512,"weight":0}]"#,
+            "block_sizes: the weight 0 of 512 B is not above 0",
+        ),
+        (r#""threads":0"#, "threads: 0 is outside 1 to 4096"),
+        (r#""queue_depth":0"#, "queue_depth: 0 is outside 1 to 65536"),
+        (r#""align_bytes":0"#, "align: 0 aligns nothing"),
+        (r#""align_bytes":1000"#, "align: 1000 B is not a multiple of 512 bytes"),
+        (r#""offset_bytes":7"#, "offset: 7 B is not a multiple of 512 bytes"),
+        (r#""offset_bytes":1073741824"#, "offset: 1 GiB lies beyond the drive of 1 GiB"),
+        (r#""range_bytes":2048"#, "range: 2 KiB is smaller than a block of 4 KiB"),
+        (
+            r#""align_bytes":1048576,"range_bytes":8192"#,
+            "align: 1 MiB is larger than the range of 8 KiB",
+        ),
+        (
+            r#""offset_bytes":1073737728,"range_bytes":8192"#,
+            "range: 8 KiB from offset 1048572 KiB reach beyond the drive of 1 GiB",
+        ),
+        (r#""range_pct":50,"range_bytes":8192"#, "range: given in bytes and in percent"),
+        (r#""range_pct":150"#, "range: 150 % is outside 0 % to 100 %"),
+        (
+            r#""segments":{"count":0,"amount_bytes":8192}"#,
+            "segments: a count of 0 leaves no addresses",
+        ),
+        (
+            r#""segments":{"count":2,"amount_bytes":1073741824}"#,
+            "segments: 2 segments of 512 MiB do not fit into 1 GiB without touching",
+        ),
+        (
+            r#""segments":{"count":2,"amount_bytes":8192},"pattern":"sequential""#,
+            "segments: segments of the active range are for random addresses",
+        ),
+        (r#""addresses":{"kind":"zipf"}"#, "addresses: zipf needs a theta"),
+        (
+            r#""addresses":{"kind":"zipf","theta":0}"#,
+            "addresses: theta 0 is not above 0 and up to 10",
+        ),
+        (r#""addresses":{"theta":1}"#, "addresses: only zipf has a theta"),
+        (
+            r#""addresses":{"zones":[{"access_pct":5,"size_pct":5}]}"#,
+            "addresses: only zoned and hot_cold have zones",
+        ),
+        (
+            r#""addresses":{"kind":"hot_cold"}"#,
+            "addresses: hot_cold takes one zone, the hot one, smaller than the range",
+        ),
+        (
+            r#""addresses":{"kind":"zoned","zones":[{"access_pct":50,"size_pct":40}]}"#,
+            "addresses: the zones take 50 % of the accesses and 40 % of the range, not 100 %",
+        ),
+        (
+            r#""addresses":{"kind":"hot_cold","zones":[{"access_pct":50,"size_pct":40}]},"range_bytes":4096"#,
+            "addresses: 4 KiB are too few for the zones",
+        ),
+        (
+            r#""addresses":{"kind":"zipf","theta":1},"pattern":"sequential""#,
+            "addresses: a sequential pattern has no distribution of addresses",
+        ),
+        (r#""rate_iops":0"#, "rate: 0 a second is outside 0.001 to 1000000000000"),
+        (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes a second"),
+        (r#""arrival":"poisson""#, "arrival: poisson arrivals need a rate"),
+        (r#""think_after_ios":0"#, "think_after_ios: 0 is never reached"),
+        (r#""duration_ns":0"#, "duration: 0 ends the job before it begins"),
+        (r#""duration_ns":null"#, "duration: the job never ends"),
+        (r#""stream":4"#, "stream: 4 is not below the drive's number of streams, 4"),
+    ] {
+        let error = outcome(fields).expect_err(fields).to_string();
+        assert_eq!(error, format!("job 'j': {message}"), "{fields}");
+    }
+}
+
+#[test]
+fn possible_jobs_pass() {
+    for fields in [
+        r#""stream":3"#,
+        r#""offset_bytes":1073737728"#,
+        r#""read_pct":33.3,"trim_pct":66.7"#,
+        r#""range_pct":25,"offset_pct":75"#,
+        r#""addresses":{"kind":"hot_cold","zones":[{"access_pct":80,"size_pct":20}]}"#,
+        r#""segments":{"count":2048,"amount_bytes":16777216}"#,
+        r#""rate_iops":100,"arrival":"poisson","think_ns":5"#,
+    ] {
+        assert_eq!(outcome(fields), Ok(()), "{fields}");
+    }
+}
+
+#[test]
+fn workloads_need_jobs_and_an_interval() {
+    let none = WorkloadSpec::from_json(r#"{"name":"w","jobs":[]}"#).unwrap_err();
+    assert_eq!(none.to_string(), "workload: it has no jobs");
+    let json = r#"{"name":"w","jobs":[{"ios":1}],"interval_ns":0}"#;
+    let still = WorkloadSpec::from_json(json).unwrap_err();
+    assert_eq!(still.to_string(), "workload: the interval of the series is 0");
+}

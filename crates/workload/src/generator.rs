@@ -1,0 +1,170 @@
+//! What a thread's next I/O is: operation, address, length.
+//!
+//! A draw of random numbers is made only where there is a choice: operation and size share one draw
+//! of 64 bits (32 each, so shares are right to 2^-32), uniform addresses take one more. Everything
+//! that a draw needs is computed in advance.
+
+use writecliff_base::{Bytes, Prng, StreamId};
+
+use crate::address::{AddressGenerator, SizeClass};
+use crate::check::{Limits, SpecError};
+use crate::spec::JobSpec;
+
+/// Labels of the generators that one thread derives from the seed of its workload.
+const OPERATIONS_LABEL: u64 = 0;
+pub(crate) const ARRIVALS_LABEL: u64 = 1;
+
+/// What a drive is asked to do. The first three are the operations that results are kept by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Operation {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+    /// Has neither offset nor length, and does not count as an I/O of the job.
+    Flush = 3,
+}
+
+/// One request to a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoRequest {
+    pub op: Operation,
+    /// Byte on the device.
+    pub offset: u64,
+    /// In bytes.
+    pub length: u32,
+    pub stream: StreamId,
+}
+
+/// The endless sequence of requests of one thread of one job; when it ends is the runner's business.
+#[derive(Clone, Debug)]
+pub struct ThreadGenerator {
+    random: Prng,
+    addresses: AddressGenerator,
+    /// The only size class, or the first.
+    class: SizeClass,
+    mix: Mix,
+    offset: u64,
+    stream: StreamId,
+    flush: FlushEvery,
+}
+
+/// Which operation and which size; both by thresholds on one random draw.
+#[derive(Clone, Debug)]
+struct Mix {
+    /// The operation if there is but one.
+    single: Option<Operation>,
+    /// Out of 2^32: reads lie below the first, trims below the second, writes above.
+    read_below: u64,
+    trim_below: u64,
+    /// Upper end of each class out of 2^32; empty if there is but one.
+    sizes: Vec<(u64, SizeClass)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FlushEvery {
+    /// 0: never.
+    writes: u64,
+    left: u64,
+}
+
+/// A generator for a part (operations, arrivals) of one thread of one job.
+pub(crate) fn thread_random(seed: u64, job: u32, thread: u32, part: u64) -> Prng {
+    // Threads are limited to 4096, jobs far below 2^16: labels never meet.
+    Prng::derive(seed, part << 48 | u64::from(job) << 16 | u64::from(thread))
+}
+
+fn out_of_two_to_32(share: f64) -> u64 {
+    (share * 2_f64.powi(32)).round() as u64
+}
+
+impl Mix {
+    fn new(job: &JobSpec, classes: &[SizeClass]) -> Self {
+        let read_below = out_of_two_to_32(job.read_pct / 100.0);
+        let trim_below = out_of_two_to_32((job.read_pct + job.trim_pct) / 100.0);
+        let full = 1 << 32;
+        let single = match (read_below, trim_below) {
+            (read, _) if read >= full => Some(Operation::Read),
+            (0, 0) => Some(Operation::Write),
+            (0, trim) if trim >= full => Some(Operation::Trim),
+            _ => None,
+        };
+        let total: f64 = job.block_sizes.iter().map(|size| size.weight).sum();
+        let mut upto = 0.0;
+        let mut sizes = Vec::new();
+        if classes.len() > 1 {
+            for (size, &class) in job.block_sizes.iter().zip(classes) {
+                upto += size.weight;
+                sizes.push((out_of_two_to_32(upto / total), class));
+            }
+        }
+        Self { single, read_below, trim_below, sizes }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Prng, only: &SizeClass) -> (Operation, SizeClass) {
+        if let (Some(operation), true) = (self.single, self.sizes.is_empty()) {
+            return (operation, *only);
+        }
+        let draw = random.next_u64();
+        let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
+        let operation = self.single.unwrap_or(if for_operation < self.read_below {
+            Operation::Read
+        } else if for_operation < self.trim_below {
+            Operation::Trim
+        } else {
+            Operation::Write
+        });
+        let class = self.sizes.iter().find(|(below, _)| for_size < *below);
+        (operation, class.map_or(*only, |(_, class)| *class))
+    }
+}
+
+impl ThreadGenerator {
+    /// The generator of thread `thread_index` of the job at `job_index` of a workload with `seed`, on a
+    /// drive of `device_capacity`. Errors are those of [`JobSpec::validate`].
+    pub fn new(
+        job: &JobSpec,
+        device_capacity: Bytes,
+        seed: u64,
+        job_index: u32,
+        thread_index: u32,
+    ) -> Result<Self, SpecError> {
+        job.validate(&Limits { capacity: device_capacity, streams: u16::MAX })?;
+        let job = job.resolved(device_capacity);
+        let range = job.range_on(device_capacity);
+        let (addresses, classes) =
+            AddressGenerator::new(&job, range, thread_index).map_err(SpecError::Workload)?;
+        Ok(Self {
+            random: thread_random(seed, job_index, thread_index, OPERATIONS_LABEL),
+            addresses,
+            class: classes[0],
+            mix: Mix::new(&job, &classes),
+            offset: job.offset_bytes,
+            stream: StreamId(job.stream),
+            flush: FlushEvery { writes: job.flush_every_writes, left: job.flush_every_writes },
+        })
+    }
+
+    /// The next request. Never ends.
+    #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an endless iterator would wrap each request"
+    )]
+    pub fn next(&mut self) -> IoRequest {
+        if self.flush.writes > 0 && self.flush.left == 0 {
+            self.flush.left = self.flush.writes;
+            return IoRequest { op: Operation::Flush, offset: 0, length: 0, stream: self.stream };
+        }
+        let (op, class) = self.mix.draw(&mut self.random, &self.class);
+        let offset = self.offset + self.addresses.next(&mut self.random, &class, op);
+        if op == Operation::Write {
+            self.flush.left = self.flush.left.wrapping_sub(1);
+        }
+        IoRequest { op, offset, length: class.length, stream: self.stream }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Mixes, flushes, streams and determinism of whole requests.
+
+use super::*;
+use crate::spec::{BlockSize, WorkloadSpec};
+
+const CAPACITY: Bytes = Bytes(1 << 30);
+
+fn job(json: &str) -> JobSpec {
+    let text = format!(r#"{{"name":"w","jobs":[{json}]}}"#);
+    WorkloadSpec::from_json(&text).unwrap().jobs.remove(0)
+}
+
+fn requests(job: &JobSpec, count: usize) -> Vec<IoRequest> {
+    let mut generator = ThreadGenerator::new(job, CAPACITY, 1, 0, 0).unwrap();
+    (0..count).map(|_| generator.next()).collect()
+}
+
+#[test]
+fn a_seed_fixes_everything_and_threads_and_jobs_differ() {
+    let job = job(r#"{"read_pct":50,"ios":1}"#);
+    let take = |seed, job_index, thread| {
+        let mut generator = ThreadGenerator::new(&job, CAPACITY, seed, job_index, thread).unwrap();
+        (0..100).map(|_| generator.next()).collect::<Vec<_>>()
+    };
+    assert_eq!(take(1, 0, 0), take(1, 0, 0));
+    assert_ne!(take(1, 0, 0), take(2, 0, 0));
+    assert_ne!(take(1, 0, 0), take(1, 1, 0));
+    assert_ne!(take(1, 0, 0), take(1, 0, 1));
+}
+
+/// Golden: results of all simulations hang on these numbers. Change them only on purpose.
+#[test]
+fn the_first_requests_never_change() {
+    let job = job(r#"{"read_pct":65,"block_sizes":[{"bytes":4096},{"bytes":8192}],"ios":1}"#);
+    let got: Vec<(u8, u64, u32)> =
+        requests(&job, 8).iter().map(|io| (io.op as u8, io.offset / 512, io.length)).collect();
+    assert_eq!(got, GOLDEN);
+}
+
+/// (operation, sector, length), from a second implementation of the definition.
+const GOLDEN: [(u8, u64, u32); 8] = [
+    (0, 646640, 8192),
+    (1, 1835824, 8192),
+    (0, 470480, 8192),
+    (1, 330208, 8192),
+    (0, 1010856, 4096),
+    (0, 974832, 8192),
+    (1, 1794176, 8192),
+    (0, 246840, 4096),
+];
+
+#[test]
+fn shares_of_operations_are_those_asked_for() {
+    let n = 1_000_000;
+    let mut seen = [0_u32; 4];
+    for io in requests(&job(r#"{"read_pct":65,"trim_pct":5,"ios":1}"#), n) {
+        seen[io.op as usize] += 1;
+    }
+    // Four standard deviations, sqrt(n p (1 - p)).
+    for (operation, share) in [(0, 0.65), (2, 0.05), (1, 0.30)] {
+        let expected = n as f64 * share;
+        let tolerance = 4.0 * (expected * (1.0 - share)).sqrt();
+        assert!((f64::from(seen[operation]) - expected).abs() < tolerance, "{seen:?}");
+    }
+    assert_eq!(seen[3], 0);
+}
+
+#[test]
+fn single_operations_draw_no_others() {
+    for (json, op) in [
+        (r#"{"ios":1}"#, Operation::Write),
+        (r#"{"read_pct":100,"ios":1}"#, Operation::Read),
+        (r#"{"trim_pct":100,"ios":1}"#, Operation::Trim),
+    ] {
+        assert!(requests(&job(json), 10_000).iter().all(|io| io.op == op));
+    }
+}
+
+#[test]
+fn the_jesd219_size_mix_has_its_shares() {
+    let mix = [(512, 4), (1024, 1), (1536, 1), (4096, 67), (8192, 10), (16_384, 7), (65_536, 10)];
+    let block_sizes =
+        mix.iter().map(|&(bytes, weight)| BlockSize { bytes, weight: f64::from(weight) }).collect();
+    let job = JobSpec { block_sizes, align_bytes: Some(4096), ios: Some(1), ..JobSpec::default() };
+    let all = requests(&job, 500_000);
+    for (bytes, weight) in mix {
+        let count = all.iter().filter(|io| u64::from(io.length) == bytes).count() as f64;
+        let (p, n) = (f64::from(weight) / 100.0, all.len() as f64);
+        assert!((count - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt(), "{bytes}: {count}");
+    }
+    assert!(all.iter().all(|io| io.offset % 4096 == 0));
+}
+
+#[test]
+fn offset_stream_and_length_reach_the_request() {
+    let job = job(r#"{"offset_bytes":536870912,"range_bytes":1048576,"stream":3,"ios":1}"#);
+    for io in requests(&job, 1000) {
+        assert!((536_870_912..536_870_912 + 1_048_576).contains(&io.offset));
+        assert_eq!((io.stream, io.length), (StreamId(3), 4096));
+    }
+}
+
+#[test]
+fn a_flush_follows_every_nth_write() {
+    let all = requests(&job(r#"{"read_pct":50,"flush_every_writes":3,"ios":1}"#), 4000);
+    let mut writes = 0;
+    for io in &all {
+        match io.op {
+            Operation::Write => writes += 1,
+            Operation::Flush => {
+                assert_eq!((std::mem::take(&mut writes), io.offset, io.length), (3, 0, 0));
+            }
+            _ => {}
+        }
+        assert!(writes <= 3);
+    }
+    assert!(all.iter().filter(|io| io.op == Operation::Flush).count() > 400);
+}
+
+#[test]
+fn a_job_that_does_not_fit_has_no_generator() {
+    let job = job(r#"{"range_bytes":2147483648,"ios":1}"#);
+    let error = ThreadGenerator::new(&job, CAPACITY, 1, 0, 0).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "job 'job': range: 2 GiB from offset 0 B reach beyond the drive of 1 GiB"
+    );
+}

@@ -1,0 +1,222 @@
+//! When a thread's next I/O is due.
+//!
+//! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the drive,
+//! and response time counts from the intended arrival, so a stall shows in every I/O that it delays
+//! (the opposite, measuring from issue only, is known as coordinated omission). All other jobs are
+//! *closed* loops: a thread issues whenever it has fewer than its queue depth outstanding.
+//!
+//! The rate of a job is shared by its T threads. Linear: the job's arrival number i is at i / rate
+//! and belongs to thread i mod T. Poisson: each thread is a Poisson process of rate / T, and together
+//! they are one of the full rate. For rates in bytes an I/O takes as long as its bytes do at that rate.
+//!
+//! Think time in a closed loop: after every n I/Os the thread lets its outstanding I/Os complete,
+//! idles, and goes on (as fio does with `thinktime`). In an open loop the schedule itself
+//! pauses: all later arrivals move by the think time.
+//!
+//! Known errors: rates are kept in millionths, exactly; linear arrivals are then exact rationals
+//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. What they must
+//! pass: exact arrival times after 10^6 I/Os; mean, variance and a Kolmogorov-Smirnov test of gaps.
+
+use writecliff_base::Prng;
+
+use crate::generator::{ARRIVALS_LABEL, thread_random};
+use crate::spec::{Arrival, JobSpec};
+
+/// Nanoseconds in a second, in millionths: the numerator that goes with rates in millionths.
+const NUMERATOR: u128 = 1_000_000_000 * 1_000_000;
+
+/// The schedule of one thread.
+#[derive(Clone, Debug)]
+pub struct ThreadPacing {
+    start_ns: u64,
+    think_ns: u64,
+    think_after: u64,
+    /// I/Os until the next pause.
+    left: u64,
+    schedule: Option<Schedule>,
+}
+
+/// An open loop's clock: the arrival of the next I/O as `ns + rest / denominator`.
+#[derive(Clone, Debug)]
+struct Schedule {
+    ns: u64,
+    gaps: Gaps,
+}
+
+#[derive(Clone, Debug)]
+enum Gaps {
+    Linear(Linear),
+    Poisson(Box<Poisson>),
+}
+
+/// Exact steps of `whole + part / denominator` nanoseconds (Bresenham's line).
+#[derive(Clone, Debug)]
+struct Linear {
+    rest: u64,
+    denominator: u64,
+    per_byte: bool,
+    /// Threads: each takes every T-th arrival.
+    factor: u128,
+    /// The last length asked for, and its step: one size is the common case, and 128-bit division slow.
+    length: u32,
+    whole: u64,
+    part: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Poisson {
+    random: Prng,
+    /// Below one nanosecond, carried on.
+    rest: f64,
+    /// Nanoseconds between arrivals of this thread, an I/O or a byte.
+    mean_ns: f64,
+    per_byte: bool,
+}
+
+impl ThreadPacing {
+    /// The schedule of thread `thread_index` of the job at `job_index` of a workload with `seed`. The
+    /// job must have passed [`crate::WorkloadSpec::check`].
+    pub fn new(job: &JobSpec, seed: u64, job_index: u32, thread_index: u32) -> Self {
+        let rate = job.rate_iops.or(job.rate_bytes_per_s);
+        let per_byte = job.rate_bytes_per_s.is_some();
+        let schedule = rate.map(|rate| match job.arrival {
+            Arrival::Linear => Schedule::linear(job, rate, per_byte, thread_index),
+            Arrival::Poisson => {
+                let random = thread_random(seed, job_index, thread_index, ARRIVALS_LABEL);
+                Schedule::poisson(job, rate, per_byte, random)
+            }
+        });
+        let mut pacing = Self {
+            start_ns: job.start_delay_ns,
+            think_ns: job.think_ns,
+            think_after: job.think_after_ios,
+            left: job.think_after_ios,
+            schedule,
+        };
+        if let Some(schedule) = &mut pacing.schedule {
+            schedule.ns += job.start_delay_ns;
+        }
+        pacing
+    }
+
+    /// Whether arrivals follow a rate, whatever the drive does.
+    pub fn is_open(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// When the thread begins, from the start of the step. No arrival is earlier.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Open loop: the intended arrival, from the start of the step, of the thread's next I/O, which
+    /// has `length` bytes; moves on to the one after. `None` in a closed loop.
+    #[inline]
+    pub fn next_arrival_ns(&mut self, length: u32) -> Option<u64> {
+        let schedule = self.schedule.as_mut()?;
+        let arrival = schedule.ns;
+        schedule.advance(length);
+        if self.think_ns > 0 {
+            self.left -= 1;
+            if self.left == 0 {
+                self.left = self.think_after;
+                schedule.ns = schedule.ns.saturating_add(self.think_ns);
+            }
+        }
+        Some(arrival)
+    }
+
+    /// Closed loop: to be called once for each I/O issued. `Some(ns)`: let all outstanding I/Os of the
+    /// thread complete, then idle that long. Always `None` in an open loop, whose arrivals hold the pause.
+    #[inline]
+    pub fn pause_after_issue(&mut self) -> Option<u64> {
+        if self.think_ns == 0 || self.schedule.is_some() {
+            return None;
+        }
+        self.left -= 1;
+        if self.left > 0 {
+            return None;
+        }
+        self.left = self.think_after;
+        Some(self.think_ns)
+    }
+}
+
+impl Schedule {
+    fn linear(job: &JobSpec, rate: f64, per_byte: bool, thread: u32) -> Self {
+        let mut line = Linear {
+            rest: 0,
+            denominator: (rate * 1e6).round() as u64,
+            per_byte,
+            factor: 1,
+            length: 0,
+            whole: 0,
+            part: 0,
+        };
+        // Thread t begins with the job's arrival number t, counted in average blocks for byte rates.
+        let bytes = if per_byte { job.mean_block_bytes().round() as u128 } else { 1 };
+        let phase = NUMERATOR * u128::from(thread) * bytes;
+        let ns = (phase / u128::from(line.denominator)) as u64;
+        line.rest = (phase % u128::from(line.denominator)) as u64;
+        line.factor = u128::from(job.threads);
+        line.set_length(job.block_sizes[0].bytes as u32);
+        Self { ns, gaps: Gaps::Linear(line) }
+    }
+
+    fn poisson(job: &JobSpec, rate: f64, per_byte: bool, random: Prng) -> Self {
+        let mean_ns = 1e9 * f64::from(job.threads) / rate;
+        let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
+        let mut schedule = Self { ns: 0, gaps: Gaps::Poisson(Box::new(poisson)) };
+        // The process is as old as time: the first arrival has a gap before it like all others.
+        schedule.advance(job.mean_block_bytes().round() as u32);
+        schedule
+    }
+
+    #[inline]
+    fn advance(&mut self, length: u32) {
+        let step = match &mut self.gaps {
+            Gaps::Linear(line) => line.step(length),
+            Gaps::Poisson(poisson) => poisson.step(length),
+        };
+        self.ns = self.ns.saturating_add(step);
+    }
+}
+
+impl Linear {
+    #[inline]
+    fn step(&mut self, length: u32) -> u64 {
+        if self.per_byte && length != self.length {
+            self.set_length(length);
+        }
+        self.rest += self.part;
+        if self.rest < self.denominator {
+            return self.whole;
+        }
+        self.rest -= self.denominator;
+        self.whole + 1
+    }
+
+    #[cold]
+    fn set_length(&mut self, length: u32) {
+        let units = if self.per_byte { u128::from(length) } else { 1 };
+        let numerator = NUMERATOR * self.factor * units;
+        self.length = length;
+        self.whole = u64::try_from(numerator / u128::from(self.denominator)).unwrap_or(u64::MAX);
+        self.part = (numerator % u128::from(self.denominator)) as u64;
+    }
+}
+
+impl Poisson {
+    #[inline]
+    fn step(&mut self, length: u32) -> u64 {
+        let units = if self.per_byte { f64::from(length) } else { 1.0 };
+        // `unit` is in [0, 1), so the logarithm is of a number in (0, 1].
+        let gap = -(1.0 - self.random.unit()).ln() * self.mean_ns * units + self.rest;
+        let whole = gap.floor();
+        self.rest = gap - whole;
+        whole as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

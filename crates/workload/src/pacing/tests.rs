@@ -1,0 +1,115 @@
+//! Arrivals against their definition: exact for linear ones, statistical for Poisson.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::spec::BlockSize;
+
+fn paced(change: impl FnOnce(&mut JobSpec)) -> JobSpec {
+    let mut job = JobSpec { ios: Some(1), ..JobSpec::default() };
+    change(&mut job);
+    job
+}
+
+fn arrivals(job: &JobSpec, thread: u32, count: usize) -> Vec<u64> {
+    let mut pacing = ThreadPacing::new(job, 1, 0, thread);
+    (0..count).map(|_| pacing.next_arrival_ns(4096).unwrap()).collect()
+}
+
+#[test]
+fn linear_arrivals_do_not_drift() {
+    // A third of a microsecond a time: after a million arrivals the sum is still exact.
+    let job = paced(|job| job.rate_iops = Some(3e6));
+    let times = arrivals(&job, 0, 1_000_001);
+    assert_eq!(times[..4], [0, 333, 666, 1000]);
+    assert_eq!(times[1_000_000], 333_333_333);
+}
+
+#[test]
+fn threads_share_the_rate_in_turn() {
+    let job = paced(|job| (job.rate_iops, job.threads) = (Some(1000.0), 4));
+    let mut all: Vec<u64> = (0..4).flat_map(|thread| arrivals(&job, thread, 25)).collect();
+    all.sort_unstable();
+    let expected: Vec<u64> = (0..100).map(|i| i * 1_000_000).collect();
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn byte_rates_charge_each_io_its_bytes() {
+    let job = paced(|job| {
+        job.rate_bytes_per_s = Some(1e6);
+        job.block_sizes = vec![BlockSize { bytes: 512, weight: 1.0 }];
+    });
+    let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
+    let times: Vec<u64> =
+        [512, 1024, 512, 512].map(|length| pacing.next_arrival_ns(length).unwrap()).to_vec();
+    assert_eq!(times, [0, 512_000, 1_536_000, 2_048_000]);
+}
+
+#[test]
+fn delays_and_pauses_move_the_schedule() {
+    let job = paced(|job| {
+        (job.rate_iops, job.start_delay_ns) = (Some(1e6), 500);
+        (job.think_ns, job.think_after_ios) = (10_000, 2);
+    });
+    assert_eq!(arrivals(&job, 0, 5), [500, 1500, 12_500, 13_500, 24_500]);
+    assert_eq!(ThreadPacing::new(&job, 1, 0, 0).pause_after_issue(), None);
+}
+
+#[test]
+fn a_closed_loop_pauses_after_every_nth_io() {
+    let job = paced(|job| (job.think_ns, job.think_after_ios) = (7000, 3));
+    let mut pacing = ThreadPacing::new(&job, 1, 0, 0);
+    assert!(!pacing.is_open());
+    assert_eq!(pacing.next_arrival_ns(4096), None);
+    let pauses: Vec<Option<u64>> = (0..6).map(|_| pacing.pause_after_issue()).collect();
+    assert_eq!(pauses, [None, None, Some(7000), None, None, Some(7000)]);
+    let mut unpaced = ThreadPacing::new(&paced(|_| ()), 1, 0, 0);
+    assert_eq!((unpaced.pause_after_issue(), unpaced.start_ns()), (None, 0));
+}
+
+#[test]
+fn poisson_gaps_are_exponential() {
+    let job = paced(|job| (job.rate_iops, job.arrival) = (Some(10_000.0), Arrival::Poisson));
+    let times = arrivals(&job, 0, 200_001);
+    let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    // The standard error of the mean is 100 us / sqrt(n).
+    assert!((mean / 1e5 - 1.0).abs() < 4.0 / n.sqrt(), "mean {mean}");
+    gaps.sort_unstable_by(f64::total_cmp);
+    let distance = |(i, gap): (usize, &f64)| (1.0 - (-gap / 1e5).exp() - i as f64 / n).abs();
+    let worst = gaps.iter().enumerate().map(distance).fold(0.0, f64::max);
+    assert!(worst < 1.63 / n.sqrt(), "Kolmogorov-Smirnov distance {worst}");
+}
+
+#[test]
+fn poisson_threads_together_have_the_full_rate() {
+    let job = paced(|job| {
+        (job.rate_iops, job.arrival, job.threads) = (Some(10_000.0), Arrival::Poisson, 8);
+    });
+    let until = 10_000_000_000;
+    let count: usize = (0..8)
+        .map(|thread| arrivals(&job, thread, 20_000).into_iter().filter(|&t| t < until).count())
+        .sum();
+    // 100 000 expected, standard deviation 316.
+    assert!((98_700..101_300).contains(&count), "{count}");
+    assert_ne!(arrivals(&job, 0, 10), arrivals(&job, 1, 10));
+}
+
+proptest! {
+    #[test]
+    fn every_linear_arrival_is_the_exact_one(
+        micro_rate in 1_000_u64..10_000_000_000_000,
+        threads in 1_u32..64,
+        count in 1_usize..300,
+    ) {
+        let rate = micro_rate as f64 / 1e6;
+        let job = paced(|job| (job.rate_iops, job.threads) = (Some(rate), threads));
+        let thread = threads - 1;
+        for (i, time) in arrivals(&job, thread, count).into_iter().enumerate() {
+            let number = i as u128 * u128::from(threads) + u128::from(thread);
+            prop_assert_eq!(u128::from(time), number * NUMERATOR / u128::from(micro_rate));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The definition of a workload: `writecliff.workload.model`, field by field.
+//!
+//! Units are in the names because the names are the JSON keys. Fields ending in `_pct` that have a
+//! sibling in bytes are shares of the drive: TOML files may say `range = "25 %"` before any drive is
+//! known. [`WorkloadSpec::resolved`] turns them into bytes; the Python side only ever sees bytes.
+
+use serde::{Deserialize, Serialize};
+use writecliff_base::Bytes;
+
+use crate::check::SpecError;
+use crate::toml_form;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Shares of a drive are rounded down to this: no smaller unit is mapped by any modelled drive.
+const SHARE_GRAIN: u64 = 4096;
+
+/// Jobs that run at the same time; `seed` fixes every random choice that they make.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    pub name: String,
+    pub jobs: Vec<JobSpec>,
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Width of the rows of the measured series.
+    #[serde(default = "one_second")]
+    pub interval_ns: u64,
+}
+
+/// One size of a block-size mix, and its share of the I/Os (any positive weight).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSize {
+    pub bytes: u64,
+    #[serde(default = "one_f64")]
+    pub weight: f64,
+}
+
+/// `access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    pub access_pct: f64,
+    pub size_pct: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    #[default]
+    Random,
+    Sequential,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    #[default]
+    Linear,
+    Poisson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressKind {
+    #[default]
+    Uniform,
+    Zipf,
+    Zoned,
+    HotCold,
+}
+
+/// How random addresses are spread over the range.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AddressSpec {
+    pub kind: AddressKind,
+    pub theta: Option<f64>,
+    pub zones: Vec<Zone>,
+}
+
+/// PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
+/// `amount_bytes`. Their starts are drawn from a seed of their own, so that all steps of a test,
+/// which differ in the workload's seed, use the same segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentSpec {
+    pub count: u64,
+    pub amount_bytes: u64,
+    #[serde(default = "one")]
+    pub seed: u64,
+}
+
+/// One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
+///
+/// Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
+/// `duration_ns`, `volume_bytes` and `ios` that it reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobSpec {
+    pub name: String,
+    pub pattern: Pattern,
+    pub read_pct: f64,
+    pub trim_pct: f64,
+    pub block_sizes: Vec<BlockSize>,
+    pub threads: u32,
+    pub queue_depth: u32,
+    pub offset_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset_pct: Option<f64>,
+    /// `None`: to the end of the device.
+    pub range_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range_pct: Option<f64>,
+    pub segments: Option<SegmentSpec>,
+    /// Sequential thread t starts `t * stride` into the range.
+    pub thread_stride_bytes: u64,
+    /// `None`: the block size of each I/O.
+    pub align_bytes: Option<u64>,
+    pub addresses: AddressSpec,
+    pub compressible_pct: f64,
+    pub stream: u16,
+    pub rate_iops: Option<f64>,
+    pub rate_bytes_per_s: Option<f64>,
+    pub arrival: Arrival,
+    /// Idle after every `think_after_ios` I/Os of a thread.
+    pub think_ns: u64,
+    pub think_after_ios: u64,
+    pub start_delay_ns: u64,
+    /// 0: never.
+    pub flush_every_writes: u64,
+    pub duration_ns: Option<u64>,
+    pub volume_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_pct: Option<f64>,
+    pub ios: Option<u64>,
+}
+
+impl Default for JobSpec {
+    fn default() -> Self {
+        Self {
+            name: "job".to_owned(),
+            pattern: Pattern::Random,
+            read_pct: 0.0,
+            trim_pct: 0.0,
+            block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0 }],
+            threads: 1,
+            queue_depth: 1,
+            offset_bytes: 0,
+            offset_pct: None,
+            range_bytes: None,
+            range_pct: None,
+            segments: None,
+            thread_stride_bytes: 0,
+            align_bytes: None,
+            addresses: AddressSpec::default(),
+            compressible_pct: 0.0,
+            stream: 0,
+            rate_iops: None,
+            rate_bytes_per_s: None,
+            arrival: Arrival::Linear,
+            think_ns: 0,
+            think_after_ios: 1,
+            start_delay_ns: 0,
+            flush_every_writes: 0,
+            duration_ns: None,
+            volume_bytes: None,
+            volume_pct: None,
+            ios: None,
+        }
+    }
+}
+
+impl WorkloadSpec {
+    /// From what the Python model's `to_json` writes. The result is checked.
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        let spec: Self =
+            serde_json::from_str(text).map_err(|error| SpecError::Json(error.to_string()))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The form that `workload_from_mapping` of the Python model reads.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain fields with text keys always serialise")
+    }
+
+    /// From a file for people, see `toml_form`; `file_name` is for messages. The result is checked.
+    pub fn from_toml(text: &str, file_name: &str) -> Result<Self, SpecError> {
+        toml_form::read(text, file_name)
+    }
+
+    /// The same workload on a drive of `capacity`: shares of the drive become bytes.
+    #[must_use]
+    pub fn resolved(&self, capacity: Bytes) -> Self {
+        let jobs = self.jobs.iter().map(|job| job.resolved(capacity)).collect();
+        Self { jobs, ..self.clone() }
+    }
+}
+
+impl JobSpec {
+    /// The same job on a drive of `capacity`: shares of the drive become bytes, rounded down to 4 KiB.
+    #[must_use]
+    pub fn resolved(&self, capacity: Bytes) -> Self {
+        let share = |pct: f64| {
+            let exact = capacity.0 as f64 * (pct / 100.0);
+            let whole = if pct >= 100.0 && pct % 100.0 == 0.0 {
+                capacity.0 * (pct / 100.0) as u64
+            } else {
+                exact as u64
+            };
+            whole / SHARE_GRAIN * SHARE_GRAIN
+        };
+        let mut job = self.clone();
+        if let Some(pct) = job.offset_pct.take() {
+            job.offset_bytes = share(pct);
+        }
+        if let Some(pct) = job.range_pct.take() {
+            job.range_bytes = Some(share(pct));
+        }
+        if let Some(pct) = job.volume_pct.take() {
+            job.volume_bytes = Some(share(pct));
+        }
+        job
+    }
+
+    /// Size of the range on a drive of `capacity`; 0 where the offset lies beyond the drive.
+    pub fn range_on(&self, capacity: Bytes) -> Bytes {
+        let job = self.resolved(capacity);
+        Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
+    }
+
+    /// Bytes of an average I/O.
+    pub fn mean_block_bytes(&self) -> f64 {
+        let total: f64 = self.block_sizes.iter().map(|size| size.weight).sum();
+        self.block_sizes.iter().map(|size| size.bytes as f64 * size.weight).sum::<f64>() / total
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_f64() -> f64 {
+    1.0
+}
+
+fn one_second() -> u64 {
+    SECOND_NS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
+    const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
+        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"threads":1,
+        "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
+        "thread_stride_bytes":0,"align_bytes":null,
+        "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,"stream":0,
+        "rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear","think_ns":0,
+        "think_after_ios":1,"start_delay_ns":0,"flush_every_writes":0,"duration_ns":null,
+        "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;
+
+    #[test]
+    fn defaults_are_those_of_the_python_model() {
+        let spec = WorkloadSpec::from_json(FROM_PYTHON).unwrap();
+        let job = JobSpec { ios: Some(1), ..JobSpec::default() };
+        assert_eq!(spec.jobs, [job]);
+        let short = WorkloadSpec::from_json(r#"{"name":"w","jobs":[{"ios":1}]}"#).unwrap();
+        assert_eq!(short, spec);
+    }
+
+    /// The Python side builds its classes from these keys, so none may be new, missing or renamed.
+    #[test]
+    fn json_has_the_keys_of_the_python_model_and_no_others() {
+        let ours = WorkloadSpec::from_json(FROM_PYTHON).unwrap().to_json();
+        let ours: serde_json::Value = serde_json::from_str(&ours).unwrap();
+        let theirs: serde_json::Value = serde_json::from_str(FROM_PYTHON).unwrap();
+        assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn unknown_and_mistyped_fields_are_refused() {
+        for (json, part) in [
+            (r#"{"name":"w","jobs":[{"ios":1,"iops":5}]}"#, "unknown field `iops`"),
+            (r#"{"name":"w","jobs":[{"ios":-1}]}"#, "-1"),
+            (r#"{"name":"w","jobs":[{"ios":1,"pattern":"rnd"}]}"#, "unknown variant `rnd`"),
+            ("{", "EOF"),
+        ] {
+            let error = WorkloadSpec::from_json(json).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn shares_of_the_drive_become_bytes() {
+        let job = JobSpec {
+            offset_pct: Some(25.0),
+            range_pct: Some(50.0),
+            volume_pct: Some(200.0),
+            ..JobSpec::default()
+        };
+        let job = job.resolved(Bytes(1 << 30));
+        assert_eq!((job.offset_bytes, job.range_bytes), (1 << 28, Some(1 << 29)));
+        assert_eq!(job.volume_bytes, Some(2 << 30));
+        assert_eq!((job.offset_pct, job.range_pct, job.volume_pct), (None, None, None));
+        let odd = JobSpec { range_pct: Some(33.3), ..JobSpec::default() };
+        assert_eq!(odd.range_on(Bytes(120_034_123_776)).0 % 4096, 0);
+    }
+}

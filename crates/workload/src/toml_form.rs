@@ -1,0 +1,200 @@
+//! Workloads as people write them.
+//!
+//! ```toml
+//! name = "JESD219 enterprise"
+//! seed = 7                     # optional, as everything that has a default
+//! interval = "1 s"
+//!
+//! [[job]]
+//! name = "mix"
+//! read = "40 %"
+//! block_sizes = [{ size = "4 KiB", weight = 67 }, { size = "8 KiB", weight = 10 }]
+//! align = "4 KiB"
+//! threads = 4
+//! queue_depth = 256
+//! addresses = { kind = "zoned", zones = [
+//!     { access = "50 %", size = "5 %" },
+//!     { access = "30 %", size = "15 %" },
+//!     { access = "20 %", size = "80 %" },
+//! ] }
+//! volume = "200 %"             # of the drive; or a size
+//! ```
+//!
+//! Every number with a unit is text. `offset`, `range` and `volume` are sizes or shares of the drive;
+//! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
+
+use writecliff_base::located::{LocatedError, LocatedToml, Table};
+
+use crate::check::SpecError;
+use crate::spec::{
+    AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec, Zone,
+};
+
+type Read<T> = Result<T, LocatedError>;
+
+/// No quantity is larger than TOML's own integers.
+const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
+
+pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadSpec, SpecError> {
+    let toml = LocatedToml::parse(text, file_name)?;
+    let root = toml.root();
+    let name = root.required_text("name")?.to_owned();
+    let seed = root.optional_integer("seed", ANY)?.unwrap_or(1);
+    let interval_ns = root.optional_time("interval")?.map_or(1_000_000_000, |time| time.0);
+    let tables = root.array_of_tables("job")?;
+    let no_jobs = tables.is_empty();
+    let jobs = tables.into_iter().map(job).collect::<Read<Vec<JobSpec>>>()?;
+    if interval_ns == 0 {
+        return Err(root.error("interval", "0 s is no interval", None).into());
+    }
+    if no_jobs {
+        // An unknown key such as [[jobs]] says it better than its absence.
+        let missing = root.missing("job");
+        root.finish()?;
+        return Err(missing.into());
+    }
+    root.finish()?;
+    Ok(WorkloadSpec { name, jobs, seed, interval_ns })
+}
+
+fn job(table: Table<'_>) -> Read<JobSpec> {
+    let base = JobSpec::default();
+    let percent =
+        |key: &str| table.optional_percent(key, 0.0..=100.0).map(Option::unwrap_or_default);
+    let size = |key: &str| table.optional_size(key).map(|size| size.map(|bytes| bytes.0));
+    let time = |key: &str| table.optional_time(key).map(|time| time.map(|ns| ns.0));
+    let count = |key: &str, least: u64| table.optional_integer(key, least..=*ANY.end());
+    let (offset_bytes, offset_pct) = size_or_share(&table, "offset")?;
+    let (range_bytes, range_pct) = size_or_share(&table, "range")?;
+    let (volume_bytes, volume_pct) = size_or_share(&table, "volume")?;
+    let (rate_iops, rate_bytes_per_s) = rate(&table)?;
+    let job = JobSpec {
+        name: table.optional_text("name")?.map_or(base.name, str::to_owned),
+        pattern: table.optional_choice("pattern", PATTERNS)?.unwrap_or_default(),
+        read_pct: percent("read")?,
+        trim_pct: percent("trim")?,
+        block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
+        threads: table.optional_integer("threads", 1..=4096)?.unwrap_or(1) as u32,
+        queue_depth: table.optional_integer("queue_depth", 1..=65_536)?.unwrap_or(1) as u32,
+        offset_bytes: offset_bytes.unwrap_or(0),
+        offset_pct,
+        range_bytes,
+        range_pct,
+        segments: segments(&table)?,
+        thread_stride_bytes: size("thread_stride")?.unwrap_or(0),
+        align_bytes: size("align")?,
+        addresses: addresses(&table)?,
+        compressible_pct: percent("compressible")?,
+        stream: table.optional_integer("stream", 0..=65_535)?.unwrap_or(0) as u16,
+        rate_iops,
+        rate_bytes_per_s,
+        arrival: table.optional_choice("arrival", ARRIVALS)?.unwrap_or_default(),
+        think_ns: time("think")?.unwrap_or(0),
+        think_after_ios: count("think_after_ios", 1)?.unwrap_or(1),
+        start_delay_ns: time("start_delay")?.unwrap_or(0),
+        flush_every_writes: count("flush_every_writes", 0)?.unwrap_or(0),
+        duration_ns: time("duration")?,
+        volume_bytes,
+        volume_pct,
+        ios: count("ios", 1)?,
+    };
+    checked(table, job)
+}
+
+/// Refuses unknown keys first: a mistyped `duration` must not be reported as an endless job.
+fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
+    let outcome = job.check().map_err(|problem| {
+        let singular = problem.key == "block_sizes" && table.has("block_size");
+        let key = if singular { "block_size" } else { problem.key };
+        table.error(key, problem.message, problem.hint.map(str::to_owned))
+    });
+    table.finish()?;
+    outcome.map(|()| job)
+}
+
+const PATTERNS: &[(&str, Pattern)] =
+    &[("random", Pattern::Random), ("sequential", Pattern::Sequential)];
+const ARRIVALS: &[(&str, Arrival)] = &[("linear", Arrival::Linear), ("poisson", Arrival::Poisson)];
+const KINDS: &[(&str, AddressKind)] = &[
+    ("uniform", AddressKind::Uniform),
+    ("zipf", AddressKind::Zipf),
+    ("zoned", AddressKind::Zoned),
+    ("hot_cold", AddressKind::HotCold),
+];
+
+fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>)> {
+    let percent = matches!(table.optional_text(key), Ok(Some(text)) if text.trim().ends_with('%'));
+    if percent {
+        let top = if key == "volume" { 1e6 } else { 100.0 };
+        return Ok((None, table.optional_percent(key, 0.0..=top)?));
+    }
+    Ok((table.optional_size(key)?.map(|bytes| bytes.0), None))
+}
+
+fn rate(table: &Table<'_>) -> Read<(Option<f64>, Option<f64>)> {
+    let plain = table.optional_number("rate_iops", 1e-3..=1e12)?;
+    // The unit decides; asking for text first gives numbers the usual refusal below.
+    let iops = match table.optional_text("rate") {
+        Ok(Some(text)) => text.trim().strip_suffix("IOPS").map(|number| (text, number.trim_end())),
+        _ => None,
+    };
+    if plain.is_some() && table.has("rate") {
+        return Err(table.error("rate", "stands beside rate_iops; one of them is enough", None));
+    }
+    match iops {
+        Some((text, number)) => {
+            let value = number.replace('_', "").parse().map_err(|_| {
+                let hint = Some("write for example rate = \"1000 IOPS\"".to_owned());
+                table.error("rate", format!("'{text}' is not a number of IOPS"), hint)
+            })?;
+            Ok((Some(value), None))
+        }
+        None => Ok((plain, table.optional_rate("rate")?.map(|rate| rate.0 as f64))),
+    }
+}
+
+fn block_sizes(table: &Table<'_>) -> Read<Option<Vec<BlockSize>>> {
+    let one = table.optional_size("block_size")?;
+    let several = table.has("block_sizes");
+    if one.is_some() && several {
+        let message = "stands beside block_size; one of them is enough";
+        return Err(table.error("block_sizes", message, None));
+    }
+    if !several {
+        return Ok(one.map(|size| vec![BlockSize { bytes: size.0, weight: 1.0 }]));
+    }
+    let read = |entry: Table<'_>| {
+        let bytes = entry.required_size("size")?.0;
+        let weight = entry.optional_number("weight", 0.0..=1e12)?.unwrap_or(1.0);
+        entry.finish()?;
+        Ok(BlockSize { bytes, weight })
+    };
+    table.array_of_tables("block_sizes")?.into_iter().map(read).collect::<Read<_>>().map(Some)
+}
+
+fn segments(table: &Table<'_>) -> Read<Option<SegmentSpec>> {
+    let Some(inner) = table.optional_table("segments")? else { return Ok(None) };
+    let count = inner.required_integer("count", 1..=1 << 20)?;
+    let amount_bytes = inner.required_size("amount")?.0;
+    let seed = inner.optional_integer("seed", ANY)?.unwrap_or(1);
+    inner.finish()?;
+    Ok(Some(SegmentSpec { count, amount_bytes, seed }))
+}
+
+fn addresses(table: &Table<'_>) -> Read<AddressSpec> {
+    let Some(inner) = table.optional_table("addresses")? else { return Ok(AddressSpec::default()) };
+    let kind = inner.required_choice("kind", KINDS)?;
+    let theta = inner.optional_number("theta", 0.0..=10.0)?;
+    let read = |zone: Table<'_>| {
+        let access_pct = zone.required_percent("access", 0.0..=100.0)?;
+        let size_pct = zone.required_percent("size", 0.0..=100.0)?;
+        zone.finish()?;
+        Ok(Zone { access_pct, size_pct })
+    };
+    let zones = inner.array_of_tables("zones")?.into_iter().map(read).collect::<Read<_>>()?;
+    inner.finish()?;
+    Ok(AddressSpec { kind, theta, zones })
+}
+
+#[cfg(test)]
+mod tests;

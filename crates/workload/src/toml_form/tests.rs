@@ -1,0 +1,177 @@
+//! Workload files: what reads, and what their authors are told where it does not.
+
+use super::*;
+
+const JESD219: &str = r#"
+name = "JESD219 enterprise"
+seed = 7
+interval = "500 ms"
+
+[[job]]
+name = "mix"
+read = "40 %"
+block_sizes = [{ size = "4 KiB", weight = 67 }, { size = "8 KiB", weight = 10 }]
+align = "4 KiB"
+threads = 4
+queue_depth = 256
+addresses = { kind = "zoned", zones = [
+    { access = "50 %", size = "5 %" },
+    { access = "30 %", size = "15 %" },
+    { access = "20 %", size = "80 %" },
+] }
+range = "75 %"
+volume = "200 %"
+compressible = "50 %"
+
+[[job]]
+name = "scan"
+pattern = "sequential"
+read = "100 %"
+block_size = "128 KiB"
+offset = "1 GiB"
+range = "8 GiB"
+thread_stride = "1 GiB"
+rate = "200 MB/s"
+think = "5 ms"
+think_after_ios = 8
+start_delay = "2 s"
+flush_every_writes = 32
+stream = 1
+duration = "60 s"
+
+[[job]]
+rate = "1_000.5 IOPS"
+arrival = "poisson"
+segments = { count = 2048, amount = "8 GiB" }
+ios = 5
+"#;
+
+#[test]
+fn a_full_file_reads() {
+    let spec = read(JESD219, "w.toml").unwrap();
+    assert_eq!(
+        (spec.name.as_str(), spec.seed, spec.interval_ns),
+        ("JESD219 enterprise", 7, 500_000_000)
+    );
+    let [mix, scan, paced] = &spec.jobs[..] else { panic!("three jobs") };
+    assert_eq!((mix.read_pct, mix.threads, mix.queue_depth), (40.0, 4, 256));
+    assert_eq!((mix.range_pct, mix.range_bytes, mix.volume_pct), (Some(75.0), None, Some(200.0)));
+    assert_eq!(mix.block_sizes[1], BlockSize { bytes: 8192, weight: 10.0 });
+    assert_eq!(mix.addresses.zones[2], Zone { access_pct: 20.0, size_pct: 80.0 });
+    assert_eq!(scan.block_sizes, [BlockSize { bytes: 131_072, weight: 1.0 }]);
+    assert_eq!((scan.offset_bytes, scan.range_bytes), (1 << 30, Some(8 << 30)));
+    assert_eq!((scan.rate_bytes_per_s, scan.think_ns), (Some(200e6), 5_000_000));
+    assert_eq!((scan.duration_ns, scan.start_delay_ns), (Some(60_000_000_000), 2_000_000_000));
+    assert_eq!((paced.rate_iops, paced.arrival), (Some(1000.5), Arrival::Poisson));
+    let segments = SegmentSpec { count: 2048, amount_bytes: 8 << 30, seed: 1 };
+    assert_eq!(paced.segments, Some(segments));
+}
+
+#[test]
+fn what_was_read_survives_json() {
+    let spec = read(JESD219, "w.toml").unwrap();
+    assert_eq!(WorkloadSpec::from_json(&spec.to_json()).unwrap(), spec);
+}
+
+fn refusal(lines: &str) -> (String, Option<String>) {
+    let error = read(&format!("name = \"w\"\n[[job]]\n{lines}\n"), "w.toml").unwrap_err();
+    (error.to_string(), error.hint().map(str::to_owned))
+}
+
+#[test]
+fn faults_name_their_line_and_what_would_be_right() {
+    for (lines, message, hint) in [
+        (
+            "ios = 1\nblok_size = \"4 KiB\"",
+            "w.toml:4: unknown key 'blok_size' in job[0]",
+            "did you mean 'block_size'?",
+        ),
+        (
+            "durations = \"60 s\"",
+            "w.toml:3: unknown key 'durations' in job[0]",
+            "did you mean 'duration'?",
+        ),
+        (
+            "ios = 1\nread_pct = 30",
+            "w.toml:4: unknown key 'read_pct' in job[0]",
+            "did you mean 'read'?",
+        ),
+        (
+            "ios = 1\nblock_size = \"4k\"",
+            "w.toml:4: block_size: '4k' has the unit 'k'",
+            "\"4 KiB\"",
+        ),
+        (
+            "ios = 1\n\nblock_size = 4096",
+            "w.toml:5: block_size: a number with a unit must be text",
+            "\"16 KiB\"",
+        ),
+        (
+            "ios = 1\nblock_size = \"1000 B\"",
+            "w.toml:4: block_size: 1000 B is not a multiple of 512",
+            "",
+        ),
+        (
+            "ios = 1\nblock_sizes = [\n{ size = \"1 KiB\" },\n{ sice = \"1 KiB\" }]",
+            "w.toml:6: missing key 'size' in job[0].block_sizes[1]",
+            "did you mean 'size'?",
+        ),
+        (
+            "ios = 1\nblock_sizes = []\nblock_size = \"4 KiB\"",
+            "w.toml:4: block_sizes: stands beside block_size",
+            "",
+        ),
+        (
+            "read = \"30 %\"",
+            "w.toml:2: duration: the job never ends",
+            "give duration, volume or ios",
+        ),
+        ("ios = 1\nread = \"130 %\"", "w.toml:4: read: 130 % is outside 0 % to 100 %", ""),
+        ("ios = 1\nread = 0.3", "w.toml:4: read: a number with a unit must be text", "\"7 %\""),
+        ("ios = 1\nrange = \"120 %\"", "w.toml:4: range: 120 % is outside 0 % to 100 %", ""),
+        (
+            "ios = 1\nrange = \"8 Gib\"",
+            "w.toml:4: range: '8 Gib' has the unit 'Gib'",
+            "did you mean \"8 GiB\"?",
+        ),
+        (
+            "ios = 1\npattern = \"seq\"",
+            "w.toml:4: pattern: 'seq' is not one of random, sequential",
+            "did you mean 'sequential'?",
+        ),
+        (
+            "ios = 1\nrate = \"many IOPS\"",
+            "w.toml:4: rate: 'many IOPS' is not a number of IOPS",
+            "1000 IOPS",
+        ),
+        ("ios = 1\nrate = 1000", "w.toml:4: rate: a number with a unit must be text", "MB/s"),
+        (
+            "ios = 1\nrate_iops = 5\nrate = \"5 IOPS\"",
+            "w.toml:5: rate: stands beside rate_iops",
+            "",
+        ),
+        ("ios = 1\nthreads = 0", "w.toml:4: threads: 0 is outside 1 to 4096", ""),
+        (
+            "ios = 1\n[job.addresses]\nkind = \"zip\"",
+            "w.toml:5: kind: 'zip' is not one of uniform, zipf",
+            "did you mean 'zipf'?",
+        ),
+        ("ios = 1\naddresses = { kind = \"zipf\" }", "w.toml:4: addresses: zipf needs a theta", ""),
+        ("ios = 1\nduration = \"60\"", "w.toml:4: duration: '60' is not a number with a unit", ""),
+    ] {
+        let (error, found) = refusal(lines);
+        assert!(error.starts_with(message), "{lines}: {error}");
+        assert!(found.unwrap_or_default().contains(hint), "{lines}: hint");
+    }
+}
+
+#[test]
+fn files_without_jobs_are_refused() {
+    let misspelt = read("name = \"w\"\n[[jobs]]\nios = 1\n", "w.toml").unwrap_err();
+    assert_eq!(misspelt.to_string(), "w.toml:2: unknown key 'jobs'");
+    assert_eq!(misspelt.hint(), Some("did you mean 'job'?"));
+    let none = read("name = \"w\"\n", "w.toml").unwrap_err();
+    assert_eq!(none.to_string(), "w.toml:1: missing key 'job'");
+    let nameless = read("[[job]]\nios = 1\n", "w.toml").unwrap_err();
+    assert_eq!(nameless.to_string(), "w.toml:1: missing key 'name'");
+}
