@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -77,12 +76,3 @@ def no_fio_left() -> Iterator[None]:
     for pid in children.read_text().split():
         comm = Path(f"/proc/{pid}/comm")
         assert not (comm.exists() and comm.read_text().strip() == "fio")
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import wait_for
 
 from writecliff.engines.blockdev import claim, inspect
 from writecliff.engines.blockdev.tools import find_tool
@@ -17,6 +17,15 @@ from writecliff.engines.fio import FioEngine
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def write_mbr(image: Path) -> None:

@@ -110,6 +110,16 @@ def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> N
     assert "contradicting" in str(refusal(machine, path))
 
 
+def test_a_device_in_use_is_refused_for_that_even_if_it_cannot_be_read(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.answer("blkid", "", returncode=1)
+    machine.mount("8:0", "/", "/dev/sda")
+    error = refusal(machine, path)
+    assert error is not None
+    assert "carries the root file system" in str(error)
+    assert error.hint == "this device is never written, whatever the options"
+
+
 def test_use_comes_before_everything_else(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.mount("8:0", "/data", "/dev/sda")

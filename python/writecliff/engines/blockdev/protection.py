@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from writecliff.engines.blockdev.serial import Label, label_of
-from writecliff.engines.blockdev.signatures import Signature, signatures_of
+from writecliff.engines.blockdev.signatures import ACCESS_HINT, Signature, signatures_of
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     Node,
@@ -136,7 +136,13 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     parts = disk.partitions()
     nodes = [Path(path)] if device == disk else [disk.node(system)]
     nodes += [part.node(system) for part in parts]
-    found = [signature for node in nodes for signature in _signatures(system, node)]
+    uses = uses_of(system, disk, parts)
+    try:
+        found = [signature for node in nodes for signature in _signatures(system, node)]
+    except TargetError:
+        if not uses:
+            raise
+        found = []  # what is in use is refused for that, whatever is on it
     return Protection(
         path=str(path),
         device=device,
@@ -148,7 +154,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
             Partition(part.name, str(part.node(system)), part.size_bytes) for part in parts
         ),
         signatures=tuple(found),
-        uses=uses_of(system, disk, parts),
+        uses=uses,
         system=system,
     )
 
@@ -189,7 +195,7 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
                 f"{path}: in use: the kernel refuses exclusive access",
                 hint="unmount it, swapoff it, or take apart what is built on it",
             ) from error
-        hint = "root may, or a member of the group 'disk'" if error.errno == errno.EACCES else None
+        hint = ACCESS_HINT if error.errno == errno.EACCES else None
         raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
 
 

@@ -11,6 +11,7 @@ XFS, LUKS, NTFS: first bytes; LVM2: label in one of the first four sectors; md: 
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from writecliff.engines.blockdev.topology import System
 from writecliff.errors import TargetError
 
 KIB = 1024
+ACCESS_HINT = "root may do that, and so may members of the group 'disk'"
 
 
 @dataclass(frozen=True)
@@ -130,17 +132,16 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
 
 def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
     """All signatures on a device node, from libblkid and from our own table."""
-    from_blkid = blkid_signatures(system, device)
     try:
         fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            own = magic_signatures(fd, str(device))
+        finally:
+            os.close(fd)
     except OSError as error:
-        raise TargetError(f"{device}: cannot be read: {error.strerror}") from error
-    try:
-        own = magic_signatures(fd, str(device))
-    except OSError as error:
-        raise TargetError(f"{device}: cannot be read: {error.strerror}") from error
-    finally:
-        os.close(fd)
+        hint = ACCESS_HINT if error.errno == errno.EACCES else None
+        raise TargetError(f"{device}: cannot be read: {error.strerror}", hint=hint) from error
+    from_blkid = blkid_signatures(system, device)
     if from_blkid is None:
         return own
     # Two-byte magics also turn up in random data (the last test's); blkid checks those properly.

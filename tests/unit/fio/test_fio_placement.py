@@ -1,0 +1,59 @@
+"""When writes can be steered to placement handles, and the reason given where they cannot."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "blockdev"))
+
+from machine import Machine
+
+from writecliff.engines.blockdev.topology import BlockDevice, device_at
+from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.placement import find_placement
+
+OLD = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
+NEW = Fio("/usr/bin/fio", (3, 38), "fio-3.38", "io_uring")
+NVME = "/dev/nvme0n1"
+STATUS = """Placement Identifier 0; Reclaim Unit Handle Identifier 0
+  Estimated Active Reclaim Unit Time Remaining (EARUTR): 0
+Placement Identifier 1; Reclaim Unit Handle Identifier 1
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.disk("nvme0n1", (259, 0))
+    (made.dev / "ng0n1").touch()
+    made.answer("nvme id-ctrl", json.dumps({"ctratt": 1 << 19}))
+    made.answer("nvme fdp status", STATUS)
+    return made
+
+
+def disk(machine: Machine, name: str = "nvme0n1") -> BlockDevice:
+    return device_at(machine.system, machine.dev / name)
+
+
+def test_found(machine: Machine) -> None:
+    found = find_placement(machine.system, NEW, disk(machine), NVME)
+    assert found == Placement("fdp", str(machine.dev / "ng0n1"), 2)
+
+
+def test_reasons(machine: Machine) -> None:
+    system = machine.system
+    assert find_placement(system, NEW, None, "x") == "a file has no streams"
+    machine.disk("sda", (8, 0))
+    assert find_placement(system, NEW, disk(machine, "sda"), "x") == "sda is not an NVMe drive"
+    old = find_placement(system, OLD, disk(machine), NVME)
+    assert old == "fio-3.33 cannot place writes; 3.38 or later can"
+    machine.answer("nvme fdp status", "", returncode=1)
+    assert "not enabled" in str(find_placement(system, NEW, disk(machine), NVME))
+    machine.answer("nvme id-ctrl", "{}")
+    assert "has no flexible" in str(find_placement(system, NEW, disk(machine), NVME))
+    (machine.dev / "ng0n1").unlink()
+    assert "no generic device" in str(find_placement(system, NEW, disk(machine), NVME))
