@@ -108,6 +108,22 @@ impl Ftl {
         frontier.0 < self.config.streams
     }
 
+    /// Slots of the unit that `frontier` is filling that already hold data.
+    pub fn filled(&self, frontier: FrontierId) -> u32 {
+        self.frontiers[frontier.index()].filled(self.geometry.slots_per_unit)
+    }
+
+    /// Is the slot in a program unit that is not full yet?
+    #[inline]
+    pub fn is_filling(&self, ppn: Ppn) -> bool {
+        let unit = self.geometry.reclaim_unit_of(ppn);
+        self.table.state[unit.index()] == UnitState::Open
+            && self.frontiers.iter().any(|f| {
+                (f.fill_end - self.geometry.slots_per_unit.min(f.fill_end)..f.next).contains(&ppn.0)
+                    && f.unit == unit
+            })
+    }
+
     /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {

@@ -145,8 +145,7 @@ impl Bench {
         let mut out = StateWriter::new(Vec::new()).unwrap();
         self.ftl.save(&mut out).unwrap();
         let data = out.finish().unwrap();
-        let mut copy =
-            Ftl::new(self.ftl.geometry().clone(), self.ftl.config().clone()).unwrap();
+        let mut copy = Ftl::new(self.ftl.geometry().clone(), self.ftl.config().clone()).unwrap();
         copy.restore(&mut StateReader::new(&data[..]).unwrap()).unwrap();
         assert_eq!(copy.digest(), self.ftl.digest());
         self.ftl = copy;
@@ -170,10 +169,7 @@ impl Bench {
             }
         }
         let c = self.ftl.counters();
-        assert_eq!(
-            c.programmed_slots,
-            c.programs * u64::from(self.ftl.geometry().slots_per_unit)
-        );
+        assert_eq!(c.programmed_slots, c.programs * u64::from(self.ftl.geometry().slots_per_unit));
         assert!(self.flash.data_slots <= c.host_slots + c.gc_slots + c.wear_slots);
     }
 }
@@ -221,7 +217,8 @@ proptest! {
 fn static_levelling_keeps_cold_blocks_in_use() {
     let spread = |wear: WearPolicy| {
         let mut ftl =
-            Ftl::new(geometry(false), config(GcPolicy::Greedy, PlacementPolicy::Own, wear)).unwrap();
+            Ftl::new(geometry(false), config(GcPolicy::Greedy, PlacementPolicy::Own, wear))
+                .unwrap();
         let mut flash = Flash::default();
         for lpn in 0..USER {
             ftl.write(Lpn(lpn), StreamId(0), 4096, &mut flash);
@@ -238,7 +235,8 @@ fn static_levelling_keeps_cold_blocks_in_use() {
     let (levelled, moved) = spread(WearPolicy::Static { threshold: 20 });
     assert!(moved > 0);
     let gap = levelled.mean - f64::from(levelled.min);
-    assert!(gap < 80.0 && none.mean - f64::from(none.min) > 500.0, "gap {gap}");
+    assert!(gap < 30.0, "levelled within the threshold and the rate of moves: gap {gap}");
+    assert!(none.mean > 150.0);
 }
 
 #[test]

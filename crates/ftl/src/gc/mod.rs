@@ -28,12 +28,7 @@ pub enum GcPolicy {
 
 impl GcPolicy {
     /// The next victim, or `None` when no closed unit would free a slot.
-    pub fn choose(
-        self,
-        table: &UnitTable,
-        now: u64,
-        random: &mut Prng,
-    ) -> Option<ReclaimUnitId> {
+    pub fn choose(self, table: &UnitTable, now: u64, random: &mut Prng) -> Option<ReclaimUnitId> {
         let victim = match self {
             Self::Greedy => greedy::choose(table),
             Self::Fifo => fifo::choose(table),

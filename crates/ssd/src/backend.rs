@@ -1,0 +1,299 @@
+//! Flash operations in time: dies, and the channels that they share.
+//!
+//! | operation | channel | die |
+//! |---|---|---|
+//! | read | command | tR, then held until its data have left |
+//! | data of a read | slots × 4 KiB | – |
+//! | program | command + whole unit | tPROG after it |
+//! | erase | command | tBERS after it |
+//!
+//! A channel is a time until which it is taken; whoever comes first takes it next. So an operation
+//! costs one or two events, whatever its size.
+
+use writecliff_base::{Nanos, Ppn, ReclaimUnitId};
+use writecliff_flash::{FlashTiming, Geometry};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FlashSink, ProgramUnit};
+
+use crate::config::DeviceConfig;
+use crate::die::{Die, DieState, FlashOperation, Next, ReadFor, Suspended};
+use crate::event::{Event, EventQueue};
+use crate::fill::Fills;
+
+/// What the end of a flash operation means to the drive.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Nothing,
+    /// `slots` slots of a host read leave the die at time `at`.
+    HostData {
+        command: u16,
+        slots: u32,
+        at: Nanos,
+    },
+    /// A unit is on flash.
+    Programmed {
+        unit: ProgramUnit,
+        frontier: FrontierId,
+        waiting: Vec<u16>,
+    },
+}
+
+pub struct Backend {
+    pub now: Nanos,
+    pub queue: EventQueue,
+    pub fills: Fills,
+    geometry: Geometry,
+    timing: FlashTiming,
+    reads_in_a_row: u32,
+    suspends_per_operation: u32,
+    dies: Vec<Die>,
+    /// Time until which each channel is taken.
+    channels: Vec<Nanos>,
+    slot_transfer: Nanos,
+    unit_transfer: Nanos,
+}
+
+impl Backend {
+    pub fn new(config: &DeviceConfig) -> Self {
+        let geometry = config.geometry.clone();
+        let timing = config.timing.clone();
+        Self {
+            now: Nanos::ZERO,
+            queue: EventQueue::default(),
+            fills: Fills::new(2 * config.ftl.streams as usize, geometry.reclaim_units as usize),
+            reads_in_a_row: config.controller.reads_in_a_row,
+            suspends_per_operation: config.controller.suspends_per_operation,
+            dies: vec![Die::default(); geometry.dies as usize],
+            channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
+            slot_transfer: timing.transfer(u64::from(writecliff_flash::geometry::SLOT_BYTES)),
+            unit_transfer: timing.transfer(geometry.unit_bytes()),
+            geometry,
+            timing,
+        }
+    }
+
+    /// No operation runs or waits.
+    pub fn is_quiet(&self) -> bool {
+        self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
+    }
+
+    /// Read `slots` slots of the read group at `ppn` for a host command.
+    #[inline]
+    pub fn host_read(&mut self, command: u16, ppn: Ppn, slots: u32) {
+        let place = self.geometry.place(ppn);
+        let operation = FlashOperation::Read {
+            page_type: place.page_type as u8,
+            slots: slots as u16,
+            purpose: ReadFor::Host { command },
+        };
+        let die = place.die as usize;
+        self.dies[die].reads.push_back(operation);
+        self.wake(die);
+    }
+
+    fn work(&mut self, die: usize, operation: FlashOperation) {
+        self.dies[die].work.push_back(operation);
+        self.wake(die);
+    }
+
+    /// Something was queued: start it if the die is free, interrupt what may be interrupted.
+    #[inline]
+    fn wake(&mut self, index: usize) {
+        let die = &mut self.dies[index];
+        match die.state {
+            DieState::Idle => self.start_next(index),
+            DieState::Sending if die.busy_until <= self.now && !die.wake_scheduled => {
+                die.state = DieState::Idle;
+                self.start_next(index);
+            }
+            DieState::Sending if !die.wake_scheduled => {
+                die.wake_scheduled = true;
+                let event = Event::DieDone { die: index as u16, epoch: die.epoch };
+                self.queue.push(die.busy_until, event);
+            }
+            DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
+            _ => {}
+        }
+    }
+
+    /// Interrupt a program or erase for a host read, if the part can and it is worth it.
+    fn suspend(&mut self, index: usize, operation: FlashOperation) {
+        let cost = match operation {
+            FlashOperation::Program { .. } => self.timing.program_suspend,
+            FlashOperation::Erase { .. } => self.timing.erase_suspend,
+            FlashOperation::Read { .. } => None,
+        };
+        let die = &mut self.dies[index];
+        let Some(cost) = cost else { return };
+        let remaining = die.busy_until.saturating_sub(self.now);
+        if remaining <= cost || die.suspends >= self.suspends_per_operation {
+            return;
+        }
+        die.suspends += 1;
+        die.epoch = die.epoch.wrapping_add(1);
+        die.suspended = Some(Suspended { operation, remaining });
+        // The die is free for the read after the suspend latency; `Sending` is "busy, and owes
+        // nobody anything", which is just that.
+        die.state = DieState::Sending;
+        die.busy_until = self.now + cost;
+        die.wake_scheduled = true;
+        let event = Event::DieDone { die: index as u16, epoch: die.epoch };
+        self.queue.push(die.busy_until, event);
+    }
+
+    #[inline]
+    fn start_next(&mut self, index: usize) {
+        match self.dies[index].next(self.reads_in_a_row) {
+            Next::Start(operation) => self.start(index, operation),
+            Next::Resume(suspended) => {
+                let end = self.now + suspended.remaining;
+                self.busy(index, suspended.operation, end);
+            }
+            Next::Nothing => self.dies[index].state = DieState::Idle,
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, index: usize, operation: FlashOperation) {
+        let command = self.timing.command;
+        match operation {
+            FlashOperation::Read { page_type, .. } => {
+                let begun = self.take_channel(index, command);
+                let sensed = begun + self.timing.read_time(u32::from(page_type));
+                self.dies[index].state = DieState::Sensing(operation);
+                self.dies[index].busy_until = sensed;
+                self.queue.push(sensed, Event::Sensed { die: index as u16 });
+            }
+            FlashOperation::Program { page_type, .. } => {
+                let loaded = self.take_channel(index, command + self.unit_transfer);
+                let end = loaded + self.timing.program_time(u32::from(page_type));
+                self.busy(index, operation, end);
+            }
+            FlashOperation::Erase { .. } => {
+                let begun = self.take_channel(index, command);
+                self.busy(index, operation, begun + self.timing.erase);
+            }
+        }
+    }
+
+    fn busy(&mut self, index: usize, operation: FlashOperation, until: Nanos) {
+        let die = &mut self.dies[index];
+        die.state = DieState::Busy(operation);
+        die.busy_until = until;
+        self.queue.push(until, Event::DieDone { die: index as u16, epoch: die.epoch });
+    }
+
+    /// Use the die's channel for `duration` as soon as it is free; returns the end.
+    #[inline]
+    fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
+        let channel = self.geometry.channel_of(die as u32) as usize;
+        let end = self.channels[channel].max(self.now) + duration;
+        self.channels[channel] = end;
+        end
+    }
+
+    /// tR of the read on a die is over: send its data.
+    #[inline]
+    pub fn sensed(&mut self, index: usize) -> Outcome {
+        let DieState::Sensing(operation) = self.dies[index].state else {
+            unreachable!("a sensing die has a read");
+        };
+        let FlashOperation::Read { slots, purpose, .. } = operation else {
+            unreachable!("only reads sense");
+        };
+        let transfer = Nanos(self.slot_transfer.0 * u64::from(slots));
+        let sent = self.take_channel(index, transfer);
+        match purpose {
+            ReadFor::Fill { .. } => {
+                self.busy(index, operation, sent);
+                Outcome::Nothing
+            }
+            ReadFor::Host { command } => {
+                let die = &mut self.dies[index];
+                die.state = DieState::Sending;
+                die.busy_until = sent;
+                let waits =
+                    die.suspended.is_some() || !die.reads.is_empty() || !die.work.is_empty();
+                die.wake_scheduled = waits;
+                if waits {
+                    self.queue.push(sent, Event::DieDone { die: index as u16, epoch: die.epoch });
+                }
+                Outcome::HostData { command, slots: u32::from(slots), at: sent }
+            }
+        }
+    }
+
+    /// The operation on a die is over (unless the event is stale).
+    #[inline]
+    pub fn die_done(&mut self, index: usize, epoch: u8) -> Outcome {
+        let die = &mut self.dies[index];
+        if die.epoch != epoch {
+            return Outcome::Nothing;
+        }
+        let state = std::mem::replace(&mut die.state, DieState::Idle);
+        die.wake_scheduled = false;
+        let outcome = match state {
+            DieState::Busy(FlashOperation::Program { fill, .. }) => {
+                let (unit, frontier, waiting) = self.fills.programmed(fill);
+                Outcome::Programmed { unit, frontier, waiting }
+            }
+            DieState::Busy(FlashOperation::Read { purpose: ReadFor::Fill { fill }, .. }) => {
+                self.fills.read_done(fill);
+                let frontier = self.fills.get(fill).frontier;
+                while let Some(ready) = self.fills.release(frontier) {
+                    self.program(ready);
+                }
+                Outcome::Nothing
+            }
+            _ => Outcome::Nothing,
+        };
+        // Releasing a unit may have started this very die.
+        if self.dies[index].state == DieState::Idle {
+            self.start_next(index);
+        }
+        outcome
+    }
+
+    fn program(&mut self, fill: u16) {
+        let unit = self.fills.get(fill).unit.expect("only full units are programmed");
+        let die = self.geometry.die_of_unit(unit.unit) as usize;
+        let page_type = self.geometry.program_type(unit.unit) as u8;
+        self.work(die, FlashOperation::Program { fill, page_type });
+    }
+
+    /// All events have happened: let the last transfers end, and start from a clean event queue.
+    pub fn settle(&mut self) {
+        let ends = self.dies.iter().map(|d| d.busy_until).chain(self.channels.iter().copied());
+        self.now = ends.fold(self.now, Nanos::max);
+        assert!(self.is_quiet(), "an operation without an event");
+        self.queue.clear();
+        self.dies.fill(Die::default());
+    }
+}
+
+impl FlashSink for Backend {
+    fn read_for(&mut self, frontier: FrontierId, from: Ppn, slots: u32) {
+        let fill = self.fills.current(frontier);
+        self.fills.get(fill).reads_pending += 1;
+        let place = self.geometry.place(from);
+        let operation = FlashOperation::Read {
+            page_type: place.page_type as u8,
+            slots: slots as u16,
+            purpose: ReadFor::Fill { fill },
+        };
+        self.work(place.die as usize, operation);
+    }
+
+    #[inline]
+    fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
+        if let Some(fill) = self.fills.filled(frontier, unit) {
+            Self::program(self, fill);
+        }
+    }
+
+    fn erase(&mut self, unit: ReclaimUnitId) {
+        for die in 0..self.dies.len() {
+            self.work(die, FlashOperation::Erase { unit });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A device description, checked: what `device_file.rs` makes of a TOML file.
+
+use writecliff_base::{Bytes, BytesPerSecond, Nanos};
+use writecliff_flash::{FlashTiming, Geometry};
+use writecliff_ftl::FtlConfig;
+
+/// Whether the link carries data in both directions at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Duplex {
+    /// SATA: one frame at a time, either way.
+    Half,
+    /// SAS and PCIe.
+    Full,
+}
+
+/// The way between host and drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// As reports name it: "SATA 6Gb/s", "SAS 12Gb/s", "NVMe".
+    pub interface: String,
+    /// Payload rate in each direction.
+    pub bandwidth: BytesPerSecond,
+    pub duplex: Duplex,
+    /// Time a command occupies the link besides its data (frames of command, setup and status).
+    pub command: Nanos,
+    pub queues: u32,
+    /// Commands that one queue holds at the drive; more wait at the host.
+    pub queue_depth: u32,
+}
+
+/// The controller between link and flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerConfig {
+    /// DRAM (or SRAM) that holds written data until they are on flash.
+    pub write_buffer: Bytes,
+    /// The buffer survives power loss: a write is durable once it is in the buffer.
+    pub power_loss_protection: bool,
+    /// State of the volatile write cache after power-up.
+    pub write_cache: bool,
+    /// Firmware time that a command occupies; its inverse bounds the IOPS.
+    pub command_time: Nanos,
+    /// Time that a command spends in the controller besides, without holding others up.
+    pub latency: Nanos,
+    /// Host reads that a die serves in a row while a program or erase waits.
+    pub reads_in_a_row: u32,
+    /// Times that one program or erase may be suspended for reads.
+    pub suspends_per_operation: u32,
+    /// Without host commands for this long, the drive collects in the background.
+    pub idle_delay: Nanos,
+}
+
+/// Who the drive says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub description: String,
+    pub vendor: String,
+    pub model: String,
+    pub firmware: String,
+    /// Bytes that the maker warrants (TBW).
+    pub rated_writes: Option<Bytes>,
+}
+
+/// A whole drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceConfig {
+    pub identity: Identity,
+    pub user_capacity: Bytes,
+    pub geometry: Geometry,
+    pub timing: FlashTiming,
+    pub ftl: FtlConfig,
+    pub controller: ControllerConfig,
+    pub link: LinkConfig,
+}
+
+impl DeviceConfig {
+    pub fn raw_capacity(&self) -> Bytes {
+        self.geometry.raw_bytes()
+    }
+
+    /// (raw − user) / user.
+    pub fn overprovisioning(&self) -> f64 {
+        let user = self.user_capacity.0 as f64;
+        (self.raw_capacity().0 as f64 - user) / user
+    }
+
+    pub fn buffer_slots(&self) -> u32 {
+        (self.controller.write_buffer.0 / u64::from(writecliff_flash::geometry::SLOT_BYTES)) as u32
+    }
+
+    /// Every value that changes how the drive behaves, one `key = value` a line: the text that the
+    /// device hash is taken over. Names and descriptions are not in it.
+    pub fn canonical(&self) -> String {
+        let (shape, f, c, l) = (&self.geometry.shape, &self.ftl, &self.controller, &self.link);
+        let times = |t: &[Nanos]| t.iter().map(|n| n.0.to_string()).collect::<Vec<_>>().join(",");
+        let suspend = |t: Option<Nanos>| t.map_or("no".to_owned(), |n| n.0.to_string());
+        let lines = [
+            format!("user_capacity_bytes = {}", self.user_capacity.0),
+            format!("channels = {}", shape.channels),
+            format!("dies_per_channel = {}", shape.dies_per_channel),
+            format!("planes_per_die = {}", shape.planes_per_die),
+            format!("blocks_per_plane = {}", shape.blocks_per_plane),
+            format!("pages_per_block = {}", shape.pages_per_block),
+            format!("page_bytes = {}", shape.page.0),
+            format!("cell = {}", shape.cell.name()),
+            format!("multi_plane = {}", shape.multi_plane),
+            format!("one_shot = {}", shape.one_shot),
+            format!("read_ns = {}", times(&self.timing.read)),
+            format!("program_ns = {}", times(&self.timing.program)),
+            format!("erase_ns = {}", self.timing.erase.0),
+            format!("bus_bytes_per_s = {}", self.timing.bus.0),
+            format!("flash_command_ns = {}", self.timing.command.0),
+            format!("program_suspend_ns = {}", suspend(self.timing.program_suspend)),
+            format!("erase_suspend_ns = {}", suspend(self.timing.erase_suspend)),
+            format!("rated_cycles = {}", f.rated_cycles),
+            format!("streams = {}", f.streams),
+            format!("gc = {}", f.gc.name()),
+            format!("placement = {}", f.placement.name()),
+            format!("wear_leveling = {}", f.wear.name()),
+            format!("gc_start = {}", f.gc_start),
+            format!("gc_floor = {}", f.gc_floor),
+            format!("gc_idle_target = {}", f.gc_idle_target),
+            format!("write_buffer_bytes = {}", c.write_buffer.0),
+            format!("power_loss_protection = {}", c.power_loss_protection),
+            format!("write_cache = {}", c.write_cache),
+            format!("command_time_ns = {}", c.command_time.0),
+            format!("latency_ns = {}", c.latency.0),
+            format!("reads_in_a_row = {}", c.reads_in_a_row),
+            format!("suspends_per_operation = {}", c.suspends_per_operation),
+            format!("idle_delay_ns = {}", c.idle_delay.0),
+            format!("link_bytes_per_s = {}", l.bandwidth.0),
+            format!("link_duplex = {:?}", l.duplex),
+            format!("link_command_ns = {}", l.command.0),
+            format!("queues = {}", l.queues),
+            format!("queue_depth = {}", l.queue_depth),
+        ];
+        lines.join("\n")
+    }
+}

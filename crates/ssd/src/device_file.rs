@@ -1,0 +1,218 @@
+//! Device files: the TOML form of a drive.
+//!
+//! Every key, with its unit, is one line here; what the file says beyond that is refused with file,
+//! line and the nearest key. Values that are each possible but not together (a capacity larger than
+//! the flash, a buffer that cannot hold the open units) are refused at the key to change.
+
+use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::{BytesPerSecond, Nanos};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
+use writecliff_ftl::FtlConfig;
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+
+use crate::config::{ControllerConfig, DeviceConfig, Duplex, Identity, LinkConfig};
+
+type Answer<T> = Result<T, LocatedError>;
+
+/// Read a device file. `file_name` is for messages only; `seed` feeds the FTL's random choices.
+pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
+    let toml = LocatedToml::parse(text, file_name)?;
+    let root = toml.root();
+    let identity = identity(&root)?;
+    let user_capacity = root.required_size("user_capacity")?;
+    let flash_table = root.required_table("flash")?;
+    let (geometry, timing, rated_cycles) = flash(&flash_table)?;
+    let ftl_table = root.required_table("ftl")?;
+    let mut ftl = ftl(&ftl_table, seed)?;
+    ftl.rated_cycles = rated_cycles;
+    let controller_table = root.required_table("controller")?;
+    let controller = controller(&controller_table)?;
+    let link_table = root.required_table("link")?;
+    let link = link(&link_table)?;
+
+    let slot = u64::from(SLOT_BYTES);
+    let slots = user_capacity.0 / slot;
+    if slots == 0 || slots >= u64::from(u32::MAX) {
+        let message = format!("user_capacity is {user_capacity}; it must be 4 KiB to 16 TiB");
+        return Err(root.error("user_capacity", message, None));
+    }
+    ftl.user_slots = user_capacity.0.div_ceil(slot) as u32;
+    check_together(&root, &ftl_table, &geometry, &ftl)?;
+    let config = DeviceConfig { identity, user_capacity, geometry, timing, ftl, controller, link };
+    check_buffer(&controller_table, &config)?;
+
+    flash_table.finish()?;
+    ftl_table.finish()?;
+    controller_table.finish()?;
+    link_table.finish()?;
+    root.finish()?;
+    Ok(config)
+}
+
+fn identity(root: &Table<'_>) -> Answer<Identity> {
+    Ok(Identity {
+        name: root.required_text("name")?.to_owned(),
+        description: root.required_text("description")?.to_owned(),
+        vendor: root.optional_text("vendor")?.unwrap_or("writecliff").to_owned(),
+        model: root.required_text("model")?.to_owned(),
+        firmware: root.optional_text("firmware")?.unwrap_or("simulated").to_owned(),
+        rated_writes: root.optional_size("rated_writes")?,
+    })
+}
+
+fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
+    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
+    let cells = [
+        ("SLC", CellType::Slc),
+        ("MLC", CellType::Mlc),
+        ("TLC", CellType::Tlc),
+        ("QLC", CellType::Qlc),
+    ];
+    let shape = Shape {
+        channels: count("channels", 64)?,
+        dies_per_channel: count("dies_per_channel", 64)?,
+        planes_per_die: count("planes_per_die", 16)?,
+        blocks_per_plane: count("blocks_per_plane", 1 << 20)?,
+        pages_per_block: count("pages_per_block", 1 << 16)?,
+        page: table.required_size("page")?,
+        cell: table.required_choice("cell", &cells)?,
+        multi_plane: table.required_flag("multi_plane")?,
+        one_shot: table.required_flag("one_shot")?,
+    };
+    let types = shape.cell.page_types() as usize;
+    let programs = if shape.one_shot { 1 } else { types };
+    let timing = FlashTiming {
+        read: times(table, "read", types, "one tR for each page type")?,
+        program: times(table, "program", programs, "one tPROG for each program operation")?,
+        erase: positive(table, "erase")?,
+        bus: rate(table, "bus")?,
+        command: table.required_time("command")?,
+        program_suspend: table.optional_time("program_suspend")?,
+        erase_suspend: table.optional_time("erase_suspend")?,
+    };
+    let rated_cycles = count("rated_cycles", 10_000_000)?;
+    let geometry = Geometry::new(shape).map_err(|e| table.error(e.key, e.to_string(), None))?;
+    Ok((geometry, timing, rated_cycles))
+}
+
+fn times(table: &Table<'_>, key: &str, count: usize, what: &str) -> Answer<Vec<Nanos>> {
+    let times = table.required_times(key)?;
+    if times.len() != count || times.contains(&Nanos::ZERO) {
+        let message = format!("{key} has {} times; it must have {count} above zero", times.len());
+        return Err(table.error(key, message, Some(what.to_owned())));
+    }
+    Ok(times)
+}
+
+fn positive(table: &Table<'_>, key: &str) -> Answer<Nanos> {
+    let time = table.required_time(key)?;
+    if time == Nanos::ZERO {
+        return Err(table.error(key, format!("{key} is zero; it must take time"), None));
+    }
+    Ok(time)
+}
+
+fn rate(table: &Table<'_>, key: &str) -> Answer<BytesPerSecond> {
+    let rate = table.required_rate(key)?;
+    if rate.0 == 0 {
+        return Err(table.error(key, format!("{key} is zero; data must move"), None));
+    }
+    Ok(rate)
+}
+
+fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
+    let d = table.optional_integer("d", 1..=1024)?;
+    let gc = [
+        ("greedy", GcPolicy::Greedy),
+        ("fifo", GcPolicy::Fifo),
+        ("d-choices", GcPolicy::DChoices { d: d.unwrap_or(10) as u32 }),
+        ("random", GcPolicy::DChoices { d: 1 }),
+        ("cost-benefit", GcPolicy::CostBenefit),
+    ];
+    let threshold = table.optional_integer("wear_threshold", 1..=1_000_000)?.unwrap_or(50);
+    let wear = [
+        ("none", WearPolicy::None),
+        ("dynamic", WearPolicy::Dynamic),
+        ("static", WearPolicy::Static { threshold: threshold as u32 }),
+    ];
+    let placement = [("own", PlacementPolicy::Own), ("shared", PlacementPolicy::Shared)];
+    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
+    Ok(FtlConfig {
+        user_slots: 0,
+        streams: count("streams", 128)? as u16,
+        gc: table.required_choice("gc", &gc)?,
+        placement: table.required_choice("placement", &placement)?,
+        wear: table.required_choice("wear_leveling", &wear)?,
+        gc_start: count("gc_start", 1 << 20)?,
+        gc_floor: count("gc_floor", 1 << 20)?,
+        gc_idle_target: count("gc_idle_target", 1 << 20)?,
+        rated_cycles: 1,
+        seed,
+    })
+}
+
+fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
+    let count = |key: &str, most: u64| table.required_integer(key, 0..=most).map(|n| n as u32);
+    Ok(ControllerConfig {
+        write_buffer: table.required_size("write_buffer")?,
+        power_loss_protection: table.required_flag("power_loss_protection")?,
+        write_cache: table.required_flag("write_cache")?,
+        command_time: table.required_time("command_time")?,
+        latency: table.required_time("latency")?,
+        reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
+        suspends_per_operation: count("suspends_per_operation", 200)?,
+        idle_delay: table.required_time("idle_delay")?,
+    })
+}
+
+fn link(table: &Table<'_>) -> Answer<LinkConfig> {
+    let duplex = [("half", Duplex::Half), ("full", Duplex::Full)];
+    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
+    Ok(LinkConfig {
+        interface: table.required_text("interface")?.to_owned(),
+        bandwidth: rate(table, "bandwidth")?,
+        duplex: table.required_choice("duplex", &duplex)?,
+        command: table.required_time("command")?,
+        queues: count("queues", 1024)?,
+        queue_depth: count("queue_depth", 65_535)?,
+    })
+}
+
+/// Capacity and spare space against the flash.
+fn check_together(
+    root: &Table<'_>,
+    ftl_table: &Table<'_>,
+    geometry: &Geometry,
+    ftl: &FtlConfig,
+) -> Answer<()> {
+    ftl.check(geometry).map_err(|e| {
+        let table = if e.key == "user_capacity" { root } else { ftl_table };
+        let raw = geometry.raw_bytes();
+        let hint = format!("the flash holds {raw} in {} reclaim units", geometry.reclaim_units);
+        table.error(e.key, e.to_string(), Some(hint))
+    })
+}
+
+/// The buffer must hold the partly filled units of all streams and one more unit.
+fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
+    let needed = (u64::from(config.ftl.streams) + 1) * config.geometry.unit_bytes();
+    let buffer = config.controller.write_buffer;
+    if buffer.0 < needed {
+        let message = format!(
+            "write_buffer is {buffer}; {} streams with program units of {} KiB need {} KiB or more",
+            config.ftl.streams,
+            config.geometry.unit_bytes() / 1024,
+            needed / 1024
+        );
+        return Err(table.error("write_buffer", message, None));
+    }
+    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
+    if in_drive > 60_000 {
+        let message = format!("the queues hold {in_drive} commands; the drive can hold 60,000");
+        return Err(table.error("write_buffer", message, Some("lower link.queues".to_owned())));
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! One die: what it is doing and what waits for it.
+//!
+//! Host reads have their own queue and go first, but no more than `reads_in_a_row` while other work
+//! waits. Everything else (collection reads, programs, erases) is served in order, which is also
+//! what the flash needs: units of a block in order, an erase after the reads before it.
+
+use std::collections::VecDeque;
+
+use writecliff_base::{Nanos, ReclaimUnitId};
+
+use crate::fill::FillId;
+
+/// Whom the data of a read are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadFor {
+    Host { command: u16 },
+    Fill { fill: FillId },
+}
+
+/// A flash operation on a die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlashOperation {
+    Read { page_type: u8, slots: u16, purpose: ReadFor },
+    Program { fill: FillId, page_type: u8 },
+    Erase { unit: ReclaimUnitId },
+}
+
+/// Where a die is in its operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DieState {
+    Idle,
+    /// Array time of a read; ends with a `Sensed` event.
+    Sensing(FlashOperation),
+    /// A host read's data leave over the channel until `busy_until`. There is no event for its end
+    /// unless something waits for the die.
+    Sending,
+    /// Ends with a `DieDone` event: a program, an erase, or a collection read's transfer.
+    Busy(FlashOperation),
+}
+
+/// A program or erase that a host read has interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspended {
+    pub operation: FlashOperation,
+    pub remaining: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub struct Die {
+    pub state: DieState,
+    pub busy_until: Nanos,
+    pub reads: VecDeque<FlashOperation>,
+    pub work: VecDeque<FlashOperation>,
+    pub suspended: Option<Suspended>,
+    /// Suspensions of the current operation so far.
+    pub suspends: u32,
+    /// Reads served since other work last ran.
+    pub reads_in_a_row: u32,
+    /// Moves on when a scheduled end is cancelled by a suspension.
+    pub epoch: u8,
+    /// A `DieDone` is scheduled for the end of `Sending`.
+    pub wake_scheduled: bool,
+}
+
+impl Default for Die {
+    fn default() -> Self {
+        Self {
+            state: DieState::Idle,
+            busy_until: Nanos::ZERO,
+            reads: VecDeque::new(),
+            work: VecDeque::new(),
+            suspended: None,
+            suspends: 0,
+            reads_in_a_row: 0,
+            epoch: 0,
+            wake_scheduled: false,
+        }
+    }
+}
+
+/// What a free die does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    Start(FlashOperation),
+    Resume(Suspended),
+    Nothing,
+}
+
+impl Die {
+    /// Take the next operation by the rule of the module text.
+    #[inline]
+    pub fn next(&mut self, reads_in_a_row_max: u32) -> Next {
+        let others = self.suspended.is_some() || !self.work.is_empty();
+        if !self.reads.is_empty() && (!others || self.reads_in_a_row < reads_in_a_row_max) {
+            self.reads_in_a_row += 1;
+            return self.reads.pop_front().map_or(Next::Nothing, Next::Start);
+        }
+        self.reads_in_a_row = 0;
+        if let Some(suspended) = self.suspended.take() {
+            return Next::Resume(suspended);
+        }
+        self.suspends = 0;
+        self.work.pop_front().map_or(Next::Nothing, Next::Start)
+    }
+
+    pub fn is_quiet(&self, now: Nanos) -> bool {
+        let still = match self.state {
+            DieState::Idle => true,
+            DieState::Sending => self.busy_until <= now,
+            _ => false,
+        };
+        still && self.reads.is_empty() && self.work.is_empty() && self.suspended.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: u16) -> FlashOperation {
+        FlashOperation::Read { page_type: 0, slots: 1, purpose: ReadFor::Host { command } }
+    }
+
+    #[test]
+    fn reads_pass_other_work_but_not_for_ever() {
+        let mut die = Die::default();
+        let program = FlashOperation::Program { fill: 0, page_type: 0 };
+        die.work.push_back(program);
+        (0..5).for_each(|n| die.reads.push_back(read(n)));
+        let order: Vec<Next> = (0..6).map(|_| die.next(2)).collect();
+        let expected = [
+            Next::Start(read(0)),
+            Next::Start(read(1)),
+            Next::Start(program),
+            Next::Start(read(2)),
+            Next::Start(read(3)),
+            Next::Start(read(4)),
+        ];
+        assert_eq!(order, expected);
+        assert_eq!(die.next(2), Next::Nothing);
+    }
+
+    #[test]
+    fn a_suspended_operation_comes_before_queued_work() {
+        let mut die = Die::default();
+        let erase = FlashOperation::Erase { unit: ReclaimUnitId(1) };
+        let suspended = Suspended { operation: erase, remaining: Nanos(10) };
+        die.suspended = Some(suspended);
+        die.work.push_back(FlashOperation::Program { fill: 0, page_type: 0 });
+        die.reads.push_back(read(0));
+        assert_eq!(die.next(4), Next::Start(read(0)));
+        assert_eq!(die.next(4), Next::Resume(suspended));
+    }
+}

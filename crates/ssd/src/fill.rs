@@ -1,0 +1,132 @@
+//! Fills: program units on their way to flash, from the first slot placed to the end of the program.
+//!
+//! A fill may wait for flash reads whose data it holds (collection, merges of small writes), and
+//! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed in
+//! order.
+
+use std::collections::VecDeque;
+
+use writecliff_ftl::ProgramUnit;
+use writecliff_ftl::frontier::FrontierId;
+
+/// Number of a fill; numbers are reused.
+pub type FillId = u16;
+pub const NO_FILL: FillId = u16::MAX;
+
+#[derive(Clone, Debug)]
+pub struct Fill {
+    pub frontier: FrontierId,
+    /// Known when the unit is full.
+    pub unit: Option<ProgramUnit>,
+    pub reads_pending: u32,
+    /// Commands that complete when the unit is on flash.
+    pub waiting: Vec<u16>,
+}
+
+/// All fills, the one that each frontier is filling, and those that may not be programmed yet.
+#[derive(Clone, Debug)]
+pub struct Fills {
+    fills: Vec<Fill>,
+    free: Vec<FillId>,
+    current: Vec<FillId>,
+    /// Full units that wait for reads, or behind one that does, by frontier.
+    held: Vec<VecDeque<FillId>>,
+    /// Full units not yet on flash, by reclaim unit.
+    in_flight: Vec<u16>,
+}
+
+impl Fills {
+    pub fn new(frontiers: usize, reclaim_units: usize) -> Self {
+        Self {
+            fills: Vec::new(),
+            free: Vec::new(),
+            current: vec![NO_FILL; frontiers],
+            held: vec![VecDeque::new(); frontiers],
+            in_flight: vec![0; reclaim_units],
+        }
+    }
+
+    #[inline]
+    pub fn get(&mut self, id: FillId) -> &mut Fill {
+        &mut self.fills[id as usize]
+    }
+
+    /// The fill that `frontier` is filling.
+    #[inline]
+    pub fn current(&mut self, frontier: FrontierId) -> FillId {
+        let current = self.current[frontier.index()];
+        if current != NO_FILL {
+            return current;
+        }
+        let fresh = self.fresh(frontier);
+        self.current[frontier.index()] = fresh;
+        fresh
+    }
+
+    fn fresh(&mut self, frontier: FrontierId) -> FillId {
+        if let Some(id) = self.free.pop() {
+            let fill = &mut self.fills[id as usize];
+            fill.frontier = frontier;
+            return id;
+        }
+        let id = FillId::try_from(self.fills.len()).expect("fewer than 65,535 units in flight");
+        assert!(id != NO_FILL);
+        self.fills.push(Fill { frontier, unit: None, reads_pending: 0, waiting: Vec::new() });
+        id
+    }
+
+    /// `frontier`'s unit is full. Returns the fill if it may be programmed at once.
+    #[inline]
+    pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
+        let id = self.current(frontier);
+        self.current[frontier.index()] = NO_FILL;
+        self.in_flight[unit.reclaim_unit.index()] += 1;
+        let fill = &mut self.fills[id as usize];
+        fill.unit = Some(unit);
+        if fill.reads_pending == 0 && self.held[frontier.index()].is_empty() {
+            return Some(id);
+        }
+        self.held[frontier.index()].push_back(id);
+        None
+    }
+
+    /// One of the reads that a fill waits for is done. Follow with `release` until it is empty.
+    pub fn read_done(&mut self, id: FillId) {
+        self.fills[id as usize].reads_pending -= 1;
+    }
+
+    /// The next held unit of the frontier of `id` that may be programmed now.
+    pub fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
+        let held = &mut self.held[frontier.index()];
+        let &front = held.front()?;
+        if self.fills[front as usize].reads_pending > 0 {
+            return None;
+        }
+        held.pop_front()
+    }
+
+    /// The unit of a fill is on flash: forget the fill, and return who waited for it.
+    #[inline]
+    pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId, Vec<u16>) {
+        let fill = &mut self.fills[id as usize];
+        let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
+        let (frontier, waiting) = (fill.frontier, std::mem::take(&mut fill.waiting));
+        self.in_flight[unit.reclaim_unit.index()] -= 1;
+        self.free.push(id);
+        (unit, frontier, waiting)
+    }
+
+    /// Is unit `unit` of a reclaim unit full but not yet on flash?
+    #[inline]
+    pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
+        self.in_flight[reclaim_unit] > 0
+            && self.fills.iter().any(|f| {
+                f.unit.is_some_and(|u| u.unit == unit && u.reclaim_unit.index() == reclaim_unit)
+            })
+    }
+
+    /// Fills that hold full units not yet on flash, in ascending order.
+    pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
+        (0..self.fills.len() as FillId).filter(|&id| self.fills[id as usize].unit.is_some())
+    }
+}

@@ -1,0 +1,104 @@
+//! Commands on their way in and out: submission queues, firmware, link.
+//!
+//! Firmware and link serve one command at a time, first come first served, so each is a time until
+//! which it is taken.
+
+use std::collections::VecDeque;
+
+use writecliff_base::Nanos;
+
+use crate::command::Command;
+use crate::config::{DeviceConfig, Duplex, LinkConfig};
+
+pub struct Frontend {
+    link: LinkConfig,
+    command_time: Nanos,
+    latency: Nanos,
+    firmware_free: Nanos,
+    /// Times until which the link is taken: towards the drive, towards the host.
+    link_free: [Nanos; 2],
+    queues: Vec<SubmissionQueue>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SubmissionQueue {
+    in_drive: u32,
+    waiting: VecDeque<Command>,
+}
+
+const TO_DRIVE: usize = 0;
+const TO_HOST: usize = 1;
+
+impl Frontend {
+    pub fn new(config: &DeviceConfig) -> Self {
+        Self {
+            link: config.link.clone(),
+            command_time: config.controller.command_time,
+            latency: config.controller.latency,
+            firmware_free: Nanos::ZERO,
+            link_free: [Nanos::ZERO; 2],
+            queues: vec![SubmissionQueue::default(); config.link.queues as usize],
+        }
+    }
+
+    /// Take a slot of the command's queue; without one the command waits at the host.
+    #[inline]
+    pub fn enter(&mut self, command: Command) -> Option<Command> {
+        let queues = self.queues.len() as u32;
+        let queue = &mut self.queues[(command.queue % queues) as usize];
+        if queue.in_drive < self.link.queue_depth {
+            queue.in_drive += 1;
+            return Some(command);
+        }
+        queue.waiting.push_back(command);
+        None
+    }
+
+    /// A command leaves; the next one of its queue that waited at the host enters.
+    #[inline]
+    pub fn leave(&mut self, left: &Command) -> Option<Command> {
+        let queues = self.queues.len() as u32;
+        let queue = &mut self.queues[(left.queue % queues) as usize];
+        let next = queue.waiting.pop_front();
+        if next.is_none() {
+            queue.in_drive -= 1;
+        }
+        next
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.queues.iter().map(|q| q.waiting.len()).sum()
+    }
+
+    /// Firmware decodes a command; returns when it is ready.
+    #[inline]
+    pub fn decode(&mut self, now: Nanos) -> Nanos {
+        self.firmware_free = self.firmware_free.max(now) + self.command_time;
+        self.firmware_free + self.latency
+    }
+
+    /// Carry a write's command and data to the drive, not before `from`; returns the end.
+    #[inline]
+    pub fn receive(&mut self, from: Nanos, bytes: u32) -> Nanos {
+        self.carry(TO_DRIVE, from, self.link.command, bytes)
+    }
+
+    /// Carry data of a read to the host; `last` also carries the command's own frames.
+    #[inline]
+    pub fn send(&mut self, from: Nanos, bytes: u32, last: bool) -> Nanos {
+        let overhead = if last { self.link.command } else { Nanos::ZERO };
+        self.carry(TO_HOST, from, overhead, bytes)
+    }
+
+    #[inline]
+    fn carry(&mut self, direction: usize, from: Nanos, overhead: Nanos, bytes: u32) -> Nanos {
+        let lane = match self.link.duplex {
+            Duplex::Half => TO_DRIVE,
+            Duplex::Full => direction,
+        };
+        let time = overhead + self.link.bandwidth.time_for(u64::from(bytes));
+        let end = self.link_free[lane].max(from) + time;
+        self.link_free[lane] = end;
+        end
+    }
+}

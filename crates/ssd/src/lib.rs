@@ -1,0 +1,35 @@
+//! A simulated SSD in virtual time.
+//!
+//! ```text
+//! host ──submit──▶ queues ─▶ firmware ─▶ link ─▶ write buffer ─▶ FTL ─▶ dies ◀─▶ channels
+//!      ◀─step───── completions ◀──────── link ◀──────────────────────── reads
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `config.rs` | a checked device description |
+//! | `device_file.rs` | the TOML form of it |
+//! | `event.rs` | the event queue: what happens next |
+//! | `die.rs` | one die: its queues, what it is doing, suspension |
+//! | `backend.rs` | dies and channels: flash operations in time |
+//! | `fill.rs` | program units on their way to flash |
+//! | `frontend.rs` | queues, firmware, link: commands in time |
+//! | `ssd.rs` | the drive: commands, buffer, both clocks |
+//! | `snapshot.rs` | save and restore |
+//!
+//! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.
+
+pub mod backend;
+pub mod command;
+pub mod config;
+pub mod device_file;
+pub mod die;
+pub mod event;
+pub mod fill;
+pub mod frontend;
+pub mod snapshot;
+pub mod ssd;
+
+pub use command::{Command, Completion, Operation};
+pub use config::{DeviceConfig, Duplex, LinkConfig};
+pub use ssd::{DriveCounters, Ssd};

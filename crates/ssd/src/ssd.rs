@@ -1,0 +1,508 @@
+//! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
+
+use std::collections::VecDeque;
+
+use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::wear::WearSummary;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{ConfigError, FastForward, Ftl};
+
+use crate::backend::{Backend, Outcome};
+use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
+use crate::config::DeviceConfig;
+use crate::event::Event;
+use crate::frontend::Frontend;
+
+/// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
+pub struct Ssd {
+    pub(crate) config: DeviceConfig,
+    pub(crate) ftl: Ftl,
+    pub(crate) backend: Backend,
+    frontend: Frontend,
+    commands: CommandTable,
+    /// Free slots of the write buffer. Negative while a command larger than the buffer is in it.
+    buffer_free: i64,
+    /// Writes that wait for buffer space, and when firmware was done with them.
+    write_waiting: VecDeque<(u16, Nanos)>,
+    /// Writes whose data are on the link.
+    writes_in_transfer: u32,
+    pub(crate) write_cache: bool,
+    pub(crate) host_read_bytes: u64,
+    last_activity: Nanos,
+    idle_check_scheduled: bool,
+    quiescing: bool,
+}
+
+/// What the drive reports of itself, since it was new.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveCounters {
+    pub host_write_bytes: u64,
+    pub host_read_bytes: u64,
+    /// Slots placed on flash for whatever reason, in bytes; data still in the buffer count.
+    pub nand_write_bytes: u64,
+    pub gc_moved_bytes: u64,
+    pub wear_moved_bytes: u64,
+    pub padding_bytes: u64,
+    pub trimmed_bytes: u64,
+    pub collections: u64,
+    pub free_reclaim_units: u32,
+    pub wear: WearSummary,
+}
+
+impl Ssd {
+    pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
+        let ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
+        let (backend, frontend) = (Backend::new(&config), Frontend::new(&config));
+        let mut ssd = Self {
+            ftl,
+            backend,
+            frontend,
+            commands: CommandTable::default(),
+            buffer_free: 0,
+            write_waiting: VecDeque::new(),
+            writes_in_transfer: 0,
+            write_cache: config.controller.write_cache,
+            host_read_bytes: 0,
+            last_activity: Nanos::ZERO,
+            idle_check_scheduled: false,
+            quiescing: false,
+            config,
+        };
+        ssd.resynchronise_buffer();
+        Ok(ssd)
+    }
+
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.backend.now
+    }
+
+    /// Enable or disable the volatile write cache. Without it, and without power-loss protection, a
+    /// write completes when it is on flash.
+    pub fn set_write_cache(&mut self, enabled: bool) {
+        self.write_cache = enabled;
+    }
+
+    pub fn write_cache(&self) -> bool {
+        self.write_cache
+    }
+
+    /// Bytes placed on flash so far, for whatever reason.
+    #[inline]
+    pub fn nand_write_bytes(&self) -> u64 {
+        let c = self.ftl.counters();
+        (c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots) * u64::from(SLOT_BYTES)
+    }
+
+    #[inline]
+    pub fn host_write_bytes(&self) -> u64 {
+        self.ftl.counters().host_bytes
+    }
+
+    pub fn counters(&self) -> DriveCounters {
+        let c = self.ftl.counters();
+        let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
+        DriveCounters {
+            host_write_bytes: c.host_bytes,
+            host_read_bytes: self.host_read_bytes,
+            nand_write_bytes: self.nand_write_bytes(),
+            gc_moved_bytes: bytes(c.gc_slots),
+            wear_moved_bytes: bytes(c.wear_slots),
+            padding_bytes: bytes(c.padding_slots),
+            trimmed_bytes: bytes(c.trimmed_slots),
+            collections: c.collections,
+            free_reclaim_units: self.ftl.free_units(),
+            wear: self.ftl.wear().summary(),
+        }
+    }
+
+    /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
+    /// and not after its next completion.
+    #[inline]
+    pub fn submit(&mut self, at: Nanos, command: Command) {
+        debug_assert!(at >= self.backend.now);
+        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
+        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
+        self.backend.now = at;
+        if let Some(command) = self.frontend.enter(command) {
+            self.begin(command);
+        }
+    }
+
+    /// Run until the next completion, but not beyond `limit`.
+    #[inline]
+    pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
+        while let Some(time) = self.backend.queue.next_time() {
+            if time > limit {
+                return None;
+            }
+            let (_, event) = self.backend.queue.pop()?;
+            self.backend.now = time;
+            if let Some(completion) = self.handle(event) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) -> Option<Completion> {
+        match event {
+            Event::Sensed { die } => {
+                let outcome = self.backend.sensed(die as usize);
+                self.flash_outcome(outcome);
+                None
+            }
+            Event::DieDone { die, epoch } => {
+                let outcome = self.backend.die_done(die as usize, epoch);
+                self.flash_outcome(outcome);
+                None
+            }
+            Event::ReadReady { command } => {
+                self.read(command);
+                None
+            }
+            Event::WriteArrived { command } => self.arrived(command),
+            Event::Completed { command } => Some(self.complete(command)),
+            Event::IdleCheck => {
+                self.idle_check();
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, command: Command) {
+        let ready = self.frontend.decode(self.backend.now);
+        let first = command.offset / u64::from(SLOT_BYTES);
+        let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
+        self.ftl.prefetch(Lpn(first as u32));
+        let number = self.commands.insert(InFlight {
+            command,
+            first: Lpn(first as u32),
+            slots: (end - first) as u32,
+            pending: 0,
+            unsent: command.length,
+        });
+        match command.operation {
+            Operation::Read => self.backend.queue.push(ready, Event::ReadReady { command: number }),
+            Operation::Write => {
+                self.write_waiting.push_back((number, ready));
+                self.admit_writes();
+            }
+            Operation::Trim | Operation::Flush => {
+                let at = self.frontend.receive(ready, 0);
+                self.backend.queue.push(at, Event::WriteArrived { command: number });
+            }
+        }
+    }
+
+    /// Let waiting writes send their data while the buffer has room for them.
+    #[inline]
+    fn admit_writes(&mut self) {
+        while let Some(&(number, ready)) = self.write_waiting.front() {
+            let (slots, length) = {
+                let c = self.commands.get(number);
+                (i64::from(c.slots), c.command.length)
+            };
+            // What partly filled units cannot keep: a larger command need not wait for more.
+            if self.buffer_free < slots.min(self.buffer_assured()) {
+                return;
+            }
+            self.write_waiting.pop_front();
+            self.buffer_free -= slots;
+            self.writes_in_transfer += 1;
+            let at = self.frontend.receive(ready.max(self.backend.now), length);
+            self.backend.queue.push(at, Event::WriteArrived { command: number });
+        }
+    }
+
+    /// Buffer slots that are free whenever nothing is on its way to flash.
+    fn buffer_assured(&self) -> i64 {
+        let units = i64::from(self.config.ftl.streams);
+        i64::from(self.config.buffer_slots())
+            - units * i64::from(self.config.geometry.slots_per_unit)
+    }
+
+    fn arrived(&mut self, number: u16) -> Option<Completion> {
+        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        match command.operation {
+            Operation::Write => {
+                self.writes_in_transfer -= 1;
+                self.write(number, command, first, slots)
+            }
+            Operation::Trim => {
+                self.trim(&command);
+                Some(self.complete(number))
+            }
+            Operation::Flush => self.flush(number),
+            Operation::Read => unreachable!("reads do not carry data to the drive"),
+        }
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        number: u16,
+        command: Command,
+        first: Lpn,
+        slots: u32,
+    ) -> Option<Completion> {
+        let durable = self.write_cache || self.config.controller.power_loss_protection;
+        let end = command.offset + u64::from(command.length);
+        for n in 0..slots {
+            let lpn = Lpn(first.0 + n);
+            let bytes = slot_overlap(lpn, command.offset, end);
+            if !durable {
+                self.wait_for_current_unit(number, command.stream);
+            }
+            self.ftl.write(lpn, command.stream, bytes, &mut self.backend);
+        }
+        if durable {
+            return Some(self.complete(number));
+        }
+        if self.writes_in_transfer == 0 {
+            self.close_units(true);
+        }
+        None
+    }
+
+    fn wait_for_current_unit(&mut self, number: u16, stream: StreamId) {
+        let fill = self.backend.fills.current(self.ftl.host_frontier(stream));
+        let waiting = &mut self.backend.fills.get(fill).waiting;
+        if waiting.last() != Some(&number) {
+            waiting.push(number);
+            self.commands.get(number).pending += 1;
+        }
+    }
+
+    /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only those
+    /// that a command waits for.
+    fn close_units(&mut self, waited_for: bool) {
+        for stream in 0..self.config.ftl.streams {
+            let frontier = FrontierId(stream);
+            if waited_for {
+                let fill = self.backend.fills.current(frontier);
+                if self.backend.fills.get(fill).waiting.is_empty() {
+                    continue;
+                }
+            }
+            self.ftl.pad(frontier, &mut self.backend);
+        }
+    }
+
+    fn flush(&mut self, number: u16) -> Option<Completion> {
+        if self.config.controller.power_loss_protection || !self.write_cache {
+            return Some(self.complete(number));
+        }
+        self.close_units(false);
+        let outstanding: Vec<u16> = self.backend.fills.outstanding().collect();
+        let mut pending = 0;
+        for id in outstanding {
+            let fill = self.backend.fills.get(id);
+            if self.ftl.is_host_frontier(fill.frontier) {
+                fill.waiting.push(number);
+                pending += 1;
+            }
+        }
+        self.commands.get(number).pending = pending;
+        if pending == 0 { Some(self.complete(number)) } else { None }
+    }
+
+    fn trim(&mut self, command: &Command) {
+        let slot = u64::from(SLOT_BYTES);
+        let first = command.offset.div_ceil(slot);
+        let end = (command.offset + u64::from(command.length)) / slot;
+        (first..end).for_each(|lpn| self.ftl.trim(Lpn(lpn as u32)));
+    }
+
+    /// Start the flash reads of a command: one for each run of slots in one read group.
+    #[inline]
+    fn read(&mut self, number: u16) {
+        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        self.host_read_bytes += u64::from(command.length);
+        let per_group = self.config.geometry.slots_per_group;
+        let mut run: Option<(Ppn, u32)> = None;
+        let mut reads = 0;
+        for n in 0..slots {
+            let ppn = self.ftl.lookup(Lpn(first.0 + n));
+            if ppn.is_none() || self.is_buffered(ppn) {
+                continue;
+            }
+            match run {
+                Some((start, count)) if start.0 / per_group == ppn.0 / per_group => {
+                    run = Some((start, (count + 1).min(per_group)));
+                }
+                other => {
+                    if let Some((start, count)) = other {
+                        reads += 1;
+                        self.backend.host_read(number, start, count);
+                    }
+                    run = Some((ppn, 1));
+                }
+            }
+        }
+        if let Some((start, count)) = run {
+            reads += 1;
+            self.backend.host_read(number, start, count);
+        }
+        self.commands.get(number).pending = reads;
+        if reads == 0 {
+            let at = self.frontend.send(self.backend.now, command.length, true);
+            self.backend.queue.push(at, Event::Completed { command: number });
+        }
+    }
+
+    /// Is the slot still in the write buffer (its unit not yet on flash)?
+    #[inline]
+    fn is_buffered(&self, ppn: Ppn) -> bool {
+        let place = self.config.geometry.place(ppn);
+        self.ftl.is_filling(ppn)
+            || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
+    }
+
+    #[inline]
+    fn flash_outcome(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::HostData { command, slots, at } => self.host_data(command, slots, at),
+            Outcome::Programmed { unit, frontier, waiting } => {
+                for number in waiting {
+                    let c = self.commands.get(number);
+                    c.pending -= 1;
+                    if c.pending == 0 {
+                        let now = self.backend.now;
+                        self.backend.queue.push(now, Event::Completed { command: number });
+                    }
+                }
+                if self.ftl.is_host_frontier(frontier) {
+                    self.buffer_free += i64::from(unit.data_slots);
+                    self.admit_writes();
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn host_data(&mut self, number: u16, slots: u32, at: Nanos) {
+        let c = self.commands.get(number);
+        c.pending -= 1;
+        let last = c.pending == 0;
+        let bytes = if last { c.unsent } else { c.unsent.min(slots * SLOT_BYTES) };
+        c.unsent -= bytes;
+        let end = self.frontend.send(at, bytes, last);
+        if last {
+            self.backend.queue.push(end, Event::Completed { command: number });
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, number: u16) -> Completion {
+        let done = self.commands.remove(number).command;
+        let at = self.backend.now;
+        if let Some(next) = self.frontend.leave(&done) {
+            self.begin(next);
+        }
+        if self.commands.in_flight() == 0 {
+            self.last_activity = at;
+            self.schedule_idle_check(at + self.config.controller.idle_delay);
+        }
+        Completion { at, tag: done.tag, operation: done.operation }
+    }
+
+    fn schedule_idle_check(&mut self, at: Nanos) {
+        if !self.idle_check_scheduled && !self.quiescing && self.ftl.wants_background() {
+            self.idle_check_scheduled = true;
+            self.backend.queue.push(at, Event::IdleCheck);
+        }
+    }
+
+    /// Collect in the background while the host is silent: about one read group a die at a time.
+    fn idle_check(&mut self) {
+        self.idle_check_scheduled = false;
+        if self.commands.in_flight() > 0 || self.quiescing {
+            return;
+        }
+        let now = self.backend.now;
+        let due = self.last_activity + self.config.controller.idle_delay;
+        if now < due {
+            self.schedule_idle_check(due);
+            return;
+        }
+        if self.backend.is_quiet() {
+            for _ in 0..self.config.geometry.dies {
+                if !self.ftl.collect_in_background(&mut self.backend) {
+                    return;
+                }
+            }
+        }
+        self.schedule_idle_check(now + self.config.timing.program_mean());
+    }
+
+    /// Let everything under way come to its end. Completions must have been taken before: the host
+    /// has nothing outstanding.
+    pub fn quiesce(&mut self) {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.quiescing = true;
+        let lost = self.step(Nanos::MAX);
+        assert!(lost.is_none(), "a completion without a command");
+        self.quiescing = false;
+        self.idle_check_scheduled = false;
+        self.backend.settle();
+        self.last_activity = self.backend.now;
+    }
+
+    /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change
+    /// nothing. The drive must be quiet; call `end_fast_forward` after the last one.
+    #[inline]
+    pub fn fast_forward(&mut self, command: &Command) {
+        match command.operation {
+            Operation::Write => {
+                let slot = u64::from(SLOT_BYTES);
+                let end = command.offset + u64::from(command.length);
+                for lpn in command.offset / slot..end.div_ceil(slot) {
+                    let lpn = Lpn(lpn as u32);
+                    let bytes = slot_overlap(lpn, command.offset, end);
+                    self.ftl.write(lpn, command.stream, bytes, &mut FastForward);
+                }
+            }
+            Operation::Trim => self.trim(command),
+            Operation::Read | Operation::Flush => {}
+        }
+    }
+
+    pub fn end_fast_forward(&mut self) {
+        self.resynchronise_buffer();
+    }
+
+    /// Bring the drive to "no writes": every block erased. Takes one erase of every block in turn on
+    /// all dies at once.
+    pub fn purge(&mut self) {
+        self.quiesce();
+        self.ftl.purge();
+        self.resynchronise_buffer();
+        let blocks = u64::from(self.config.geometry.reclaim_units);
+        self.backend.now += Nanos(blocks * self.config.timing.erase.0);
+    }
+
+    /// The buffer holds just what partly filled units hold.
+    pub(crate) fn resynchronise_buffer(&mut self) {
+        let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
+        self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held);
+    }
+}
+
+/// Bytes of a slot that lie in `offset..end`.
+#[inline]
+fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
+    let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
+    (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
+}

@@ -1,0 +1,131 @@
+//! A small drive whose every time is a round number, and ways to load it.
+#![allow(dead_code, unreachable_pub)] // each test file uses its part
+
+use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_ssd::{Command, Completion, DeviceConfig, Operation, Ssd, device_file};
+
+pub const DRIVE: &str = r#"
+name = "test"
+description = "round numbers"
+model = "test"
+user_capacity = "40 MiB"
+[flash]
+channels = 2
+dies_per_channel = 2
+planes_per_die = 1
+blocks_per_plane = 64
+pages_per_block = 16
+page = "16 KiB"
+cell = "MLC"
+multi_plane = true
+one_shot = false
+read = ["50 us", "70 us"]
+program = ["400 us", "1200 us"]
+erase = "3 ms"
+bus = "400 MB/s"
+command = "1 us"
+rated_cycles = 1000
+[ftl]
+streams = 4
+gc = "greedy"
+placement = "own"
+wear_leveling = "none"
+gc_start = 4
+gc_floor = 3
+gc_idle_target = 6
+[controller]
+write_buffer = "1 MiB"
+power_loss_protection = false
+write_cache = true
+command_time = "2 us"
+latency = "5 us"
+reads_in_a_row = 8
+suspends_per_operation = 4
+idle_delay = "10 ms"
+[link]
+interface = "test"
+bandwidth = "500 MB/s"
+duplex = "half"
+command = "3 us"
+queues = 1
+queue_depth = 32
+"#;
+
+/// Slot transfer on the bus (4096 B at 400 MB/s) and on the link (at 500 MB/s).
+pub const BUS_SLOT: u64 = 10_240;
+pub const LINK_SLOT: u64 = 8_192;
+
+pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
+    let mut text = DRIVE.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "no '{from}' in the drive");
+        text = text.replace(from, to);
+    }
+    device_file::read(&text, "test.toml", 1).unwrap()
+}
+
+pub fn drive(changes: &[(&str, &str)]) -> Ssd {
+    Ssd::new(config(changes)).unwrap()
+}
+
+pub fn command(operation: Operation, slot: u64, slots: u32, tag: u32) -> Command {
+    let stream = StreamId::DEFAULT;
+    Command { operation, offset: slot * 4096, length: slots * 4096, stream, queue: 0, tag }
+}
+
+pub fn write(slot: u64, slots: u32) -> Command {
+    command(Operation::Write, slot, slots, 0)
+}
+
+pub fn read(slot: u64, slots: u32) -> Command {
+    command(Operation::Read, slot, slots, 0)
+}
+
+/// Run one command alone and return its latency.
+pub fn alone(ssd: &mut Ssd, command: Command) -> u64 {
+    let at = ssd.now();
+    ssd.submit(at, command);
+    let done = ssd.step(Nanos::MAX).expect("the command completes");
+    assert_eq!(done.tag, command.tag);
+    (done.at - at).0
+}
+
+/// Keep `depth` commands outstanding until `count` have completed; returns all completions.
+pub fn closed_loop(
+    ssd: &mut Ssd,
+    depth: u32,
+    count: u32,
+    mut next: impl FnMut(u32) -> Command,
+) -> Vec<Completion> {
+    let mut done = Vec::new();
+    let mut issued = 0;
+    while issued < depth.min(count) {
+        let at = ssd.now();
+        ssd.submit(at, Command { tag: issued, ..next(issued) });
+        issued += 1;
+    }
+    while (done.len() as u32) < count {
+        let completion = ssd.step(Nanos::MAX).expect("an outstanding command completes");
+        done.push(completion);
+        if issued < count {
+            ssd.submit(completion.at, Command { tag: issued, ..next(issued) });
+            issued += 1;
+        }
+    }
+    done
+}
+
+pub fn user_slots(ssd: &Ssd) -> u64 {
+    u64::from(ssd.ftl().config().user_slots)
+}
+
+/// Fill the drive in order, then overwrite it at random `times` times, without time.
+pub fn precondition(ssd: &mut Ssd, times: u64) {
+    let user = user_slots(ssd);
+    let mut random = Prng::new(3);
+    (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    for _ in 0..times * user {
+        ssd.fast_forward(&write(random.below(user), 1));
+    }
+    ssd.end_fast_forward();
+}

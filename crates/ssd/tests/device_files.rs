@@ -1,0 +1,71 @@
+//! What is wrong with a device file is said in one line, with file, line and the nearest key.
+
+mod common;
+
+use writecliff_ssd::device_file;
+
+fn error(from: &str, to: &str) -> (String, Option<String>) {
+    assert!(common::DRIVE.contains(from), "no '{from}' in the drive");
+    let text = common::DRIVE.replace(from, to);
+    let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
+    (error.to_string(), error.hint)
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    let (message, hint) =
+        error("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspnd = \"1 us\"");
+    assert!(message.starts_with("drive.toml:22: "), "{message}");
+    assert!(message.contains("program_suspnd"), "{message}");
+    assert!(hint.unwrap().contains("program_suspend"));
+}
+
+#[test]
+fn impossible_values_name_line_and_limit() {
+    let rows = [
+        ("channels = 2", "channels = 0", "drive.toml:7: ", "1 to 64"),
+        ("page = \"16 KiB\"", "page = \"16k\"", "drive.toml:12: ", "KiB"),
+        ("read = [\"50 us\", \"70 us\"]", "read = [\"50 us\"]", "drive.toml:16: ", "must have 2"),
+        ("user_capacity = \"40 MiB\"", "user_capacity = \"64 MiB\"", "drive.toml:5: ", "units"),
+        ("gc_start = 4", "gc_start = 3", "drive.toml:27: ", "above gc_floor"),
+        ("write_buffer = \"1 MiB\"", "write_buffer = \"64 KiB\"", "drive.toml:31: ", "80 KiB"),
+        ("gc = \"greedy\"", "gc = \"gready\"", "drive.toml:24: ", "gready"),
+        ("bus = \"400 MB/s\"", "bus = \"0 MB/s\"", "drive.toml:19: ", "zero"),
+    ];
+    for (from, to, place, what) in rows {
+        let (message, hint) = error(from, to);
+        let all = format!("{message} {}", hint.unwrap_or_default());
+        assert!(all.contains(place) && all.contains(what), "{to}: {all}");
+    }
+}
+
+#[test]
+fn shipped_presets_are_valid_and_every_number_has_its_source() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/writecliff/devices");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let config = device_file::read(&text, name, 1).unwrap();
+        assert_eq!(format!("{}.toml", config.identity.name), name);
+        assert!(config.overprovisioning() > 0.0);
+        let toml = writecliff_base::located::LocatedToml::parse(&text, name).unwrap();
+        for row in toml.documented() {
+            let has_digit = row.value.chars().any(|c| c.is_ascii_digit());
+            let is_text = ["name", "description", "model", "vendor", "firmware", "link.interface"]
+                .contains(&row.key.as_str());
+            assert!(
+                is_text || !has_digit || row.comment.len() > 3,
+                "{name}:{}: {} has no source beside it",
+                row.line,
+                row.key
+            );
+        }
+        seen += 1;
+    }
+    assert!(seen >= 2);
+}

@@ -1,0 +1,112 @@
+//! Determinism, the two clocks, and saved states.
+
+mod common;
+
+use common::{closed_loop, command, config, drive, precondition, read, user_slots, write};
+use writecliff_base::Prng;
+use writecliff_ssd::{Command, Completion, Operation, Ssd};
+
+fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {
+    let user = user_slots(ssd);
+    let mut random = Prng::new(seed);
+    closed_loop(ssd, 16, count, |_| {
+        let slot = random.below(user - 8);
+        let stream = writecliff_base::StreamId(random.below(4) as u16);
+        let next = match random.below(20) {
+            0 => command(Operation::Trim, slot, 8, 0),
+            1 => command(Operation::Flush, 0, 0, 0),
+            2..=9 => read(slot, 1 + random.below(8) as u32),
+            10 => Command { length: 512, ..write(slot, 1) },
+            _ => write(slot, 1 + random.below(8) as u32),
+        };
+        Command { stream, ..next }
+    })
+}
+
+#[test]
+fn same_device_load_and_seed_give_the_same_run() {
+    let run = |seed| {
+        let mut ssd = drive(&[("\"greedy\"", "\"d-choices\"\nd = 3")]);
+        precondition(&mut ssd, 1);
+        let done = mixed(&mut ssd, seed, 20_000);
+        (done, ssd.ftl().digest())
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).1, run(2).1);
+}
+
+#[test]
+fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
+    let commands: Vec<Command> = {
+        let ssd = drive(&[]);
+        let (user, mut random) = (user_slots(&ssd), Prng::new(4));
+        (0..60_000)
+            .map(|_| match random.below(50) {
+                0 => command(Operation::Trim, random.below(user - 8), 8, 0),
+                1 => Command { length: 1024, ..write(random.below(user), 1) },
+                _ => write(random.below(user - 4), 1 + random.below(4) as u32),
+            })
+            .collect()
+    };
+    let mut timed = drive(&[]);
+    closed_loop(&mut timed, 1, commands.len() as u32, |n| commands[n as usize]);
+    timed.quiesce();
+    let mut fast = drive(&[]);
+    commands.iter().for_each(|c| fast.fast_forward(c));
+    fast.end_fast_forward();
+    assert!(fast.counters().collections > 100, "collection took part");
+    assert_eq!(timed.ftl().digest(), fast.ftl().digest());
+}
+
+#[test]
+fn restore_then_continue_equals_run_through() {
+    let mut through = drive(&[]);
+    precondition(&mut through, 2);
+    mixed(&mut through, 5, 10_000);
+    let saved = through.save(Vec::new()).unwrap();
+    let expected = mixed(&mut through, 6, 20_000);
+
+    let mut restored = drive(&[]);
+    restored.restore(&saved[..]).unwrap();
+    assert_eq!(mixed(&mut restored, 6, 20_000), expected);
+    through.quiesce();
+    restored.quiesce();
+    assert_eq!(restored.ftl().digest(), through.ftl().digest());
+    assert_eq!(restored.counters(), through.counters());
+    assert_eq!(restored.save(Vec::new()).unwrap(), through.save(Vec::new()).unwrap());
+}
+
+#[test]
+fn a_state_is_not_restored_into_another_drive() {
+    let saved = drive(&[]).save(Vec::new()).unwrap();
+    let mut other = drive(&[("erase = \"3 ms\"", "erase = \"4 ms\"")]);
+    let error = other.restore(&saved[..]).unwrap_err().to_string();
+    let expected =
+        "the state is of another device: 'erase_ns = 3000000' there, 'erase_ns = 4000000' here";
+    assert_eq!(error, expected);
+    assert!(drive(&[]).restore(&saved[..saved.len() / 2]).is_err());
+}
+
+#[test]
+fn a_purged_drive_is_fresh_but_not_new() {
+    let mut ssd = drive(&[]);
+    precondition(&mut ssd, 2);
+    let before = ssd.counters();
+    ssd.purge();
+    let after = ssd.counters();
+    assert_eq!(ssd.ftl().mapped_slots(), 0);
+    assert_eq!(after.host_write_bytes, before.host_write_bytes);
+    assert!(after.wear.mean > before.wear.mean, "a purge erases");
+    ssd.ftl().check_invariants().unwrap();
+    // Writing it once more amplifies nothing.
+    let nand = ssd.nand_write_bytes();
+    (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    assert_eq!(ssd.nand_write_bytes() - nand, user_slots(&ssd) * 4096);
+}
+
+#[test]
+fn names_do_not_change_the_device_hash_but_numbers_do() {
+    let base = config(&[]).canonical();
+    assert_eq!(config(&[("round numbers", "other words")]).canonical(), base);
+    assert_ne!(config(&[("latency = \"5 us\"", "latency = \"6 us\"")]).canonical(), base);
+}

@@ -1,0 +1,195 @@
+//! Measured times against closed formulas, and gates that must be tight: blocked at t − 1, open at t.
+
+mod common;
+
+use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, precondition, read, write};
+use writecliff_base::{Nanos, Prng};
+use writecliff_ssd::{Operation, Ssd};
+
+const CONTROLLER: u64 = 2_000 + 5_000;
+const LINK_COMMAND: u64 = 3_000;
+const FLASH_COMMAND: u64 = 1_000;
+
+/// A drive with every page on flash and nothing in the buffer.
+fn settled(changes: &[(&str, &str)]) -> Ssd {
+    let mut ssd = drive(changes);
+    for slot in 0..common::user_slots(&ssd) {
+        ssd.fast_forward(&write(slot, 1));
+    }
+    ssd.end_fast_forward();
+    alone(&mut ssd, command(Operation::Flush, 0, 0, 0));
+    ssd.quiesce();
+    ssd
+}
+
+#[test]
+fn an_unloaded_read_costs_command_sense_and_transfers() {
+    let mut ssd = settled(&[]);
+    // Slot 0 is on page 0 (fast, 50 us); the 16 slots of row 0 are on four dies, row 1 is slow.
+    let fixed = CONTROLLER + FLASH_COMMAND + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
+    assert_eq!(alone(&mut ssd, read(0, 1)), fixed + 50_000);
+    assert_eq!(alone(&mut ssd, read(16, 1)), fixed + 70_000);
+    // A sector costs a slot on the bus, a sector on the link.
+    let sector = writecliff_ssd::Command { length: 512, ..read(0, 1) };
+    assert_eq!(alone(&mut ssd, sector), fixed + 50_000 - LINK_SLOT + 1_024);
+}
+
+#[test]
+fn a_large_read_uses_all_dies_and_is_bound_by_the_link() {
+    let mut ssd = settled(&[]);
+    // 16 slots: one page of each die, two dies a channel. Both channels send 2 pages in a row while
+    // the link (half of their rate together) empties them: it starts with the first page.
+    let first_page = CONTROLLER + FLASH_COMMAND + 50_000 + 4 * BUS_SLOT;
+    let expected = first_page + 16 * LINK_SLOT + LINK_COMMAND;
+    assert_eq!(alone(&mut ssd, read(0, 16)), expected);
+}
+
+#[test]
+fn unmapped_and_buffered_data_need_no_flash() {
+    let mut ssd = drive(&[]);
+    let no_flash = CONTROLLER + LINK_COMMAND + LINK_SLOT;
+    assert_eq!(alone(&mut ssd, read(100, 1)), no_flash);
+    assert_eq!(alone(&mut ssd, write(100, 1)), no_flash);
+    assert_eq!(alone(&mut ssd, read(100, 1)), no_flash);
+}
+
+#[test]
+fn a_write_without_cache_waits_for_the_flash() {
+    let mut ssd = drive(&[("write_cache = true", "write_cache = false")]);
+    let cached = CONTROLLER + LINK_COMMAND + LINK_SLOT;
+    let program = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
+    assert_eq!(alone(&mut ssd, write(0, 1)), cached + program);
+    // The rest of the page was padded: 4 slots of flash for one of the host.
+    assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
+    // With power-loss protection the buffer is durable, cache or not.
+    let mut safe = drive(&[
+        ("write_cache = true", "write_cache = false"),
+        ("protection = false", "protection = true"),
+    ]);
+    assert_eq!(alone(&mut safe, write(0, 1)), cached);
+}
+
+#[test]
+fn a_flush_waits_for_what_was_written() {
+    let mut ssd = drive(&[]);
+    let written = alone(&mut ssd, write(0, 1));
+    assert!(written < 20_000, "the cache took the write");
+    let flush = alone(&mut ssd, command(Operation::Flush, 0, 0, 0));
+    assert_eq!(flush, CONTROLLER + LINK_COMMAND + FLASH_COMMAND + 4 * BUS_SLOT + 400_000);
+    let again = alone(&mut ssd, command(Operation::Flush, 0, 0, 0));
+    assert_eq!(again, CONTROLLER + LINK_COMMAND, "nothing was left to flush");
+}
+
+/// MB/s of `count` writes of 64 KiB at queue depth 32, after the buffer has filled.
+fn write_rate(changes: &[(&str, &str)], count: u32) -> f64 {
+    let mut ssd = drive(changes);
+    let user = common::user_slots(&ssd);
+    let done = closed_loop(&mut ssd, 32, count, |n| write(u64::from(n) * 16 % (user - 16), 16));
+    let half = done.len() / 2;
+    let bytes = (done.len() - half) as f64 * 65_536.0;
+    bytes / (done[done.len() - 1].at - done[half - 1].at).as_secs_f64() / 1e6
+}
+
+#[test]
+fn peak_writes_are_bound_by_the_slowest_of_link_channels_and_dies() {
+    let close = |got: f64, want: f64, what: &str| {
+        assert!((got / want - 1.0).abs() < 0.03, "{what}: {got:.1} MB/s, expected {want:.1}");
+    };
+    // Dies: 4 dies, 16 KiB in the mean of 400 and 1200 us, a channel busy with one die at a time.
+    let load_ms = (16_384.0 / 400e6 + 1e-6) * 1e3;
+    let dies = 4.0 * 16_384.0 / ((0.8 + load_ms) * 1e-3) / 1e6;
+    close(write_rate(&[], 400), dies, "dies");
+    // Channels: programs so short that the two buses are never free.
+    let fast = [("program = [\"400 us\", \"1200 us\"]", "program = [\"1 us\", \"1 us\"]")];
+    let slow_bus = ("bus = \"400 MB/s\"", "bus = \"40 MB/s\"");
+    let channels = 2.0 * 16_384.0 / (16_384.0 / 40e6 + 1e-6) / 1e6;
+    close(write_rate(&[fast[0], slow_bus], 400), channels, "channels");
+    // Link: 64 KiB and 3 us a command.
+    let link = 65_536.0 / (65_536.0 / 500e6 + 3e-6) / 1e6;
+    close(write_rate(&fast, 400), link, "link");
+}
+
+#[test]
+fn firmware_bounds_small_reads() {
+    let mut ssd = settled(&[("command_time = \"2 us\"", "command_time = \"100 us\"")]);
+    let user = common::user_slots(&ssd);
+    let mut random = Prng::new(1);
+    let done = closed_loop(&mut ssd, 32, 2000, |_| read(random.below(user), 1));
+    let seconds = (done[1999].at - done[999].at).as_secs_f64();
+    assert!((1000.0 / seconds / 10_000.0 - 1.0).abs() < 0.01, "{} IOPS", 1000.0 / seconds);
+}
+
+/// Latency of a read that arrives `after` the start of a program on its die.
+fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
+    let mut ssd = settled(changes);
+    // Fill the page of die 0's next unit: user slots are a multiple of 16, so row starts on die 0.
+    assert_eq!(ssd.ftl().filled(writecliff_ftl::frontier::FrontierId(0)), 0);
+    let start = ssd.now();
+    ssd.submit(start, write(0, 4));
+    let arrived = ssd.step(Nanos::MAX).unwrap().at;
+    let program_begins = arrived; // the page is full: its program is queued at once
+    let at = program_begins + Nanos(after);
+    assert_eq!(ssd.step(at), None);
+    ssd.submit(at, read(4 * 4 * 8, 1));
+    (ssd.step(Nanos::MAX).unwrap().at - at).0
+}
+
+#[test]
+fn reads_wait_for_programs_or_suspend_them() {
+    // Which die a slot is on follows from the order of writing: 4 slots a page, 4 dies in turn.
+    let unloaded = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
+    let program_ends = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
+    let waiting = read_behind_a_program(100_000, &[]);
+    // It reaches the die at 100 us + controller time, and starts when the program is over.
+    assert_eq!(waiting, unloaded + program_ends - 100_000 - CONTROLLER);
+    let suspend = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
+    assert_eq!(read_behind_a_program(100_000, &suspend), unloaded + 20_000);
+    // Not worth it when less than the suspend latency remains: blocked at t − 1, not at t.
+    let remains = |ns: u64| program_ends - CONTROLLER - ns;
+    assert_eq!(read_behind_a_program(remains(20_000), &suspend), unloaded + 20_000);
+    assert_eq!(read_behind_a_program(remains(20_001), &suspend), unloaded + 20_000);
+    assert_eq!(read_behind_a_program(remains(19_999), &suspend), unloaded + 19_999);
+}
+
+#[test]
+fn a_queue_full_of_commands_makes_the_next_one_wait_at_the_host() {
+    let mut ssd = settled(&[("queue_depth = 32", "queue_depth = 1")]);
+    let done = closed_loop(&mut ssd, 2, 2, |n| read(u64::from(n) * 4, 1));
+    // Two dies could work at once, but the second command enters when the first has left.
+    let one = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
+    assert_eq!((done[1].at - done[0].at).0, one);
+}
+
+#[test]
+fn nothing_is_lost_under_mixed_load_with_collection() {
+    let mut ssd = drive(&[]);
+    precondition(&mut ssd, 2);
+    let user = common::user_slots(&ssd);
+    let mut random = Prng::new(9);
+    let count = 60_000;
+    let done = closed_loop(&mut ssd, 64, count, |_| {
+        let slot = random.below(user);
+        if random.below(10) < 7 { read(slot, 1) } else { write(slot, 1) }
+    });
+    let mut tags: Vec<u32> = done.iter().map(|c| c.tag).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..count), "every command completed exactly once");
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+    assert!(ssd.counters().collections > 50);
+}
+
+#[test]
+fn an_idle_drive_collects_in_the_background() {
+    let mut ssd = drive(&[]);
+    precondition(&mut ssd, 3);
+    let before = ssd.counters();
+    alone(&mut ssd, write(0, 1));
+    let busy = ssd.ftl().free_units();
+    assert!(ssd.step(ssd.now() + Nanos::from_secs(5)).is_none());
+    assert!(ssd.ftl().free_units() > busy, "free units grew while the host was silent");
+    assert!(ssd.ftl().free_units() >= 6);
+    assert!(ssd.counters().gc_moved_bytes > before.gc_moved_bytes);
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+}
