@@ -12,4 +12,4 @@ pub mod series;
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;
 pub use quantile::Quantile;
-pub use series::Series;
+pub use series::{Cell, Columns, Series};

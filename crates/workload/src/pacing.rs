@@ -94,7 +94,7 @@ impl ThreadPacing {
             schedule,
         };
         if let Some(schedule) = &mut pacing.schedule {
-            schedule.ns += job.start_delay_ns;
+            schedule.ns = schedule.ns.saturating_add(job.start_delay_ns);
         }
         pacing
     }
@@ -156,7 +156,7 @@ impl Schedule {
         // Thread t begins with the job's arrival number t, counted in average blocks for byte rates.
         let bytes = if per_byte { job.mean_block_bytes().round() as u128 } else { 1 };
         let phase = NUMERATOR * u128::from(thread) * bytes;
-        let ns = (phase / u128::from(line.denominator)) as u64;
+        let ns = u64::try_from(phase / u128::from(line.denominator)).unwrap_or(u64::MAX);
         line.rest = (phase % u128::from(line.denominator)) as u64;
         line.factor = u128::from(job.threads);
         line.set_length(job.block_sizes[0].bytes as u32);
