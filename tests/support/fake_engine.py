@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tests.support import standin_native
 from writecliff.engines.base import (
     CacheReport,
     Counters,
@@ -33,10 +34,8 @@ from writecliff.engines.base import (
 from writecliff.errors import EngineError
 from writecliff.workload.model import SECOND_NS, Workload
 
-try:
-    from writecliff._native import Histogram
-except ImportError:  # the native module is not built: the same interface in Python
-    from tests.support.fake_histogram import Histogram  # type: ignore[assignment]
+standin_native.install()
+from writecliff._native import Histogram  # noqa: E402
 
 FRESH_IOPS = 80_000.0
 STEADY_IOPS = 12_000.0

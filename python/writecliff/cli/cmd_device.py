@@ -1,8 +1,104 @@
-"""`writecliff device`: the simulated drives that come with the program."""
+"""`writecliff device`: the simulated drives that come with the program, and those of files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
 from cyclopts import App, Parameter
 
-app = App(name="device", help="List and show simulated drives.")
+from writecliff.cli.output import (
+    count_text,
+    duration_text,
+    emit_json,
+    latency_text,
+    pairs,
+    size_text,
+    table,
+)
+
 _FLAG = Parameter(negative=())
+
+app = App(name="device", help="List and show simulated drives.")
+
+
+@app.command(name="list", help="List the simulated drives.")
+def list_command(*, json: Annotated[bool, _FLAG] = False) -> int:
+    """List the simulated drives; each can be used as sim:NAME.
+
+    Parameters
+    ----------
+    json
+        Print {"devices": [...]}.
+    """
+    from writecliff.devices import list_devices
+
+    devices = [asdict(device) for device in list_devices()]
+    if json:
+        emit_json({"devices": devices})
+    elif devices:
+        header = tuple(devices[0])
+        rows = [[value_text(name, device[name]) for name in header] for device in devices]
+        print(table([label(name) for name in header], rows))
+    return 0
+
+
+@app.command(name="show", help="Show what a simulated drive is made of.")
+def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
+    """Show what a simulated drive is made of.
+
+    Parameters
+    ----------
+    name
+        A name from `writecliff device list`, or the path of a .toml file.
+    json
+        Print the description as JSON; sizes in bytes, times in ns.
+    """
+    from writecliff.devices import show_device
+
+    description = asdict(show_device(name.removeprefix("sim:")))
+    if json:
+        emit_json(description)
+    else:
+        print(pairs((label(key), value_text(key, value)) for key, value in _flat(description)))
+    return 0
+
+
+def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in mapping.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+_UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")
+
+
+def label(name: str) -> str:
+    """A field's name without its unit, which `value_text` shows."""
+    for suffix in _UNIT_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.replace("_", " ")
+
+
+def value_text(name: str, value: Any) -> str:
+    """A field's value with the unit that its name tells."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(value_text(name, item) for item in value)
+    if not isinstance(value, int | float):
+        return str(value)
+    if name.endswith("_bytes"):
+        # Pages and blocks are powers of two, capacities are decimal.
+        small = value < 1 << 30 and value % 1024 == 0 and value > 0
+        return f"{value // 1024:,} KiB" if small else size_text(value)
+    if name.endswith("_ns"):
+        return latency_text(value) if value < 60e9 else duration_text(value)
+    if name.endswith("_pct"):
+        return f"{value:g} %"
+    return count_text(value) if isinstance(value, int) else f"{value:g}"

@@ -1,0 +1,66 @@
+"""`writecliff demo`: a short WSAT on a simulated drive, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json, talk
+from writecliff.cli.progress import progress_for
+from writecliff.cli.target_options import TargetOptions, opened
+from writecliff.errors import ConfigError
+
+DRIVE = "sim:sata-tlc-120"
+DRIVE_FILLS = 2.5  # the cliff of a drive of its class comes after one
+SAMPLE_SECONDS = 10.0
+ROUND_MINUTES = 2.0
+
+
+def demo(
+    *,
+    on: str = DRIVE,
+    output: Path = Path("demo"),
+    json: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """See a write cliff: a short write saturation test on a simulated drive, and its report.
+
+    Parameters
+    ----------
+    on
+        The simulated drive.
+    output
+        Directory for the run and its report; it must not exist or be empty.
+    json
+        Print {"run": PATH, "report": PATH, "summary": {...}}.
+    quiet
+        No progress on stderr.
+    """
+    if not on.startswith("sim:"):
+        raise ConfigError(
+            f"the demo runs on simulated drives only, not on {on}", hint="give --on sim:NAME"
+        )
+    from writecliff.procedures.framework import run_procedure
+    from writecliff.procedures.wsat import Wsat, WsatOptions
+    from writecliff.report import summarise, write_report
+
+    procedure = Wsat(
+        WsatOptions(
+            end=("capacity",),
+            drive_fills=DRIVE_FILLS,
+            sample_seconds=SAMPLE_SECONDS,
+            round_minutes=ROUND_MINUTES,
+        )
+    )
+    with opened(TargetOptions(on=on), seed=procedure.seed) as engine:
+        run_procedure(procedure, engine, output, progress_for(quiet=quiet))
+    path = write_report(output)
+    if json:
+        emit_json({"run": output, "report": path, "summary": summarise(output)})
+        return 0
+    talk("")
+    print(path)
+    talk(f"open it in a browser; the whole test: writecliff test wsat --on {on}")
+    return 0

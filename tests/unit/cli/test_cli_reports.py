@@ -1,0 +1,68 @@
+"""`writecliff report` and `writecliff demo`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.fake_engine import FakeEngine
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def stored(cli: CommandLine) -> Path:
+    said = cli("test wsat --on sim:fake --end time --time-hours 0.1 --output r --quiet")
+    assert said.code == 0
+    return Path("r")
+
+
+def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> None:
+    said = cli("report r")
+    assert (said.code, said.out, said.err) == (0, "r/report.html\n", "")
+    page = (stored / "report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
+    assert "Formula 480" in page
+
+
+def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
+    said = cli("report r --output mine.html --json")
+    assert said.code == 0
+    answer = json.loads(said.out)
+    assert answer["report"] == "mine.html"
+    assert answer["summary"]["run"]["procedure"] == "wsat"
+    assert Path("mine.html").is_file()
+    assert not (stored / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("report nowhere", "nowhere is not a run directory"),
+        ("report r --output .", ". is a directory"),
+        ("report r --output none/x.html", "none is not a directory"),
+        ("demo --on /dev/sda", "simulated drives only, not on /dev/sda"),
+        ("demo --on sim:fake --output r", "r exists and is not empty"),
+        ("demo --on sim:unknown", "no simulated drive 'sim:unknown'"),
+    ],
+)
+def test_refusals(cli: CommandLine, stored: Path, words: str, message: str) -> None:
+    said = cli(words)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+
+
+def test_demo_shows_a_cliff(cli: CommandLine, drive: FakeEngine) -> None:
+    drive.capacity_bytes = 60_000_000_000
+    said = cli("demo --on sim:fake --json --quiet")
+    assert (said.code, said.err) == (0, "")
+    answer = json.loads(said.out)
+    assert answer["run"] == "demo"
+    assert Path(answer["report"]).is_file()
+    assert answer["summary"]["run"]["status"] == "complete"
