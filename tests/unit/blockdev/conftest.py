@@ -1,4 +1,4 @@
-"""Fixtures of the block device tests."""
+"""A made-up machine; `tests.support` is found wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+ROOT = str(Path(__file__).resolve().parents[3])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
 
-from machine import Machine
+from tests.support.block_machine import Machine  # noqa: E402
 
 
 @pytest.fixture

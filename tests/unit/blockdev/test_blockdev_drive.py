@@ -6,7 +6,7 @@ import json
 from textwrap import dedent
 
 import pytest
-from machine import Machine
+from tests.support.block_machine import Machine
 
 from writecliff.engines.base import Counters
 from writecliff.engines.blockdev import ata_erase

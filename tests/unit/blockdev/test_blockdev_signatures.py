@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from machine import MIB, Machine
+from tests.support.block_machine import MIB, Machine
 
 from writecliff.engines.blockdev.signatures import magic_signatures, signatures_of
 from writecliff.engines.blockdev.tools import find_tool

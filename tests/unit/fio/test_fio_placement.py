@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "blockdev"))
-
-from machine import Machine
+from tests.support.block_machine import Machine
 
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.fio.capability import Fio, Placement
