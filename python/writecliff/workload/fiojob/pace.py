@@ -1,0 +1,76 @@
+"""How fast a job arrives: rates of its threads and operations, and pauses.
+
+fio paces every thread and every operation on its own (init.c `__setup_rate`, backend.c
+`usec_for_io`, io_u.c `rate_ddir`): with rates on reads and on writes the two rates, not rwmixread,
+are what decides the mix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from writecliff.workload.fiojob.blocks import Blocks, Operations, pick
+from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.syntax import fail
+from writecliff.workload.model import Arrival
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Rates of one thread, over its operations, and the share of reads that they make."""
+
+    rate_iops: float | None = None
+    rate_bytes_per_s: float | None = None
+    arrival: Arrival = "linear"
+    read_pct: float | None = None  # None: as the mix says
+    notes: tuple[str, ...] = ()
+
+
+def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
+    """The rate of one thread. Raises for limits on only one of two operations."""
+    by_bytes = pick(settings["rate"], ops.used)
+    by_ios = pick(settings["rate_iops"], ops.used)
+    if any(settings["rate"].items()) and any(settings["rate_iops"].items()):
+        raise fail(
+            settings.place_of("rate_iops"), "rate and rate_iops exclude each other", "keep one"
+        )
+    option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
+    if not any(rates):
+        return Pace()
+    if not all(rates):
+        raise fail(
+            settings.place_of(option),
+            f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
+            "limit both, or use two jobs",
+        )
+    _check_thinktime(settings)
+    arrival: Arrival = settings["rate_process"]
+    notes = []
+    read_pct = None
+    if len(rates) == 2:
+        read_pct = 100 * rates[0] / sum(rates)
+        if abs(read_pct - ops.read_pct) > 0.5:
+            notes.append(
+                f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} has no effect,"
+                " as in fio"
+            )
+    total = float(sum(rates))
+    mixed = len(blocks.sizes) > 1
+    if option == "rate" and arrival == "poisson":
+        # fio draws gaps for I/Os of the smallest size, whatever their size is.
+        return Pace(total / blocks.smallest, None, arrival, read_pct, tuple(notes))
+    if option == "rate_iops" and mixed and arrival == "linear":
+        notes.append("rate_iops counts I/Os of the smallest block size, as in fio")
+        return Pace(None, total * blocks.smallest, arrival, read_pct, tuple(notes))
+    if option == "rate":
+        return Pace(None, total, arrival, read_pct, tuple(notes))
+    return Pace(total, None, arrival, read_pct, tuple(notes))
+
+
+def _check_thinktime(settings: Settings) -> None:
+    if settings["thinktime"] and settings["rate_ignore_thinktime"]:
+        raise fail(
+            settings.place_of("rate_ignore_thinktime"),
+            "rate_ignore_thinktime: a rate always catches up after a pause",
+            "leave it out",
+        )

@@ -1,0 +1,143 @@
+"""The lists of fio with a share at each entry: `bssplit` and zoned `random_distribution`.
+
+fio 3.33, options.c: an entry without a share takes part in what the others leave. Shares are whole
+percentages. A list for reads, writes and trims has commas between its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from writecliff.workload.fiojob.values import Context, Triple, ValueProblem, number
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A random_distribution: its kind, zipf's theta, and the zones as (access %, size).
+
+    `absolute`: the sizes are bytes; else they are percent of the range.
+    """
+
+    kind: str = "random"
+    theta: float | None = None
+    centre: float | None = None
+    zones: Triple | None = None
+    absolute: bool = False
+
+
+Split = tuple[tuple[int, int], ...]
+
+
+def _directions(text: str) -> list[str]:
+    """The parts for reads, writes and trims; a missing one is as the one before it."""
+    parts = text.strip().split(",")
+    if len(parts) > 3:
+        raise ValueProblem(f"'{text}' has more than three parts", "read,write,trim")
+    return parts + [parts[-1]] * (3 - len(parts))
+
+
+def _entries(text: str) -> list[tuple[str, str | None]]:
+    entries = []
+    for part in text.strip().split(":"):
+        if not part.strip():
+            continue
+        first, slash, second = part.partition("/")
+        entries.append((first, second.strip() if slash and second.strip() else None))
+    return entries
+
+
+def _share(text: str | None, entry: str) -> int | None:
+    """A percentage; 0 counts as missing, as in fio."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+%?", text):
+        raise ValueProblem(f"'{text}' in '{entry}' is not a whole percentage")
+    return min(int(text.rstrip("%")), 100) or None
+
+
+def _fill(shares: list[int | None], what: str) -> list[int]:
+    """Give the entries without a share their part of what the others leave."""
+    given = sum(share for share in shares if share is not None)
+    missing = shares.count(None)
+    if given > 100:
+        raise ValueProblem(f"the shares of {what} add up to {given} %, more than 100")
+    rest = (100 - given) // missing if missing else 0
+    return [rest if share is None else share for share in shares]
+
+
+def bssplit(text: str, context: Context) -> Triple:
+    """(size in bytes, weight) pairs for reads, writes and trims."""
+    return Triple(*(_block_sizes(part, context) for part in _directions(text)))
+
+
+def _block_sizes(text: str, context: Context) -> Split:
+    entries = _entries(text)
+    if not entries:
+        raise ValueProblem("needs block sizes", "such as 4k/60:64k/40")
+    sizes = [number(first, context) for first, _ in entries]
+    if min(sizes) < 1:
+        raise ValueProblem(f"block size {min(sizes)} in '{text}'")
+    shares = [_share(second, text) for _, second in entries]
+    weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
+    # fio draws from the list in the order of the shares; whatever is left goes to the last one.
+    order = sorted(range(len(sizes)), key=lambda index: weights[index])
+    weights[order[-1]] += 100 - sum(weights)
+    merged: dict[int, int] = {}
+    smallest = min(sizes)
+    for index in range(len(sizes)):
+        if weights[index] > 0:
+            # fio cuts every size to a multiple of the smallest one.
+            cut = sizes[index] - sizes[index] % smallest
+            merged[cut] = merged.get(cut, 0) + weights[index]
+    return tuple(sorted(merged.items()))
+
+
+def distribution(text: str, context: Context) -> Distribution:
+    """random_distribution. Raises for distributions that the model does not have."""
+    kind, colon, rest = text.strip().partition(":")
+    if kind in ("random", "uniform"):
+        return Distribution()
+    if kind == "zipf":
+        return _zipf(rest)
+    if kind in ("zoned", "zoned_abs"):
+        if not rest:
+            raise ValueProblem(f"'{text}' names no zones", "such as zoned:80/20:20/80")
+        absolute = kind == "zoned_abs"
+        parts = (_zones(part, absolute, context) for part in _directions(rest))
+        return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
+    if kind in ("pareto", "normal", "gauss"):
+        raise ValueProblem(
+            f"distribution {kind} is not available", "use zipf:theta, zoned:... or random"
+        )
+    raise ValueProblem(f"distribution '{kind}' is unknown", "use random, zipf:theta or zoned:...")
+
+
+def _zipf(rest: str) -> Distribution:
+    theta_text, _, centre_text = rest.partition(":")
+    try:
+        theta = float(theta_text) if theta_text else 1.1  # fio's default
+        centre = float(centre_text) if centre_text else None
+    except ValueError:
+        raise ValueProblem(f"'zipf:{rest}' has no number", "such as zipf:1.2") from None
+    if theta <= 0 or theta == 1.0:
+        raise ValueProblem(f"zipf theta {theta:g}", "above 0 and not 1, such as 0.99 or 1.2")
+    if centre is not None and not 0 <= centre <= 1:
+        raise ValueProblem(f"zipf centre {centre:g}", "0 to 1")
+    return Distribution("zipf", theta=theta, centre=centre)
+
+
+def _zones(text: str, absolute: bool, context: Context) -> Split:
+    entries = _entries(text)
+    accesses = [number(first, context) for first, _ in entries]
+    if sum(accesses) != 100 or min(accesses) < 0:
+        raise ValueProblem(f"the accesses of '{text}' add up to {sum(accesses)} %, not to 100")
+    if absolute:
+        if any(second is None for _, second in entries):
+            raise ValueProblem(f"'{text}' leaves out a zone's size")
+        sizes = [number(second or "0", context) for _, second in entries]
+    else:
+        sizes = _fill([_share(second, text) for _, second in entries], "the zones' sizes")
+    if min(sizes) <= 0:
+        raise ValueProblem(f"a zone of '{text}' has no size")
+    return tuple(zip(accesses, sizes, strict=True))

@@ -1,0 +1,177 @@
+"""The job file itself: sections, comments, includes, environment variables, keywords.
+
+Owns everything up to (option, value, file, line); knows nothing about what options mean. Rules of
+fio 3.33, init.c `__parse_jobs_ini` and options.c `fio_option_dup_subs`, `fio_keyword_replace`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+from writecliff.workload.fiojob.arithmetic import ArithmeticProblem, evaluate
+
+_INCLUDES_MAX = 16  # deeper than any real nesting: files that include each other
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands, for messages: `file:line`."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class RawOption:
+    """One line `name=value`; `value` is None without an equals sign."""
+
+    name: str
+    value: str | None
+    place: Place
+
+
+@dataclass
+class RawSection:
+    """One `[section]`; fio takes every name that begins with "global" as global."""
+
+    name: str
+    place: Place
+    options: list[RawOption] = field(default_factory=list)
+
+    @property
+    def is_global(self) -> bool:
+        return self.name.startswith("global")
+
+
+def fail(place: Place, message: str, hint: str | None = None) -> ConfigError:
+    """The error for a problem at a place, to be raised."""
+    return ConfigError(f"{place}: {message}", hint=hint)
+
+
+def read_sections(path: Path, environment: Mapping[str, str] | None = None) -> list[RawSection]:
+    """The sections of a job file. Raises `ConfigError` with file and line."""
+    reader = _FileReader(os.environ if environment is None else environment)
+    sections: list[RawSection] = []
+    for place, text in _lines(path, Place(path, 0)):
+        if text.startswith("["):
+            sections.append(RawSection(_section_name(text, place), place))
+        elif not sections:
+            raise fail(place, f"'{text}' is outside of a section", "start with [global] or [job]")
+        else:
+            sections[-1].options.extend(reader.options(text, place, depth=0))
+    if not any(not section.is_global for section in sections):
+        raise ConfigError(f"{path}: has no job", hint="add a section such as [job1]")
+    return sections
+
+
+def _lines(path: Path, origin: Place) -> Iterator[tuple[Place, str]]:
+    """Lines with content, without comments. `origin` is the place that asked for the file."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a directory, not a fio job file") from None
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        if origin.line:
+            raise fail(origin, f"include {path}: {reason}") from None
+        raise ConfigError(f"{path}: {reason}") from None
+    if "\0" in text:
+        raise ConfigError(f"{path}: is not a text file")
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = re.split(r"[;#]", line, maxsplit=1)[0].strip()
+        if content:
+            yield Place(path, number), content
+
+
+def _section_name(text: str, place: Place) -> str:
+    if not text.endswith("]") or len(text) < 3:
+        raise fail(place, f"'{text}' is not a section", "sections look like [name]")
+    return text[1:-1]
+
+
+class _FileReader:
+    """Turns lines into options, with includes and substitutions."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def options(self, text: str, place: Place, depth: int) -> Iterator[RawOption]:
+        match = re.fullmatch(r"include\s+(.+)", text)
+        if match:
+            yield from self._include(match.group(1).strip(), place, depth)
+            return
+        line = self._with_keywords(self._with_environment(text, place), place)
+        name, equals, value = line.partition("=")
+        if not name.strip():
+            raise fail(place, f"'{text}' names no option")
+        if value[:1].isspace() and not re.fullmatch(r"\s*\d*\s*", value):
+            # fio drops the unit of such a number, and does not know such a word.
+            raise fail(
+                place,
+                f"{name.strip()}: blank before the value",
+                f"write {name.strip()}={value.strip()}",
+            )
+        yield RawOption(name.strip(), value.strip() if equals else None, place)
+
+    def _include(self, name: str, place: Place, depth: int) -> Iterator[RawOption]:
+        if depth >= _INCLUDES_MAX:
+            raise fail(place, f"include {name}: files include each other")
+        path = Path(name)
+        if not path.is_absolute() and not path.exists():
+            path = place.path.parent / name  # relative to the file that includes it
+        for inner, text in _lines(path, place):
+            if text.startswith("["):
+                raise fail(inner, f"section {text} in an included file", "include options only")
+            yield from self.options(text, inner, depth + 1)
+
+    def _with_environment(self, text: str, place: Place) -> str:
+        def value(match: re.Match[str]) -> str:
+            name = match.group(1)
+            if name not in self._environment:
+                raise fail(
+                    place,
+                    f"environment variable {name} is not set",
+                    f"set it: {name}=... writecliff ...",
+                )
+            return self._environment[name]
+
+        return re.sub(r"\$\{([^}]*)\}", value, text)
+
+    def _with_keywords(self, text: str, place: Place) -> str:
+        """Replace $pagesize, $mb_memory and $ncpus; only such a line is then calculated."""
+        replaced = text
+        for keyword, value in _keywords().items():
+            replaced = replaced.replace(keyword, str(value))
+        name, equals, value_text = replaced.partition("=")
+        if replaced == text or not equals or not re.search(r"[-+*/]", value_text):
+            return replaced
+        if "'" in value_text:
+            return replaced
+        try:
+            return f"{name}={evaluate(value_text, _plain)}"
+        except ArithmeticProblem as problem:
+            raise fail(place, str(problem), "sums of numbers without units are possible") from None
+
+
+def _plain(token: str) -> int:
+    if not token.isdigit():
+        raise ArithmeticProblem(f"'{token}' is not a plain number")
+    return int(token)
+
+
+def _keywords() -> dict[str, int]:
+    """fio's reserved words, about the machine that reads the file."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {
+        "$pagesize": page,
+        "$mb_memory": os.sysconf("SC_PHYS_PAGES") * page // (1024 * 1024),
+        "$ncpus": os.sysconf("SC_NPROCESSORS_CONF"),
+    }

@@ -1,0 +1,147 @@
+"""The host's side of a job that matters to a drive: engine, queue depth, files, data, streams."""
+
+from __future__ import annotations
+
+import re
+
+from writecliff.workload.fiojob.blocks import Operations
+from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.syntax import fail
+
+SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "splice"))
+ASYNCHRONOUS = frozenset(
+    (
+        "libaio", "io_uring", "io_uring_cmd", "posixaio", "solarisaio", "windowsaio", "sg", "null",
+        "nbd", "rbd", "xnvme", "libblkio", "spdk", "spdk_bdev", "guasi",
+    )
+)  # fmt: skip
+
+_HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
+
+
+def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
+    """The depth that a drive would see. Raises for what does not keep the queue full."""
+    engine = str(settings["ioengine"]).partition(":")[0]
+    depth = int(settings["iodepth"])
+    place = settings.place_of("ioengine")
+    if engine not in SYNCHRONOUS | ASYNCHRONOUS and not engine.startswith("external"):
+        raise fail(
+            place, f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
+        )
+    if engine in SYNCHRONOUS and settings["io_submit_mode"] == "offload":
+        raise fail(
+            settings.place_of("io_submit_mode"),
+            f"io_submit_mode=offload with the synchronous engine {engine} is not available",
+            "use ioengine=libaio or io_uring",
+        )
+    _check_refill(settings, depth)
+    if depth == 1:
+        return 1
+    if engine in SYNCHRONOUS:
+        default = "" if settings.given("ioengine") else " (fio's default)"
+        notes.append(
+            f"iodepth={depth} has no effect with the synchronous engine {engine}{default}, as in"
+            " fio; use ioengine=libaio for a deep queue"
+        )
+        return 1
+    if ops.trim_pct:
+        notes.append(f"iodepth={depth} has no effect on trims, as in fio: one at a time a thread")
+        return 1
+    return depth
+
+
+def _check_refill(settings: Settings, depth: int) -> None:
+    low = settings["iodepth_low"]
+    if low and low < depth:
+        raise fail(
+            settings.place_of("iodepth_low"),
+            f"iodepth_low={low}: a queue that runs low before it is filled is not available",
+            "leave it out; the queue is then kept full",
+        )
+    batch = settings["iodepth_batch_complete_min"]
+    if batch > 1 and depth > 1:
+        raise fail(
+            settings.place_of("iodepth_batch_complete_min"),
+            f"iodepth_batch_complete_min={batch}: waiting for several I/Os is not available",
+            "use 1; the queue is then kept full",
+        )
+
+
+def named_file(settings: Settings) -> str | None:
+    """The file or drive that a job names. Raises if it names several."""
+    if settings["nrfiles"] > 1:
+        raise fail(
+            settings.place_of("nrfiles"), "nrfiles: a drive is one file", "use numjobs and offsets"
+        )
+    filename = settings["filename"]
+    if filename is None:
+        return None
+    if len(re.split(r"(?<!\\):", filename)) > 1:
+        raise fail(
+            settings.place_of("filename"),
+            f"filename={filename} names several drives; a run has one",
+            "use a job file for each",
+        )
+    return str(filename)
+
+
+def compressible_pct(settings: Settings, notes: list[str]) -> float:
+    """How compressible the written data are; random data are not."""
+    given = float(settings["buffer_compress_percentage"])
+    if given:
+        return given
+    if settings.given("buffer_pattern"):
+        notes.append("buffer_pattern: a repeated pattern counts as fully compressible")
+        return 100.0
+    return 100.0 if settings["zero_buffers"] else 0.0
+
+
+def flush_every_writes(settings: Settings, ops: Operations, notes: list[str]) -> int:
+    """Writes between flushes, 0 for none."""
+    if "write" not in ops.used:
+        return 0
+    for key in ("end_fsync", "fsync_on_close"):
+        if settings[key]:
+            notes.append(f"{key}: the drive is not flushed at the end of the job")
+    asked = {key: settings[key] for key in ("fsync", "fdatasync") if settings[key]}
+    if settings["sync"] != "none":
+        notes.append(
+            f"sync={settings['sync']}: every write is followed by a flush, which is not part of the"
+            " write's latency"
+        )
+        return 1
+    if len(set(asked.values())) > 1:
+        raise fail(settings.place_of("fdatasync"), "fsync and fdatasync differ", "keep one")
+    return next(iter(asked.values()), 0)
+
+
+def stream(settings: Settings, ops: Operations) -> int:
+    """The stream of the writes; 0 for none. Raises if it is not one."""
+    chosen = {}
+    if settings["write_hint"] != "none":
+        chosen["write_hint"] = _HINT_STREAMS[settings["write_hint"]]
+    if settings["stream_id"]:
+        chosen["stream_id"] = int(settings["stream_id"])
+    if (settings["dataplacement"] or "none") != "none":
+        chosen["plids"] = _placement(settings)
+    if len(set(chosen.values())) > 1:
+        names = ", ".join(chosen)
+        raise fail(settings.place_of(*chosen), f"{names} ask for different streams", "keep one")
+    return next(iter(chosen.values()), 0) if "write" in ops.used else 0
+
+
+def _placement(settings: Settings) -> int:
+    place = settings.place_of("plids", "dataplacement")
+    plids = settings["plids"]
+    if settings["plid_select"] == "scheme":
+        raise fail(
+            settings.place_of("plid_select"),
+            "plid_select=scheme: placement by address is not available",
+            "use a job for each range, each with its own plids",
+        )
+    if plids is None or not re.fullmatch(r"\d+", plids):
+        what = f"plids={plids}" if plids else "no plids (all of the drive's)"
+        raise fail(
+            place, f"{what}: a job writes to one stream", "use a job for each stream: plids=1"
+        )
+    return int(plids)

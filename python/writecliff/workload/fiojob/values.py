@@ -1,0 +1,286 @@
+"""How fio writes values: sizes, times, lists, ranges. Owns the reading of each kind.
+
+The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except where fio
+reads something that nobody can mean (`1.5g` is one byte to fio, `10min` is ten microseconds):
+that is an error here. Readers take the text and a `Context`, and raise `ValueProblem`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from writecliff.workload.fiojob.arithmetic import ArithmeticProblem, evaluate
+
+DIRECTIONS = ("read", "write", "trim")
+
+_NUMBER = re.compile(r"([+-]?\d+)\s*([A-Za-z%]*)")
+_BYTE_SUFFIX = re.compile(r"([kmgtp])(i?b?|bytes)")
+_TIMES_US = {
+    **dict.fromkeys(("us", "usec"), 1),
+    **dict.fromkeys(("ms", "msec"), 1000),
+    "s": 1_000_000,
+    "m": 60 * 1_000_000,
+    "h": 3600 * 1_000_000,
+    "d": 24 * 3600 * 1_000_000,
+}
+
+
+class ValueProblem(ValueError):
+    """A value that cannot mean anything; the caller knows the option, file and line."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass
+class Context:
+    """What the reading of a value depends on, and what is worth telling about it."""
+
+    kb_base: int = 1024
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size in bytes, or in percent of the drive."""
+
+    bytes: int = 0
+    percent: int | None = None
+
+
+@dataclass(frozen=True)
+class Triple:
+    """A value for reads, writes and trims each; None where a list leaves it as it was."""
+
+    read: Any
+    write: Any
+    trim: Any
+
+    def over(self, earlier: Triple) -> Triple:
+        """This list laid over an earlier one: what it does not name stays."""
+        pairs = zip(self.items(), earlier.items(), strict=True)
+        return Triple(*(old if new is None else new for new, old in pairs))
+
+    def items(self) -> tuple[Any, Any, Any]:
+        return (self.read, self.write, self.trim)
+
+    def of(self, direction: str) -> Any:
+        return getattr(self, direction)
+
+
+Reader = Callable[[str, Context], Any]
+
+
+def number(text: str, context: Context) -> int:
+    """A whole number; fio lets every number have a unit of bytes (`iodepth=1k` is 1024)."""
+    text = text.strip()
+    if text.startswith("("):
+        try:
+            return evaluate(text, lambda token: number(token, context))
+        except ArithmeticProblem as problem:
+            raise ValueProblem(str(problem)) from None
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
+        return int(text, 16)
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueProblem(f"'{text}' is not a whole number", _fraction_hint(text))
+    if match.group(2) == "%":
+        raise ValueProblem(f"'{text}': this option does not take a percentage")
+    return int(match.group(1)) * _byte_unit(match.group(2), text, context)
+
+
+def _fraction_hint(text: str) -> str | None:
+    if re.fullmatch(r"\d+\.\d+\w*", text):
+        return "fio cuts a number at its decimal point; use a smaller unit, such as 1536m for 1.5g"
+    return None
+
+
+def _byte_unit(suffix: str, text: str, context: Context) -> int:
+    """fio's units: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
+    unit = suffix.lower()
+    if unit in ("", "b"):
+        return 1
+    match = _BYTE_SUFFIX.fullmatch(unit)
+    if match is None:
+        raise ValueProblem(f"'{text}' has no unit of bytes", "k, m, g, t and p are units")
+    base = context.kb_base
+    if match.group(2) == "ib":
+        base = 1000 if base == 1024 else 1024
+        if base == 1000:
+            context.notes.append(
+                f"{text} counts in powers of 1000, as in fio with kb_base=1024; {unit[0]} is 1024"
+            )
+    return int(base ** ("kmgtp".index(unit[0]) + 1))
+
+
+def size(text: str, context: Context) -> Size:
+    """Bytes or percent. Zones (`z`) are for zoned drives only."""
+    stripped = text.strip()
+    match = re.fullmatch(r"(\d+)\s*%", stripped)
+    if match:
+        if not 0 <= int(match.group(1)) <= 100:
+            raise ValueProblem(f"'{stripped}': a percentage is 0% to 100%")
+        return Size(percent=int(match.group(1)))
+    if re.fullmatch(r"\d+z", stripped):
+        raise ValueProblem(f"'{stripped}' counts in zones, which only zoned drives have")
+    return Size(bytes=_at_least(0, number(stripped, context)))
+
+
+def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
+    if value < minimum or (maximum is not None and value > maximum):
+        upto = f" to {maximum}" if maximum is not None else " or more"
+        raise ValueProblem(f"{value} is out of range", f"{minimum}{upto} is possible")
+    return value
+
+
+def integer(minimum: int = 0, maximum: int | None = None) -> Reader:
+    """A number within bounds. fio ignores what follows a separator here; that is an error."""
+
+    def read(text: str, context: Context) -> int:
+        return _at_least(minimum, number(text, context), maximum)
+
+    return read
+
+
+def time_us(default_unit: str) -> Reader:
+    """Microseconds; a bare number is in `default_unit` ("s" or "us")."""
+
+    def read(text: str, context: Context) -> int:
+        match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
+        if match is None:
+            raise ValueProblem(f"'{text}' is not a time", "such as 30s, 500ms, 5m or 1h")
+        unit = match.group(2).lower() or default_unit
+        if unit not in _TIMES_US:
+            raise ValueProblem(
+                f"'{text}': fio takes {unit} for microseconds", "its units are us, ms, s, m, h, d"
+            )
+        return int(match.group(1)) * _TIMES_US[unit]
+
+    return read
+
+
+def boolean(text: str, context: Context) -> bool:
+    """0 or 1, nothing else: fio has no yes, no, true or false."""
+    if text.strip() not in ("0", "1"):
+        raise ValueProblem(f"'{text}' is neither 0 nor 1")
+    return text.strip() == "1"
+
+
+def inverted(text: str, context: Context) -> bool:
+    return not boolean(text, context)
+
+
+def complement(text: str, context: Context) -> int:
+    """rwmixwrite, kept as the share of the reads."""
+    return 100 - _at_least(0, number(text, context), 100)
+
+
+def flag(text: str, context: Context) -> bool:
+    """Set by its name alone; `=0` takes it back."""
+    if text.strip() == "":
+        return True
+    if not re.fullmatch(r"\d+", text.strip()):
+        raise ValueProblem(f"'{text}' is not a number", "give the option without a value, or 0")
+    return int(text) != 0
+
+
+def string(text: str, context: Context) -> str:
+    if not text.strip():
+        raise ValueProblem("needs a value")
+    return text.strip()
+
+
+def optional_string(text: str, context: Context) -> str:
+    return text.strip()
+
+
+def choice(*names: str, **same: str) -> Reader:
+    """One of `names`; `same` maps other spellings to one of them."""
+
+    def read(text: str, context: Context) -> str:
+        chosen = text.strip()
+        if chosen in names:
+            return chosen
+        if chosen in same:
+            return same[chosen]
+        raise ValueProblem(f"'{chosen}' is unknown", f"one of {', '.join(names)}")
+
+    return read
+
+
+def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
+    """`read[,write[,trim]]`; what is left out follows fio's rules (`4k` all, `,8k` not reads).
+
+    fio also splits at : and -; a comma at the end leaves what follows as it was.
+    """
+
+    def read(text: str, context: Context) -> Triple:
+        stripped = text.strip()
+        if "-" in stripped[1:] or ":" in stripped:
+            context.notes.append(f"{stripped}: fio reads this as a list for read,write,trim")
+        parts = re.split(r"[,:]|(?<=.)-", stripped)
+        if len(parts) > 3:
+            raise ValueProblem(f"'{stripped}' has more than three parts", "read,write,trim")
+        if not any(part.strip() for part in parts):
+            raise ValueProblem("needs a value")
+        values: list[int | None] = [
+            _at_least(minimum, number(part, context), maximum) if part.strip() else None
+            for part in parts
+        ]
+        while len(values) < 3:
+            values.append(values[-1])
+        return Triple(*values)
+
+    return read
+
+
+def ranges(text: str, context: Context) -> Triple:
+    """`min-max[,min-max[,min-max]]`, for reads, writes and trims."""
+    parts: list[tuple[int, int] | None] = []
+    for part in text.split(","):
+        if not part.strip():
+            parts.append(None)
+            continue
+        ends = re.split(r"[-:]", part.strip())
+        if len(ends) != 2:
+            raise ValueProblem(f"'{part}' is not a range", "such as 4k-64k")
+        low, high = sorted(_at_least(1, number(end, context)) for end in ends)
+        parts.append((low, high))
+    if len(parts) > 3:
+        raise ValueProblem(f"'{text}' has more than three ranges", "read,write,trim")
+    while len(parts) < 3:
+        parts.append(parts[-1])
+    return Triple(*parts)
+
+
+def number_range(text: str, context: Context) -> tuple[int, int]:
+    """`n` or `low-high`, as of filesize; a single number is both ends."""
+    ends = [_at_least(1, number(end, context)) for end in text.strip().split("-")]
+    if len(ends) > 2:
+        raise ValueProblem(f"'{text}' is not a range")
+    return (min(ends), max(ends))
+
+
+def floats(text: str, context: Context) -> tuple[float, ...]:
+    """Numbers between colons, as of percentile_list; fio takes at most 20."""
+    values = []
+    for part in text.strip().split(":"):
+        try:
+            values.append(float(part))
+        except ValueError:
+            raise ValueProblem(f"'{part}' is not a number", "such as 50:99:99.9") from None
+    if len(values) > 20:
+        raise ValueProblem(f"{len(values)} values; fio takes 20")
+    return tuple(values)
+
+
+def percentiles(text: str, context: Context) -> tuple[float, ...]:
+    values = floats(text, context)
+    for value in values:
+        if not 0 < value <= 100:
+            raise ValueProblem(f"{value:g} is not a percentile", "above 0, up to 100")
+    return values
