@@ -85,6 +85,7 @@ def build_app() -> App:
         print_error=False,
         exit_on_error=False,
         result_action="return_value",
+        suppress_keyboard_interrupt=False,  # `main` has its own words for it
     )
     for command in COMMANDS:
         app.command(command.target, name=command.name, help=command.help)

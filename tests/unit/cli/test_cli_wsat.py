@@ -77,8 +77,8 @@ deviation: time_hours is 0.05; required by PTS WSAT: 24
 purge: fake purge
 write cache: off
 round 1  minute 1  79,409 IOPS  mean 1.61 ms  99.99 % 16.1 ms  max 92.0 ms  WAF 1.00  0.04 drive fills
-round 1  minute 2  79,855 IOPS  mean 1.60 ms  99.99 % 16.0 ms  max 83.6 ms  WAF 1.00  0.08 drive fills
-round 1  minute 3  80,554 IOPS  mean 1.59 ms  99.99 % 15.9 ms  max 84.9 ms  WAF 1.00  0.12 drive fills
+round 1  minute 2  79,855 IOPS  mean 1.60 ms  99.99 % 16.1 ms  max 83.6 ms  WAF 1.00  0.08 drive fills
+round 1  minute 3  80,554 IOPS  mean 1.59 ms  99.99 % 16.0 ms  max 84.9 ms  WAF 1.00  0.12 drive fills
 complete after T of wall time: 0.05 h of writes
 """)
     assert (tmp_path / "r").is_dir()
