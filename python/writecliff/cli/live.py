@@ -51,6 +51,7 @@ class LiveProgress(RunProgress):
         self._phase = "starting"
         self._place = ""
         self._row: StepRow | None = None
+        self._row_s = self._paced_from_s = self._began_s
         self._history: History | None = None
         self._steps_before = 0
         self._progress: Progress | None = None
@@ -91,8 +92,10 @@ class LiveProgress(RunProgress):
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         self._row = row
         self._history = history
+        self._row_s = time.monotonic()
         if self._fraction_at_start is None:
             self._fraction_at_start = self._fraction()
+            self._paced_from_s = self._row_s
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
         self._decision = decision
@@ -124,8 +127,10 @@ class LiveProgress(RunProgress):
         begun = self._fraction_at_start
         if begun is None or fraction <= begun:
             return "-"
-        elapsed_s = time.monotonic() - self._began_s
-        return duration_text(elapsed_s * (1 - fraction) / (fraction - begun) * 1e9)
+        # The fraction is that of the last finished step: count down from there.
+        per_fraction_s = (self._row_s - self._paced_from_s) / (fraction - begun)
+        left_s = per_fraction_s * (1 - fraction) - (time.monotonic() - self._row_s)
+        return duration_text(max(0.0, left_s) * 1e9)
 
     def _render(self) -> RenderableType:
         fraction = self._fraction()
