@@ -1,15 +1,25 @@
 //! Running a workload on a simulated drive, and measuring it.
 //!
+//! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
+//! [`fast_forward::run`] is the other one: the same requests, no time. [`validation`] holds the drive
+//! against theory.
+//!
 //! [`Histogram`] holds every latency of a step, [`Quantile`] reads it with its evidence, and
 //! [`Series`] keeps the rows by interval. None of them knows where a latency came from: real
 //! drives measured through fio fill the same types.
 
+pub mod drive;
+pub mod fast_forward;
 pub mod histogram;
+pub mod host;
 pub mod moments;
+pub mod outcome;
 pub mod quantile;
 pub mod series;
+pub mod validation;
 
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;
+pub use outcome::{Live, StepOutcome};
 pub use quantile::Quantile;
-pub use series::{Cell, Columns, Series};
+pub use series::Series;

@@ -460,6 +460,13 @@ impl Ssd {
         self.last_activity = self.backend.now;
     }
 
+    /// Let the drive be until `time`: it may collect in the background. Nothing may be outstanding.
+    pub fn idle_until(&mut self, time: Nanos) {
+        let lost = self.step(time);
+        assert!(lost.is_none(), "a completion without a command");
+        self.backend.now = self.backend.now.max(time);
+    }
+
     /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change
     /// nothing. The drive must be quiet; call `end_fast_forward` after the last one.
     #[inline]

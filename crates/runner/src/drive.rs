@@ -1,0 +1,351 @@
+//! The timed clock: a host with threads and queues drives a simulated SSD in virtual time.
+//!
+//! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its schedule:
+//! it issues at the intended arrival, or, when its queue is full, as soon as a place is free; the
+//! response time then counts from the arrival all the same.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
+use writecliff_base::Nanos;
+use writecliff_ssd::{Completion, DriveCounters, Ssd};
+use writecliff_workload::{IoRequest, Limits, Operation, SpecError, WorkloadSpec};
+
+use crate::host::{self, Job, Thread};
+use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
+use crate::series::{Cell, Series};
+use crate::Histogram;
+
+/// Completions between two looks of the observer.
+const LOOK_EVERY: u64 = 1 << 17;
+
+/// A request that the drive has.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    thread: u32,
+    operation: Operation,
+    bytes: u32,
+    issued_ns: u64,
+    arrival_ns: u64,
+}
+
+struct Run<'a> {
+    ssd: &'a mut Ssd,
+    jobs: Vec<Job>,
+    threads: Vec<Thread>,
+    results: Vec<[OperationOutcome; OPERATIONS]>,
+    table: Vec<Outstanding>,
+    free: Vec<u32>,
+    /// Threads to wake, by time and number.
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    series: Series,
+    start_ns: u64,
+    ios: u64,
+    stopping: bool,
+    amplification: Amplification,
+}
+
+/// Write amplification since it was last asked for.
+struct Amplification {
+    host_bytes: u64,
+    nand_bytes: u64,
+}
+
+impl Amplification {
+    fn of(ssd: &Ssd) -> Self {
+        Self { host_bytes: ssd.host_write_bytes(), nand_bytes: ssd.nand_write_bytes() }
+    }
+
+    fn next(&mut self, ssd: &Ssd) -> f64 {
+        let now = Self::of(ssd);
+        let (host, nand) = (now.host_bytes - self.host_bytes, now.nand_bytes - self.nand_bytes);
+        *self = now;
+        if host == 0 { f64::NAN } else { nand as f64 / host as f64 }
+    }
+}
+
+/// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced after,
+/// so that steps follow each other without a gap.
+pub fn run(
+    ssd: &mut Ssd,
+    spec: &WorkloadSpec,
+    observer: &mut dyn Observer,
+) -> Result<StepOutcome, SpecError> {
+    let capacity = ssd.config().user_capacity;
+    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
+    let spec = spec.resolved(capacity);
+    let before = ssd.counters();
+    let mut run = Run::new(ssd, &spec)?;
+    run.start();
+    let interrupted = run.until_done(observer).is_break();
+    Ok(run.finish(before, interrupted))
+}
+
+impl<'a> Run<'a> {
+    fn new(ssd: &'a mut Ssd, spec: &WorkloadSpec) -> Result<Self, SpecError> {
+        let start_ns = ssd.now().0;
+        let cells: Vec<Cell> = (0..spec.jobs.len() as u32)
+            .flat_map(|job| (0..OPERATIONS as u8).map(move |operation| Cell { job, operation }))
+            .collect();
+        let capacity = ssd.config().user_capacity;
+        let open = |job: &Job| job.is_open.then(Histogram::new);
+        let jobs: Vec<Job> = spec.jobs.iter().map(|job| Job::new(job, start_ns)).collect();
+        let result = |job: &Job| {
+            std::array::from_fn(|_| OperationOutcome { response: open(job), ..Default::default() })
+        };
+        Ok(Self {
+            results: jobs.iter().map(result).collect(),
+            threads: host::threads(&spec.jobs, capacity, spec.seed)?,
+            jobs,
+            table: Vec::new(),
+            free: Vec::new(),
+            timers: BinaryHeap::new(),
+            series: Series::new(start_ns, spec.interval_ns, &cells),
+            start_ns,
+            ios: 0,
+            stopping: false,
+            amplification: Amplification::of(ssd),
+            ssd,
+        })
+    }
+
+    fn start(&mut self) {
+        for index in 0..self.threads.len() {
+            let begins = self.start_ns.saturating_add(self.threads[index].pacing.start_ns());
+            if begins > self.start_ns {
+                self.sleep(index, begins);
+            } else {
+                self.issue(index, self.start_ns);
+            }
+        }
+    }
+
+    fn until_done(&mut self, observer: &mut dyn Observer) -> ControlFlow<()> {
+        let mut look_at = LOOK_EVERY;
+        let (mut last_ns, mut last_ios) = (self.start_ns, 0);
+        let mut verdict = ControlFlow::Continue(());
+        loop {
+            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
+            match self.ssd.step(Nanos(timer)) {
+                Some(completion) => self.completed(completion),
+                None if timer == u64::MAX => return verdict,
+                None => self.wake(timer),
+            }
+            if self.ios >= look_at && verdict.is_continue() {
+                look_at = self.ios + LOOK_EVERY;
+                let now = self.ssd.now().0;
+                verdict = observer.look(&self.live(last_ns, last_ios));
+                (last_ns, last_ios) = (now, self.ios);
+                // Stopped: let what is outstanding complete, issue nothing more.
+                self.stopping = verdict.is_break();
+                if self.stopping {
+                    self.timers.clear();
+                }
+            }
+            if self.is_done() {
+                return verdict;
+            }
+        }
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.free.len() == self.table.len() && self.timers.is_empty()
+    }
+
+    fn live(&self, last_ns: u64, last_ios: u64) -> Live {
+        let now = self.ssd.now().0;
+        let seconds = (now - last_ns) as f64 / 1e9;
+        let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
+        let c = self.series.columns();
+        Live {
+            fraction: fractions.fold(1.0, f64::min),
+            elapsed_ns: now - self.start_ns,
+            ios: self.ios,
+            iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
+            waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: Completion) {
+        let Outstanding { thread, operation, bytes, issued_ns, arrival_ns } =
+            self.table[completion.tag as usize];
+        self.free.push(completion.tag);
+        let now = completion.at.0;
+        let t = &mut self.threads[thread as usize];
+        t.outstanding -= 1;
+        let job = t.job;
+        self.jobs[job].outstanding -= 1;
+        if operation != Operation::Flush {
+            t.ios += 1;
+            self.ios += 1;
+            self.jobs[job].last_completion_ns = now;
+            let service = now - issued_ns;
+            if self.series.is_due(now) {
+                let (ssd, amplification) = (&*self.ssd, &mut self.amplification);
+                self.series.advance(now, |_| amplification.next(ssd));
+            }
+            self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
+            let result = &mut self.results[job][operation as usize];
+            result.ios += 1;
+            result.bytes += u64::from(bytes);
+            result.service.record(service);
+            if let Some(response) = &mut result.response {
+                response.record(now - arrival_ns);
+            }
+        }
+        self.issue(thread as usize, now);
+    }
+
+    fn sleep(&mut self, thread: usize, until_ns: u64) {
+        self.threads[thread].asleep = true;
+        self.timers.push(Reverse((until_ns, thread as u32)));
+    }
+
+    fn wake(&mut self, now: u64) {
+        if let Some(Reverse((_, thread))) = self.timers.pop() {
+            self.threads[thread as usize].asleep = false;
+            self.issue(thread as usize, now);
+        }
+    }
+
+    /// Let a thread issue whatever it may issue at `now`.
+    #[inline]
+    fn issue(&mut self, index: usize, now: u64) {
+        if self.stopping || self.threads[index].asleep {
+            return;
+        }
+        if self.threads[index].pacing.is_open() {
+            self.issue_by_schedule(index, now);
+        } else {
+            self.issue_closed(index, now);
+        }
+    }
+
+    #[inline]
+    fn issue_closed(&mut self, index: usize, now: u64) {
+        while self.threads[index].outstanding < self.threads[index].queue_depth {
+            let thread = &mut self.threads[index];
+            if !self.jobs[thread.job].may_issue(now) {
+                return;
+            }
+            if let Some(pause) = thread.pause {
+                if thread.outstanding == 0 {
+                    thread.pause = None;
+                    self.sleep(index, now + pause);
+                }
+                return;
+            }
+            let request = thread.generator.next();
+            if request.op != Operation::Flush {
+                thread.pause = thread.pacing.pause_after_issue();
+            }
+            self.submit(index, &request, now, now);
+        }
+    }
+
+    fn issue_by_schedule(&mut self, index: usize, now: u64) {
+        while self.threads[index].outstanding < self.threads[index].queue_depth {
+            let thread = &mut self.threads[index];
+            let start = self.start_ns;
+            let (arrival, request) = *thread.next.get_or_insert_with(|| {
+                let request = thread.generator.next();
+                let due = thread.pacing.next_arrival_ns(request.length).unwrap_or(0);
+                (start.saturating_add(due), request)
+            });
+            let job = &self.jobs[thread.job];
+            if !job.may_issue(now.max(arrival)) {
+                return;
+            }
+            if arrival > now {
+                self.sleep(index, arrival);
+                return;
+            }
+            thread.next = None;
+            self.submit(index, &request, now, arrival);
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, index: usize, request: &IoRequest, now: u64, arrival_ns: u64) {
+        let thread = &mut self.threads[index];
+        thread.outstanding += 1;
+        let job = &mut self.jobs[thread.job];
+        if request.op == Operation::Flush {
+            job.outstanding += 1;
+        } else {
+            job.count_issue(request.length);
+        }
+        let outstanding = Outstanding {
+            thread: index as u32,
+            operation: request.op,
+            bytes: request.length,
+            issued_ns: now,
+            arrival_ns,
+        };
+        let tag = if let Some(tag) = self.free.pop() {
+            self.table[tag as usize] = outstanding;
+            tag
+        } else {
+            self.table.push(outstanding);
+            self.table.len() as u32 - 1
+        };
+        self.ssd.submit(Nanos(now), host::command(request, index as u32, tag));
+    }
+
+    fn finish(mut self, before: DriveCounters, interrupted: bool) -> StepOutcome {
+        let deadline = |job: &Job| match job.deadline_ns {
+            Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
+            _ => job.last_completion_ns,
+        };
+        let ends: Vec<u64> =
+            self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
+        let end = ends.iter().copied().fold(self.ssd.now().0, u64::max);
+        self.ssd.idle_until(Nanos(end));
+        let warnings = self.warnings();
+        let (ssd, amplification) = (&*self.ssd, &mut self.amplification);
+        let intervals = self.series.finish(end, |_| amplification.next(ssd));
+        let thread_ios = |job: usize| {
+            self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
+        };
+        let jobs = self.jobs.iter().zip(self.results).zip(&ends).enumerate();
+        let jobs = jobs.map(|(index, ((job, operations), &job_end))| JobOutcome {
+            name: job.name.clone(),
+            elapsed_ns: job_end - self.start_ns,
+            operations: operations.map(|result| (result.ios > 0).then_some(result)),
+            thread_ios: thread_ios(index),
+        });
+        StepOutcome {
+            started_ns: self.start_ns,
+            elapsed_ns: end - self.start_ns,
+            jobs: jobs.collect(),
+            intervals,
+            before,
+            after: ssd.counters(),
+            warnings,
+            interrupted,
+        }
+    }
+
+    /// Open loops that ended behind their schedule: their response times lack the worst.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (index, job) in self.jobs.iter().enumerate() {
+            let Some(deadline) = job.deadline_ns else { continue };
+            let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
+            let threads = self.threads.iter().filter(|t| t.job == index);
+            let lag_ns = threads.map(lag).max().unwrap_or(0);
+            if lag_ns > 0 {
+                warnings.push(format!(
+                    "job '{}' ended {:.3} s behind its schedule: the drive did not keep up with \
+                     the rate, and I/Os that were due but never issued have no response time",
+                    job.name,
+                    lag_ns as f64 / 1e9
+                ));
+            }
+        }
+        warnings
+    }
+}

@@ -1,0 +1,136 @@
+//! The fast-forward clock: the requests of a workload, in the order in which a fair host would issue
+//! them, without time. It is for preconditioning; nothing is measured but what the drive counts.
+//!
+//! Closed-loop threads take turns, each with as many I/Os a turn as its queue holds, which is their
+//! share on a drive that serves all alike. Open-loop threads go by their schedules.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use writecliff_ssd::Ssd;
+use writecliff_workload::{Limits, SpecError, WorkloadSpec};
+
+use crate::host::{self, Job, Thread};
+use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
+use crate::series::Columns;
+
+/// Requests between two looks of the observer.
+const LOOK_EVERY: u64 = 1 << 20;
+
+/// Bring the drive to the state after `spec`. Jobs need an end by volume or number of I/Os.
+pub fn run(
+    ssd: &mut Ssd,
+    spec: &WorkloadSpec,
+    observer: &mut dyn Observer,
+) -> Result<StepOutcome, SpecError> {
+    let capacity = ssd.config().user_capacity;
+    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
+    let spec = spec.resolved(capacity);
+    for job in &spec.jobs {
+        if job.volume_bytes.is_none() && job.ios.is_none() {
+            return Err(SpecError::Workload(format!(
+                "job '{}' ends by time only; fast-forward has none: give it a volume",
+                job.name
+            )));
+        }
+    }
+    let rated = spec.jobs.iter().filter(|j| j.rate_iops.or(j.rate_bytes_per_s).is_some()).count();
+    if rated != 0 && rated != spec.jobs.len() {
+        let message = "fast-forward cannot order jobs with a rate beside jobs without one";
+        return Err(SpecError::Workload(message.to_owned()));
+    }
+    ssd.quiesce();
+    let before = ssd.counters();
+    let started_ns = ssd.now().0;
+    let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
+    let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
+    let mut run = Run { ssd, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
+    if rated == 0 { run.in_turns() } else { run.by_schedule() }
+    let (stop, threads) = (run.stop, run.threads);
+    ssd.end_fast_forward();
+    let outcome = |(index, job): (usize, &writecliff_workload::JobSpec)| JobOutcome {
+        name: job.name.clone(),
+        elapsed_ns: 0,
+        operations: [const { None }; 3],
+        thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
+    };
+    Ok(StepOutcome {
+        started_ns,
+        elapsed_ns: 0,
+        jobs: spec.jobs.iter().enumerate().map(outcome).collect(),
+        intervals: Columns::default(),
+        before,
+        after: ssd.counters(),
+        warnings: Vec::new(),
+        interrupted: stop,
+    })
+}
+
+struct Run<'a> {
+    ssd: &'a mut Ssd,
+    jobs: Vec<Job>,
+    threads: Vec<Thread>,
+    requests: u64,
+    look_at: u64,
+    observer: &'a mut dyn Observer,
+    stop: bool,
+}
+
+impl Run<'_> {
+    fn in_turns(&mut self) {
+        let mut active: Vec<usize> = (0..self.threads.len()).collect();
+        while !active.is_empty() && !self.stop {
+            active.retain(|&thread| self.turn(thread));
+        }
+    }
+
+    /// A thread's turn; false when its job has ended.
+    fn turn(&mut self, index: usize) -> bool {
+        for _ in 0..self.threads[index].queue_depth {
+            if self.stop || !self.one(index) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn by_schedule(&mut self) {
+        let mut due: BinaryHeap<Reverse<(u64, usize)>> =
+            (0..self.threads.len()).map(|t| Reverse((0, t))).collect();
+        while let Some(Reverse((_, index))) = due.pop() {
+            if self.stop || !self.one(index) {
+                continue;
+            }
+            let mean = 4096; // lengths of past requests do not order future ones
+            let next = self.threads[index].pacing.next_arrival_ns(mean).unwrap_or(0);
+            due.push(Reverse((next, index)));
+        }
+    }
+
+    #[inline]
+    fn one(&mut self, index: usize) -> bool {
+        let thread = &mut self.threads[index];
+        let job = &mut self.jobs[thread.job];
+        if !job.may_issue(0) {
+            return false;
+        }
+        let request = thread.generator.next();
+        if request.op != writecliff_workload::Operation::Flush {
+            job.count_issue(request.length);
+            thread.ios += 1;
+        }
+        self.ssd.fast_forward(&host::command(&request, 0, 0));
+        self.requests += 1;
+        if self.requests == self.look_at {
+            self.look();
+        }
+        true
+    }
+
+    fn look(&mut self) {
+        self.look_at += LOOK_EVERY;
+        let fraction = self.jobs.iter().map(|job| job.fraction(0, 0)).fold(1.0, f64::min);
+        let live = Live { fraction, elapsed_ns: 0, ios: self.requests, iops: 0.0, waf: None };
+        self.stop = self.observer.look(&live).is_break();
+    }
+}

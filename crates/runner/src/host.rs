@@ -1,0 +1,125 @@
+//! The host: jobs and their threads, each with what it has outstanding and what it does next.
+
+use writecliff_base::{Bytes, StreamId};
+use writecliff_ssd::{Command, Operation};
+use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
+use writecliff_workload::Operation as Kind;
+
+/// One thread of a job.
+pub(crate) struct Thread {
+    pub job: usize,
+    pub generator: ThreadGenerator,
+    pub pacing: ThreadPacing,
+    pub outstanding: u32,
+    pub queue_depth: u32,
+    /// Open loop: the request to come and its intended arrival.
+    pub next: Option<(u64, IoRequest)>,
+    /// Closed loop: idle this long once nothing is outstanding.
+    pub pause: Option<u64>,
+    /// A timer will wake the thread.
+    pub asleep: bool,
+    pub ios: u64,
+}
+
+/// A job's ends and what is left until them.
+pub(crate) struct Job {
+    pub name: String,
+    /// On the device's clock.
+    pub deadline_ns: Option<u64>,
+    pub bytes_left: Option<u64>,
+    pub ios_left: Option<u64>,
+    pub bytes_total: Option<u64>,
+    pub ios_total: Option<u64>,
+    /// First cell of the job in the series: cells are read, write, trim.
+    pub outstanding: u64,
+    pub last_completion_ns: u64,
+    pub is_open: bool,
+}
+
+impl Job {
+    pub(crate) fn new(spec: &JobSpec, start_ns: u64) -> Self {
+        let deadline = |d: u64| start_ns.saturating_add(spec.start_delay_ns).saturating_add(d);
+        Self {
+            name: spec.name.clone(),
+            deadline_ns: spec.duration_ns.map(deadline),
+            bytes_left: spec.volume_bytes,
+            ios_left: spec.ios,
+            bytes_total: spec.volume_bytes,
+            ios_total: spec.ios,
+            outstanding: 0,
+            last_completion_ns: start_ns,
+            is_open: spec.rate_iops.is_some() || spec.rate_bytes_per_s.is_some(),
+        }
+    }
+
+    /// May the job issue another I/O at `now`?
+    #[inline]
+    pub(crate) fn may_issue(&self, now_ns: u64) -> bool {
+        self.deadline_ns.is_none_or(|d| now_ns < d)
+            && self.bytes_left != Some(0)
+            && self.ios_left != Some(0)
+    }
+
+    #[inline]
+    pub(crate) fn count_issue(&mut self, bytes: u32) {
+        self.outstanding += 1;
+        if let Some(left) = &mut self.bytes_left {
+            *left = left.saturating_sub(u64::from(bytes));
+        }
+        if let Some(left) = &mut self.ios_left {
+            *left -= 1;
+        }
+    }
+
+    /// How far the job is towards its nearest end, 0 to 1.
+    pub(crate) fn fraction(&self, start_ns: u64, now_ns: u64) -> f64 {
+        let share = |left: Option<u64>, total: Option<u64>| match (left, total) {
+            (Some(left), Some(total)) if total > 0 => 1.0 - left as f64 / total as f64,
+            _ => 0.0,
+        };
+        let time = self.deadline_ns.map_or(0.0, |deadline| {
+            (now_ns - start_ns) as f64 / (deadline - start_ns).max(1) as f64
+        });
+        let volume = share(self.bytes_left, self.bytes_total);
+        let ios = share(self.ios_left, self.ios_total);
+        time.max(volume).max(ios).min(1.0)
+    }
+}
+
+/// The threads of all jobs, in order of job and thread.
+pub(crate) fn threads(
+    jobs: &[JobSpec],
+    capacity: Bytes,
+    seed: u64,
+) -> Result<Vec<Thread>, SpecError> {
+    let mut threads = Vec::new();
+    for (index, spec) in jobs.iter().enumerate() {
+        for thread in 0..spec.threads {
+            threads.push(Thread {
+                job: index,
+                generator: ThreadGenerator::new(spec, capacity, seed, index as u32, thread)?,
+                pacing: ThreadPacing::new(spec, seed, index as u32, thread),
+                outstanding: 0,
+                queue_depth: spec.queue_depth,
+                next: None,
+                pause: None,
+                asleep: false,
+                ios: 0,
+            });
+        }
+    }
+    Ok(threads)
+}
+
+/// A request as the drive's command. `queue`: each thread uses its own submission queue, as hosts do.
+#[inline]
+pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
+    let operation = match request.op {
+        Kind::Read => Operation::Read,
+        Kind::Write => Operation::Write,
+        Kind::Trim => Operation::Trim,
+        Kind::Flush => Operation::Flush,
+    };
+    let stream: StreamId = request.stream;
+    Command { operation, offset: request.offset, length: request.length, stream, queue, tag }
+}

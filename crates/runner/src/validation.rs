@@ -1,0 +1,124 @@
+//! The drive against theory: write amplification of the shipped FTL under the loads for which a
+//! closed form exists.
+
+use writecliff_base::{Bytes, Lpn, Prng, StreamId};
+use writecliff_flash::{CellType, Geometry, Shape};
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, theory};
+
+/// One measurement: a drive of `units` reclaim units of `slots` slots.
+#[derive(Clone, Copy, Debug)]
+pub struct WafCase {
+    pub policy: GcPolicy,
+    /// (circulating − user) / user; see `FtlConfig::reserved_units`.
+    pub overprovision: f64,
+    pub units: u32,
+    pub slots: u32,
+    pub seed: u64,
+    /// Overwrites of the whole capacity before and while measuring.
+    pub warm_up: u32,
+    pub measured: u32,
+}
+
+/// What was measured, and what theory says.
+#[derive(Clone, Copy, Debug)]
+pub struct WafRow {
+    pub waf_measured: f64,
+    pub waf_theory: f64,
+}
+
+/// Lifetimes of the sequential writers of the streams case, as in the multi-stream experiment that
+/// Samsung showed at the Flash Memory Summit 2016: each range is overwritten 1, 10, 33, 55 times as
+/// slowly as the first.
+const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
+
+/// Uniform random overwrites of a full drive, one slot at a time.
+pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
+    let mut ftl = drive(case, 1)?;
+    let user = u64::from(ftl.config().user_slots);
+    let mut random = Prng::new(case.seed);
+    for lpn in 0..user {
+        ftl.write(Lpn(lpn as u32), StreamId::DEFAULT, 4096, &mut FastForward);
+    }
+    let mut overwrite = |ftl: &mut Ftl, times: u32| {
+        for _ in 0..u64::from(times) * user {
+            let lpn = Lpn(random.below(user) as u32);
+            ftl.write(lpn, StreamId::DEFAULT, 4096, &mut FastForward);
+        }
+    };
+    overwrite(&mut ftl, case.warm_up);
+    let before = *ftl.counters();
+    overwrite(&mut ftl, case.measured);
+    let alpha = 1.0 / (1.0 + case.overprovision);
+    let waf_theory = match case.policy {
+        GcPolicy::Greedy => theory::greedy(alpha, case.slots),
+        GcPolicy::Fifo => theory::fifo(alpha),
+        GcPolicy::DChoices { d: 1 } => theory::random(alpha),
+        GcPolicy::DChoices { d } => theory::d_choices(alpha, case.slots, d),
+        GcPolicy::CostBenefit => f64::NAN,
+    };
+    let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
+    Ok(WafRow { waf_measured, waf_theory })
+}
+
+/// Four sequential writers at equal rates over ranges of unequal size, a stream each: every reclaim
+/// unit dies whole, so nothing is ever moved and the write amplification is exactly 1.
+pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
+    let mut ftl = drive(case, LIFETIMES.len() as u16)?;
+    let user = u64::from(ftl.config().user_slots);
+    let total: u64 = LIFETIMES.iter().sum();
+    let mut start = 0;
+    let ranges = LIFETIMES.map(|share| {
+        let range = (start, user * share / total);
+        start += range.1;
+        range
+    });
+    let mut write = |ftl: &mut Ftl, from: u64, to: u64| {
+        for round in from..to {
+            for (stream, (start, length)) in ranges.iter().enumerate() {
+                let lpn = Lpn((start + round % length) as u32);
+                ftl.write(lpn, StreamId(stream as u16), 4096, &mut FastForward);
+            }
+        }
+    };
+    let warm = u64::from(case.warm_up) * user;
+    write(&mut ftl, 0, warm);
+    let before = *ftl.counters();
+    write(&mut ftl, warm, warm + u64::from(case.measured) * user);
+    let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
+    Ok(WafRow { waf_measured, waf_theory: 1.0 })
+}
+
+fn drive(case: &WafCase, streams: u16) -> Result<Ftl, ConfigError> {
+    let shape = Shape {
+        channels: 1,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        blocks_per_plane: case.units,
+        pages_per_block: case.slots,
+        page: Bytes(4096),
+        cell: CellType::Slc,
+        multi_plane: false,
+        one_shot: false,
+    };
+    let geometry = Geometry::new(shape)
+        .map_err(|e| ConfigError { key: "geometry", message: e.to_string() })?;
+    let mut config = FtlConfig {
+        user_slots: 0,
+        streams,
+        gc: case.policy,
+        placement: PlacementPolicy::Own,
+        wear: WearPolicy::None,
+        gc_start: 4,
+        gc_floor: 2,
+        gc_idle_target: 8,
+        rated_cycles: 1,
+        seed: case.seed,
+    };
+    let units = case.units.saturating_sub(config.reserved_units());
+    let circulating = f64::from(units) * f64::from(case.slots);
+    config.user_slots = (circulating / (1.0 + case.overprovision)) as u32;
+    Ftl::new(geometry, config)
+}
