@@ -75,7 +75,7 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
         start += range.1;
         range
     });
-    let mut write = |ftl: &mut Ftl, from: u64, to: u64| {
+    let write = |ftl: &mut Ftl, from: u64, to: u64| {
         for round in from..to {
             for (stream, (start, length)) in ranges.iter().enumerate() {
                 let lpn = Lpn((start + round % length) as u32);

@@ -1,0 +1,42 @@
+//! Device files, described for people and reports.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use writecliff_base::located::LocatedToml;
+use writecliff_ssd::device_file;
+
+use crate::errors;
+
+/// Read and check a device file; returns what reports and listings show of it.
+#[pyfunction]
+pub(crate) fn describe_device<'py>(
+    py: Python<'py>,
+    text: &str,
+    file_name: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let config = device_file::read(text, file_name, 1).map_err(|e| errors::located(&e))?;
+    let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
+    let result = PyDict::new(py);
+    let identity = &config.identity;
+    result.set_item("name", &identity.name)?;
+    result.set_item("description", &identity.description)?;
+    result.set_item("vendor", &identity.vendor)?;
+    result.set_item("model", &identity.model)?;
+    result.set_item("firmware", &identity.firmware)?;
+    result.set_item("rated_tbw_bytes", identity.rated_writes.map(|b| b.0))?;
+    result.set_item("capacity_bytes", config.user_capacity.0)?;
+    result.set_item("raw_bytes", config.raw_capacity().0)?;
+    result.set_item("overprovisioning", config.overprovisioning())?;
+    result.set_item("interface", &config.link.interface)?;
+    result.set_item("nand_type", config.geometry.shape.cell.name())?;
+    result.set_item("streams", config.ftl.streams)?;
+    result.set_item("write_cache", config.controller.write_cache)?;
+    result.set_item("power_loss_protection", config.controller.power_loss_protection)?;
+    result.set_item("canonical", config.canonical())?;
+    let rows = PyList::empty(py);
+    for row in toml.documented() {
+        rows.append((row.key, row.value, row.comment, row.line))?;
+    }
+    result.set_item("rows", rows)?;
+    Ok(result)
+}

@@ -1,0 +1,130 @@
+//! `Drive`: a simulated SSD.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use writecliff_runner::{StepOutcome, drive, fast_forward};
+use writecliff_ssd::{Ssd, device_file};
+use writecliff_workload::{SpecError, WorkloadSpec};
+
+use crate::errors;
+use crate::step::{Hook, counters_to_dict, outcome_to_dict};
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct Drive {
+    inner: Mutex<Ssd>,
+    name: String,
+}
+
+type Clock = fn(
+    &mut Ssd,
+    &WorkloadSpec,
+    &mut dyn writecliff_runner::outcome::Observer,
+) -> Result<StepOutcome, SpecError>;
+
+impl Drive {
+    fn get(&self) -> MutexGuard<'_, Ssd> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_clock<'py>(
+        &self,
+        py: Python<'py>,
+        clock: Clock,
+        workload: &str,
+        hook: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let spec = WorkloadSpec::from_json(workload).map_err(|e| errors::spec(&e))?;
+        let mut hook = Hook { callback: hook, raised: None };
+        let outcome = py.detach(|| clock(&mut self.get(), &spec, &mut hook));
+        if let Some(raised) = hook.raised {
+            return Err(raised);
+        }
+        outcome_to_dict(py, outcome.map_err(|e| errors::spec(&e))?)
+    }
+}
+
+#[pymethods]
+impl Drive {
+    #[new]
+    fn new(text: &str, file_name: &str, seed: u64) -> PyResult<Self> {
+        let config =
+            device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+        let name = config.identity.name.clone();
+        let ssd = Ssd::new(config).map_err(|e| errors::config(&e.to_string(), None))?;
+        Ok(Self { inner: Mutex::new(ssd), name })
+    }
+
+    #[pyo3(signature = (workload, hook = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        workload: &str,
+        hook: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.on_clock(py, drive::run, workload, hook)
+    }
+
+    #[pyo3(signature = (workload, hook = None))]
+    fn fast_forward<'py>(
+        &self,
+        py: Python<'py>,
+        workload: &str,
+        hook: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.on_clock(py, fast_forward::run, workload, hook)
+    }
+
+    fn purge(&self, py: Python<'_>) {
+        py.detach(|| self.get().purge());
+    }
+
+    fn set_write_cache(&self, enabled: bool) {
+        self.get().set_write_cache(enabled);
+    }
+
+    #[getter]
+    fn write_cache(&self) -> bool {
+        self.get().write_cache()
+    }
+
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.get().now().0
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        counters_to_dict(py, &self.get().counters())
+    }
+
+    /// Check every invariant of the drive's state; raises `ValueError` naming the first violated one.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let outcome = py.detach(|| self.get().ftl().check_invariants());
+        outcome.map_err(pyo3::exceptions::PyValueError::new_err)
+    }
+
+    fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| {
+            let file = File::create(path).map_err(|e| errors::state(path, &e))?;
+            let out = self.get().save(BufWriter::with_capacity(1 << 20, file));
+            let out = out.map_err(|e| errors::state(path, &e))?;
+            let file = out.into_inner().map_err(|e| errors::state(path, &e))?;
+            file.sync_all().map_err(|e| errors::state(path, &e))
+        })
+    }
+
+    fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| {
+            let file = File::open(path).map_err(|e| errors::state(path, &e))?;
+            let restored = self.get().restore(BufReader::with_capacity(1 << 20, file));
+            restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Drive({}, now_ns={})", self.name, self.get().now().0)
+    }
+}

@@ -1,0 +1,24 @@
+//! Every error that crosses the seam: one exception with `(message, hint)`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use writecliff_base::located::LocatedError;
+use writecliff_workload::SpecError;
+
+pyo3::create_exception!(_native, NativeConfigError, PyValueError);
+
+pub(crate) fn config(message: &str, hint: Option<&str>) -> PyErr {
+    NativeConfigError::new_err((message.to_owned(), hint.map(str::to_owned)))
+}
+
+pub(crate) fn located(error: &LocatedError) -> PyErr {
+    config(&error.to_string(), error.hint.as_deref())
+}
+
+pub(crate) fn spec(error: &SpecError) -> PyErr {
+    config(&error.to_string(), error.hint())
+}
+
+pub(crate) fn state(path: &str, error: &dyn std::error::Error) -> PyErr {
+    pyo3::exceptions::PyOSError::new_err(format!("{path}: {error}"))
+}

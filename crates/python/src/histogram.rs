@@ -1,0 +1,165 @@
+//! `Histogram` and `Quantile`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use writecliff_runner::{Histogram, Quantile};
+
+type Buckets<'py> =
+    (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+
+#[pyclass(name = "Histogram", module = "writecliff._native", frozen)]
+pub(crate) struct PyHistogram {
+    inner: Mutex<Histogram>,
+}
+
+impl PyHistogram {
+    pub(crate) fn of(histogram: Histogram) -> Self {
+        Self { inner: Mutex::new(histogram) }
+    }
+
+    fn get(&self) -> MutexGuard<'_, Histogram> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyHistogram {
+    #[new]
+    fn new() -> Self {
+        Self::of(Histogram::new())
+    }
+
+    #[pyo3(signature = (value_ns, count = 1))]
+    fn record(&self, value_ns: u64, count: u64) {
+        self.get().record_many(value_ns, count);
+    }
+
+    fn merge(&self, other: &Self) {
+        // A copy: `other` may be this very histogram.
+        let other = other.get().clone();
+        self.get().merge(&other);
+    }
+
+    #[getter]
+    fn count(&self) -> u64 {
+        self.get().count()
+    }
+
+    #[getter]
+    fn min_ns(&self) -> Option<u64> {
+        self.get().min_ns()
+    }
+
+    #[getter]
+    fn max_ns(&self) -> Option<u64> {
+        self.get().max_ns()
+    }
+
+    #[getter]
+    fn mean_ns(&self) -> Option<f64> {
+        self.get().mean_ns()
+    }
+
+    #[getter]
+    fn sd_ns(&self) -> Option<f64> {
+        self.get().sd_ns()
+    }
+
+    fn quantile(&self, q: f64) -> PyResult<PyQuantile> {
+        let quantile = self.get().quantile(q);
+        quantile.map(|inner| PyQuantile { inner }).map_err(value_error)
+    }
+
+    fn buckets<'py>(&self, py: Python<'py>) -> Buckets<'py> {
+        let rows: Vec<(u64, u64, u64)> = self.get().buckets().collect();
+        let column = |pick: fn(&(u64, u64, u64)) -> u64| {
+            PyArray1::from_vec(py, rows.iter().map(pick).collect())
+        };
+        (column(|r| r.0), column(|r| r.1), column(|r| r.2))
+    }
+
+    #[staticmethod]
+    fn from_buckets(
+        midpoints_ns: PyReadonlyArray1<'_, u64>,
+        counts: PyReadonlyArray1<'_, u64>,
+        min_ns: u64,
+        max_ns: u64,
+        mean_ns: f64,
+        sd_ns: f64,
+    ) -> PyResult<Self> {
+        let (values, counts) = (midpoints_ns.as_slice()?, counts.as_slice()?);
+        let histogram =
+            Histogram::from_buckets(values, counts, (min_ns, max_ns), (mean_ns, sd_ns));
+        histogram.map(Self::of).map_err(value_error)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.get().to_bytes())
+    }
+
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        Histogram::from_bytes(data).map(Self::of).map_err(value_error)
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        let other = other.get().clone();
+        *self.get() == other
+    }
+
+    fn __repr__(&self) -> String {
+        let h = self.get();
+        match (h.min_ns(), h.max_ns()) {
+            (Some(min), Some(max)) => {
+                format!("Histogram(count={}, min_ns={min}, max_ns={max})", h.count())
+            }
+            _ => "Histogram(count=0)".to_owned(),
+        }
+    }
+}
+
+fn value_error(error: writecliff_runner::HistogramError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pyclass(name = "Quantile", module = "writecliff._native", frozen)]
+pub(crate) struct PyQuantile {
+    inner: Quantile,
+}
+
+#[pymethods]
+impl PyQuantile {
+    #[getter]
+    fn q(&self) -> f64 {
+        self.inner.q
+    }
+
+    #[getter]
+    fn value_ns(&self) -> Option<u64> {
+        self.inner.value_ns
+    }
+
+    #[getter]
+    fn count(&self) -> u64 {
+        self.inner.count
+    }
+
+    #[getter]
+    fn low_ns(&self) -> Option<u64> {
+        self.inner.low_ns
+    }
+
+    #[getter]
+    fn high_ns(&self) -> Option<u64> {
+        self.inner.high_ns
+    }
+
+    fn __repr__(&self) -> String {
+        let value = self.inner.value_ns.map_or("not enough samples".to_owned(), |v| v.to_string());
+        format!("Quantile(q={}, value_ns={value}, count={})", self.inner.q, self.inner.count)
+    }
+}

@@ -1,0 +1,29 @@
+//! The module `writecliff._native`. Its public face, types included, is `_native.pyi`; the public API
+//! is pure Python. Nothing here decides anything: it carries values over the seam, and lets go of the
+//! interpreter while the simulator works.
+
+mod description;
+mod drive;
+mod errors;
+mod histogram;
+mod step;
+mod units;
+mod validation;
+mod workload;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("NativeConfigError", module.py().get_type::<errors::NativeConfigError>())?;
+    module.add_class::<drive::Drive>()?;
+    module.add_class::<histogram::PyHistogram>()?;
+    module.add_class::<histogram::PyQuantile>()?;
+    module.add_function(wrap_pyfunction!(description::describe_device, module)?)?;
+    module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(units::parse_time, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::parse_workload_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::check_workload, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_waf, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! A step's outcome as plain Python values, and the hook that watches it.
+
+use std::ops::ControlFlow;
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use writecliff_runner::outcome::{JobOutcome, Observer};
+use writecliff_runner::series::Columns;
+use writecliff_runner::{Live, StepOutcome};
+use writecliff_ssd::DriveCounters;
+
+use crate::histogram::PyHistogram;
+
+const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
+
+/// Calls the hook with each look, and stops the step when Python raises: the hook itself, or a signal.
+pub(crate) struct Hook {
+    pub(crate) callback: Option<Py<PyAny>>,
+    pub(crate) raised: Option<PyErr>,
+}
+
+impl Observer for Hook {
+    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+        let outcome = Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(callback) = &self.callback {
+                let look = (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf);
+                callback.call1(py, look)?;
+            }
+            Ok(())
+        });
+        match outcome {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("started_ns", outcome.started_ns)?;
+    result.set_item("elapsed_ns", outcome.elapsed_ns)?;
+    let jobs = PyList::empty(py);
+    for job in outcome.jobs {
+        jobs.append(job_to_dict(py, job)?)?;
+    }
+    result.set_item("jobs", jobs)?;
+    result.set_item("intervals", columns_to_dict(py, outcome.intervals)?)?;
+    result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
+    result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
+    result.set_item("warnings", outcome.warnings)?;
+    Ok(result)
+}
+
+fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("name", job.name)?;
+    result.set_item("elapsed_ns", job.elapsed_ns)?;
+    result.set_item("thread_ios", job.thread_ios)?;
+    let operations = PyDict::new(py);
+    for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {
+        let Some(operation) = operation else { continue };
+        let row = PyDict::new(py);
+        row.set_item("ios", operation.ios)?;
+        row.set_item("bytes", operation.bytes)?;
+        row.set_item("service", Py::new(py, PyHistogram::of(operation.service))?)?;
+        let response = operation.response.map(|h| Py::new(py, PyHistogram::of(h))).transpose()?;
+        row.set_item("response", response)?;
+        operations.set_item(name, row)?;
+    }
+    result.set_item("operations", operations)?;
+    Ok(result)
+}
+
+fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("end_ns", PyArray1::from_vec(py, columns.end_ns))?;
+    result.set_item("job", PyArray1::from_vec(py, columns.job))?;
+    result.set_item("operation", PyArray1::from_vec(py, columns.operation))?;
+    result.set_item("ios", PyArray1::from_vec(py, columns.ios))?;
+    result.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
+    result.set_item("latency_mean_ns", PyArray1::from_vec(py, columns.latency_mean_ns))?;
+    result.set_item("latency_max_ns", PyArray1::from_vec(py, columns.latency_max_ns))?;
+    result.set_item("latency_sd_ns", PyArray1::from_vec(py, columns.latency_sd_ns))?;
+    result.set_item("waf", PyArray1::from_vec(py, columns.waf))?;
+    Ok(result)
+}
+
+pub(crate) fn counters_to_dict<'py>(
+    py: Python<'py>,
+    c: &DriveCounters,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("host_write_bytes", c.host_write_bytes)?;
+    result.set_item("host_read_bytes", c.host_read_bytes)?;
+    result.set_item("nand_write_bytes", c.nand_write_bytes)?;
+    result.set_item("gc_moved_bytes", c.gc_moved_bytes)?;
+    result.set_item("wear_moved_bytes", c.wear_moved_bytes)?;
+    result.set_item("padding_bytes", c.padding_bytes)?;
+    result.set_item("trimmed_bytes", c.trimmed_bytes)?;
+    result.set_item("collections", c.collections)?;
+    result.set_item("free_reclaim_units", c.free_reclaim_units)?;
+    result.set_item("erases_min", c.wear.min)?;
+    result.set_item("erases_mean", c.wear.mean)?;
+    result.set_item("erases_max", c.wear.max)?;
+    result.set_item("percentage_used", c.wear.percentage_used)?;
+    Ok(result)
+}
