@@ -127,7 +127,7 @@ def manifest(drive: Drive = Drive(), *, simulated: bool = True, **changes: Any) 
     return Manifest(**{**values, **changes})
 
 
-_OCTAVES = 26
+_OCTAVES = 36
 _EDGES = np.concatenate(
     [np.arange(64, dtype=np.float64) * 2.0**k + 64 * 2.0**k for k in range(4, _OCTAVES)]
 )

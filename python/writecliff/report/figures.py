@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from writecliff.procedures.steady import SteadyState
 from writecliff.report import style, units
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NINES = (0.99, 0.999, 0.9999, 0.99999)
 _BINS_PER_DECADE = 30
+_MAX_NINES = 6  # of the confidence plot: 99.9999 %
 
 
 def convergence(
@@ -29,13 +30,13 @@ def convergence(
             window[0] - 0.4,
             window[-1] + 0.4,
             color=style.WINDOW,
-            label=f"measurement window, rounds {window[0]}-{window[-1]}",
+            label=f"window, rounds {window[0]}-{window[-1]}",
         )
     axes.plot(rounds, values, "o-", color=style.BLUE, markersize=4, label="sample of the round")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(rounds) - 0.6, max(rounds) + 0.6)
     style.linear_axis(axes, "y")
-    axes.set_ylim(0, max(values) * 1.08)
+    axes.set_ylim(0, max(*values, 1.0) * 1.08)
     style.legend(figure, axes)
     text = f"{unit} of the steady-state sample of each round"
     return style.to_svg(figure, name, text)
@@ -53,7 +54,7 @@ def steady_window(name: str, state: SteadyState, unit: str) -> str:
             color=style.MUTED,
             linestyle=(0, (4, 3)),
             linewidth=0.9,
-            label="110 % and 90 % of average" if factor > 1 else "_",
+            label="110 %, 90 %" if factor > 1 else "_",
         )
     axes.plot(ends, np.full(2, state.average), color=style.MUTED, linewidth=0.9, label="average")
     fitted = [state.fitted(number) for number in (rounds[0], rounds[-1])]
@@ -61,7 +62,7 @@ def steady_window(name: str, state: SteadyState, unit: str) -> str:
     axes.plot(rounds, state.values, "o", color=style.BLUE, markersize=5, label="data")
     drawn = [*state.values, *fitted, state.average * 1.1, state.average * 0.9]
     low, high = min(drawn), max(drawn)
-    margin = 0.12 * (high - low)
+    margin = 0.12 * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     axes.set_xlim(*ends)
     axes.set_xticks(rounds)
@@ -92,40 +93,57 @@ def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.diff(np.interp(edges, x, y))
 
 
+_DATA_SHARE = 0.58  # of the height; the labels of the markers stand above
+_LABEL_PITCH = 0.062
+_LABEL_ROOM = 0.3  # of the width, left of the first marker
+
+
 def response_time_histogram(name: str, histogram: Histogram) -> str:
     """I/Os by response time, both axes logarithmic, with average, nines and maximum marked."""
     edges, counts = _log_bins(histogram)
     unit = _unit(histogram)
+    edges = edges / unit.size
     figure, axes = style.new_axes(f"Response time ({unit.name}, logarithmic)", "I/Os per bin")
-    axes.stairs(
-        np.maximum(counts, 0.5), edges / unit.size, baseline=0.5, fill=True, color=style.BAND
-    )
-    axes.stairs(np.maximum(counts, 0.5), edges / unit.size, color=style.BLUE, linewidth=1)
-    top = 10 ** math.ceil(math.log10(max(counts.max(), 10)) + 0.05)
-    style.log_axis(axes, "y", 0.5, top * 30)
-    style.log_axis(axes, "x", edges[0] / unit.size, edges[-1] / unit.size)
+    axes.stairs(np.maximum(counts, 0.5), edges, baseline=0.5, fill=True, color=style.BAND)
+    axes.stairs(np.maximum(counts, 0.5), edges, color=style.BLUE, linewidth=1)
     markers = [("average", histogram.mean_ns)]
     markers += [(units.nines(q), histogram.quantile(q).value_ns) for q in NINES]
     markers += [("maximum", histogram.max_ns)]
-    _mark(axes, [(text, value / unit.size) for text, value in markers if value is not None], top)
+    known = [(text, value / unit.size) for text, value in markers if value is not None]
+    known.sort(key=lambda marker: marker[1])
+    high = float(edges[-1])
+    room = (known[0][1] / high**_LABEL_ROOM) ** (1 / (1 - _LABEL_ROOM))
+    style.log_axis(axes, "x", min(float(edges[0]), room), high)
+    top = 0.5 * (float(counts.max()) / 0.5) ** (1 / _DATA_SHARE)
+    style.log_axis(axes, "y", 0.5, max(top, 10.0), style.compact)
+    decades = math.ceil(math.log10(max(float(counts.max()), 10.0)))
+    axes.set_yticks([10.0**k for k in range(decades + 1)])
+    axes.yaxis.set_minor_locator(NullLocator())
+    _mark(axes, known, unit)
     text = f"Histogram of {histogram.count:,} response times"
     return style.to_svg(figure, name, text)
 
 
-def _mark(axes: Axes, markers: Sequence[tuple[str, float]], top: float) -> None:
-    """Vertical lines up to a staircase of labels above the data, so that no two labels meet."""
-    low, high = axes.get_xlim()
+def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
+    """Vertical lines with their labels on rising steps: every label ends at its own line and
+    stands above the lines to its left, so that nothing meets."""
     for level, (text, value) in enumerate(markers):
-        y = top * 30 / 10 ** (0.22 * (level % 6) + 0.18)
-        axes.plot([value, value], [0.5, y], color=style.ORANGE, linewidth=0.8)
-        right = math.log(value / low) > 0.55 * math.log(high / low)
+        y = 0.985 - _LABEL_PITCH * (len(markers) - 1 - level)
+        axes.plot(
+            [value, value],
+            [0, y],
+            transform=axes.get_xaxis_transform(),
+            color=style.ORANGE,
+            linewidth=0.8,
+        )
         axes.annotate(
-            text,
+            f"{text}: {units.latency(value * unit.size, unit)}",
             (value, y),
-            xytext=(-3 if right else 3, 0),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(-3, 0),
             textcoords="offset points",
-            ha="right" if right else "left",
-            va="center",
+            ha="right",
+            va="top",
             fontsize=8,
         )
 
@@ -142,7 +160,7 @@ def confidence(name: str, histogram: Histogram) -> str:
     figure, axes = style.new_axes(
         f"Response time ({unit.name}, logarithmic)", "Share of I/Os completed within"
     )
-    highest = math.log10(total) if total > 1 else 1.0
+    highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
     points = [(q, histogram.quantile(q).value_ns) for q in (0.9, *NINES)]
     marked = [(value / unit.size, -math.log10(1 - q)) for q, value in points if value is not None]
@@ -150,7 +168,7 @@ def confidence(name: str, histogram: Histogram) -> str:
         axes.plot(*zip(*marked, strict=True), "o", color=style.ORANGE, markersize=4, label="nines")
     ticks = [0.5, *(1 - 10.0**-k for k in range(1, math.floor(highest) + 1))]
     axes.set_yticks([-math.log10(1 - q) for q in ticks], [units.nines(q) for q in ticks])
-    axes.set_ylim(0, math.ceil(highest))
+    axes.set_ylim(0, max(highest, 1.0))
     low = float(histogram.min_ns or 1) / unit.size
     style.log_axis(axes, "x", max(low, 1e-9) * 0.9, float(histogram.max_ns or 1) / unit.size * 1.1)
     axes.grid(True, axis="x")

@@ -27,7 +27,7 @@ def header(data: RunData) -> Header:
         revision=manifest.edition or units.UNKNOWN,
         vendor=device.vendor or units.UNKNOWN,
         model=device.model or units.UNKNOWN,
-        sponsor="writecliff",
+        sponsor=_setup(data, "sponsor"),
         columns=(
             HeaderColumn("Test Platform", _platform(data)),
             HeaderColumn("Device Under Test", _device(data)),

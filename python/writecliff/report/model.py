@@ -37,7 +37,6 @@ class Figure:
     svg: str
     description: str  # for readers who do not see it
     data: str  # name of the `DataFile` behind it
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,8 @@ class ReportModel:
     disclosures: tuple[str, ...]
     verdict: Verdict
     key_figures: tuple[KeyFigure, ...]
+    latency_figures: tuple[KeyFigure, ...]
+    latency_note: str
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     footer: tuple[tuple[str, str], ...]

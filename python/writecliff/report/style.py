@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import matplotlib as mpl
@@ -39,9 +39,9 @@ _VARIABLES = {
     BAND: "band",
     WINDOW: "window",
 }
-WIDTH_IN = 5.6
-HEIGHT_IN = 3.3
-_LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.74, 0.22, 0.52, 0.36, 0.42
+WIDTH_IN = 5.0
+HEIGHT_IN = 3.05
+_LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
 _RC = {
@@ -59,7 +59,7 @@ _RC = {
     "legend.fontsize": 8.5,
     "legend.frameon": False,
     "legend.handlelength": 1.4,
-    "legend.columnspacing": 1.2,
+    "legend.columnspacing": 1.0,
     "legend.handletextpad": 0.5,
     "lines.linewidth": 1.4,
     "lines.solid_joinstyle": "round",
@@ -145,13 +145,23 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
         getattr(axes, f"set_{which}lim")(0, None)
 
 
-def log_axis(axes: Axes, which: str, low: float, high: float) -> None:
-    """A logarithmic axis from below `low` to above `high`; 1-2-5 ticks if it spans few decades."""
+def compact(value: float, _position: int | None = None) -> str:
+    """Tick text for large counts: 10 k, 1 M."""
+    for size, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{name}"
+    return f"{value:g}"
+
+
+def log_axis(
+    axes: Axes, which: str, low: float, high: float, text: Callable[..., str] = plain
+) -> None:
+    """A logarithmic axis from `low` to `high`; 1-2-5 ticks if it spans few decades."""
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     few = high / low < 100
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=20))
-    axis.set_major_formatter(FuncFormatter(plain))
+    axis.set_major_formatter(FuncFormatter(text))
     axis.set_minor_formatter(NullFormatter())
     if few:
         axis.set_minor_locator(NullLocator())

@@ -79,8 +79,8 @@ def size(value_bytes: float | None) -> str:
 def capacity(value_bytes: int) -> str:
     """As vendors print it: "120 GB", "1.92 TB"."""
     unit = _largest(value_bytes, BYTE_UNITS)
-    text = f"{value_bytes / unit.size:.2f}".rstrip("0").rstrip(".")
-    return f"{text} {unit.name}"
+    text = significant(value_bytes / unit.size, 3)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit.name}"
 
 
 def duration(value_ns: float) -> str:

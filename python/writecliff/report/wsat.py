@@ -15,7 +15,7 @@ from writecliff.report.header import header
 from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
-from writecliff.report.wsat_text import determination, latency_table, verdict
+from writecliff.report.wsat_text import determination, latency_figures, latency_table, verdict
 from writecliff.store.host import writecliff_version
 from writecliff.store.rundir import RunDirectory
 
@@ -39,6 +39,8 @@ def wsat_report(run: RunDirectory) -> ReportModel:
         disclosures=disclosures(data),
         verdict=box,
         key_figures=_key_figures(data),
+        latency_figures=latency_figures(data.latency) if data.latency is not None else (),
+        latency_note=_latency_note(data),
         sections=sections,
         notes=_notes(data),
         footer=_footer(data),
@@ -49,33 +51,37 @@ def wsat_report(run: RunDirectory) -> ReportModel:
 
 def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
     steady = data.state == "steady"
-    label = "Steady-state IOPS" if steady else "Last-window IOPS (not steady state)"
+    label = "Steady-state IOPS" if steady else "IOPS, not steady"
     samples = len(data.tracker.rounds)
-    source = f"average of {min(samples, 5)} samples" if samples else "last step"
+    source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
     ratio = data.saturated_iops / data.fob_iops if data.fob_iops else None
-    mean_ns = data.latency.mean_ns if data.latency is not None else None
-    average = units.latency(mean_ns).rpartition(" ")
     amount = units.size(data.written_bytes).rpartition(" ")
     return (
         KeyFigure("FOB IOPS", units.number(data.fob_iops), "", "fresh out of box: first minute"),
         KeyFigure(label, units.number(data.saturated_iops), "", source),
-        KeyFigure("Of FOB IOPS", units.percent(ratio).removesuffix(" %"), "%", "what remains"),
+        KeyFigure(
+            "Share of FOB",
+            units.percent(ratio).removesuffix(" %"),
+            "%",
+            "of the first minute's IOPS",
+        ),
         KeyFigure(
             "Write amplification",
             units.number(data.waf, 2),
             "",
-            "NAND per host byte, in the window" if data.waf else "the drive does not tell",
+            "in the window" if data.waf is not None else "the drive does not tell",
         ),
-        KeyFigure("Average latency", average[0] or average[2], average[2] if average[0] else "",
-                  "service time, in the window"),
-        KeyFigure("Written", amount[0], amount[2], f"{data.drive_fills:.2f} drive fills"),
-    )  # fmt: skip
+        KeyFigure("Written", amount[0], amount[2], f"in {units.duration(data.elapsed_ns)}"),
+        KeyFigure(
+            "Drive fills", units.significant(data.drive_fills), "", "times the user capacity"
+        ),
+    )
 
 
 def _figure(
-    name: str, title: str, svg: str | None, data: str, description: str, note: str = ""
+    name: str, title: str, svg: str | None, data: str, description: str
 ) -> tuple[Figure, ...]:
-    return () if svg is None else (Figure(name, title, svg, description, data, note),)
+    return () if svg is None else (Figure(name, title, svg, description, data),)
 
 
 def _sections(data: RunData) -> tuple[Section, ...]:
@@ -109,8 +115,12 @@ def _saturation(data: RunData) -> Section:
     seconds = (data.series.end_ns - data.series.start_ns)[0] / 1e9
     return Section(
         "Saturation",
-        f"One point a step of {seconds:g} s. Shaded: from the first to the last sample of the "
-        "measurement window.",
+        f"One point a step of {seconds:g} s."
+        + (
+            " Shaded: from the first to the last sample of the measurement window."
+            if data.decision is not None
+            else ""
+        ),
         tuple(plots),
     )
 
@@ -171,19 +181,28 @@ def _amplification(data: RunData) -> Section:
     )
 
 
+def _latency_note(data: RunData) -> str:
+    if data.latency is None:
+        return "No latencies were measured."
+    if data.latency_source == "rth":
+        source = "the response-time histogram phase after the rounds"
+    elif data.decision is not None:
+        source = "all steps from the first to the last sample of the window"
+    elif data.tracker.rounds:
+        source = "all steps from the first to the last sample"
+    else:
+        source = "the last step"
+    return f"Service time, from issue to completion, of {data.latency.count:,} I/Os: {source}."
+
+
 def _response_times(data: RunData) -> Section:
     histogram = data.latency
     if histogram is None:
         return Section("Response times", "")
-    source = (
-        "the response-time histogram phase after the rounds"
-        if data.latency_source == "rth"
-        else "all steps from the first to the last sample of the window"
-    )
     return Section(
         "Response times",
-        f"{histogram.count:,} I/Os of {source}. Service time, from issue to completion; "
-        "percentiles are of the merged histograms, as upper bounds that never exceed the maximum.",
+        f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
+        "never exceed the maximum.",
         _figure(
             "histogram",
             f"Response-time histogram (maximum {units.latency(histogram.max_ns)})",

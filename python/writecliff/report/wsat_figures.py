@@ -54,15 +54,16 @@ def _iops(figure: Figure, axes: Axes, data: RunData, x: Numbers, *, log: bool) -
             np.where(spread, s.iops_low, s.iops),
             np.where(spread, s.iops_high, s.iops),
             color=style.BAND,
-            label="range of the intervals within a step",
+            label="range of its intervals",
         )
-    axes.plot(x, s.iops, *_marker(len(s)), color=style.BLUE, label="IOPS")
+    axes.plot(x, s.iops, *_marker(len(s)), color=style.BLUE, label="IOPS of a step")
     drawn = np.concatenate([s.iops, s.iops_low[spread], s.iops_high[spread]])
-    high = float(drawn.max())
+    high = max(float(drawn.max()), 1.0)
     if log:
         positive = drawn[drawn > 0]
         low = float(positive.min()) if len(positive) else 1.0
-        style.log_axis(axes, "y", 10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
+        decades = np.floor(np.log10(low)), max(np.ceil(np.log10(high)), np.floor(np.log10(low)) + 1)
+        style.log_axis(axes, "y", *(float(10**decade) for decade in decades))
     else:
         style.linear_axis(axes, "y")
         axes.set_ylim(0, high * 1.06)
@@ -77,9 +78,7 @@ def _shade(axes: Axes, data: RunData, begin: Numbers, end: Numbers) -> None:
     """The steps that the latency and WAF figures stand for."""
     if data.decision is not None:
         places = range(len(begin))[data.window]
-        axes.axvspan(
-            begin[places[0]], end[places[-1]], color=style.WINDOW, label="measurement window"
-        )
+        axes.axvspan(begin[places[0]], end[places[-1]], color=style.WINDOW, label="window")
 
 
 def write_amplification(name: str, data: RunData) -> str | None:
@@ -88,7 +87,7 @@ def write_amplification(name: str, data: RunData) -> str | None:
     if not np.isfinite(s.waf).any():
         return None
     x = (s.written_bytes - s.host_write_bytes / 2) / data.capacity_bytes
-    figure, axes = style.new_axes("Drive fills since the purge", "Write amplification (NAND/host)")
+    figure, axes = style.new_axes("Drive fills since the purge", "WAF (NAND/host bytes)")
     fills = s.written_bytes / data.capacity_bytes
     _shade(axes, data, fills - s.host_write_bytes / data.capacity_bytes, fills)
     axes.plot(x, s.waf, *_marker(len(s)), color=style.ORANGE, label="WAF of a step")
@@ -121,7 +120,7 @@ def latency_over_time(name: str, data: RunData) -> str | None:
     for label, values, colour in lines:
         axes.plot(x, values / unit.size, *_marker(len(s)), color=colour, linewidth=1.1, label=label)
     low, high = known.min() / unit.size, known.max() / unit.size
-    style.log_axis(axes, "y", 10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
+    style.log_axis(axes, "y", low / 1.5, high * 1.5)
     axes.set_xlim(0, data.elapsed_ns / clock.size)
     style.legend(figure, axes)
     return style.to_svg(figure, name, "Latency of every step over time, logarithmic axis")

@@ -1,4 +1,4 @@
-"""The words of the WSAT report: the verdict in plain terms, the determination and latency tables."""
+"""The words of the WSAT report: the verdict in plain terms, determination and latency tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.report import units
 from writecliff.report.figures import NINES
-from writecliff.report.model import Table, Verdict
+from writecliff.report.model import KeyFigure, Table, Verdict
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.steady import SteadyState
     from writecliff.report.data import RunData
+
+_TRANSITION = (
+    "The figures below are of a drive in transition and must not be quoted as sustained "
+    "performance."
+)
 
 
 def verdict(data: RunData) -> Verdict:
@@ -45,8 +50,7 @@ def verdict(data: RunData) -> Verdict:
                 "NOT STEADY STATE: too early to tell",
                 (
                     began,
-                    f"The rule needs {WINDOW_ROUNDS} rounds, this run has {done}. All figures below "
-                    "are of a drive in transition and must not be quoted as sustained performance.",
+                    f"The rule needs {WINDOW_ROUNDS} rounds, this run has {done}. {_TRANSITION}",
                 ),
             )
         case _:
@@ -64,7 +68,8 @@ def _began(data: RunData) -> str:
     kind = "Simulated drive" if data.manifest.device.simulated else "The drive"
     return (
         f"{kind}, {how}, then written at random for {units.duration(data.elapsed_ns)}: "
-        f"{units.size(data.written_bytes)}, {data.drive_fills:.2f} times its capacity."
+        f"{units.size(data.written_bytes)}, {units.significant(data.drive_fills)} times its "
+        "capacity."
     )
 
 
@@ -97,8 +102,7 @@ def _unsteady_meaning(state: SteadyState) -> str:
     if not state.slope_ok:
         failed.append(f"drifted by {_pct(state.slope_excursion_pct)} (allowed: 10 %)")
     return (
-        f"Over the last {len(state.rounds)} samples the rate {' and '.join(failed)}. The figures "
-        "below are of a drive in transition and must not be quoted as sustained performance."
+        f"Over the last {len(state.rounds)} samples the rate {' and '.join(failed)}. {_TRANSITION}"
     )
 
 
@@ -162,3 +166,22 @@ def latency_table(histogram: Histogram) -> Table:
         ("left", "right", "right", "right"),
         f"{histogram.count:,} I/Os.",
     )
+
+
+def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:
+    """Average, nines and maximum, all in one unit, for the top of the page."""
+    unit = units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
+
+    def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:
+        if value_ns is None:
+            return KeyFigure(label, units.UNKNOWN, "", units.NOT_ENOUGH)
+        number, _, name = units.latency(value_ns, unit).rpartition(" ")
+        return KeyFigure(label, number, name, note)
+
+    figures = [figure("Average latency", histogram.mean_ns, "")]
+    for q in NINES:
+        quantile = histogram.quantile(q)
+        beyond = f"{units.number(quantile.count * (1 - q))} I/Os beyond"
+        figures.append(figure(units.nines(q), quantile.value_ns, beyond))
+    figures.append(figure("Maximum", histogram.max_ns, f"of {units.number(histogram.count)} I/Os"))
+    return tuple(figures)

@@ -1,0 +1,206 @@
+"""The report in a browser: nothing loaded, nothing broken, nothing overlapping, at any width."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from writecliff.report import write_report
+
+from tests.support.bad_runs import killed_early_run, unsteady_real_run
+from tests.support.synthetic_run import build_run
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="needs chromium")
+KINDS = ("good", "unsteady", "early")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    runs = {
+        "good": build_run(folder / "wsat-good"),
+        "unsteady": unsteady_real_run(folder / "unsteady"),
+        "early": killed_early_run(folder / "early"),
+    }
+    return {kind: write_report(run) for kind, run in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page that is open, and what it asked for and complained about."""
+
+    def __init__(self, browser: Any, report: Path, width: int, **context: Any) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, **context)
+        self.page = self.context.new_page()
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(report.as_uri())
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.context.close()
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_fetched_complained_about_or_cut(
+    browser: Any, reports: dict[str, Path], kind: str, width: int
+) -> None:
+    with Visit(browser, reports[kind], width) as visit:
+        assert [url for url in visit.requests if not url.startswith("data:")] == [
+            reports[kind].as_uri()
+        ]
+        assert visit.complaints == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        wide = visit.page.evaluate(
+            """width => [...document.querySelectorAll('main *:not(svg *)')]
+                .filter(e => !e.closest('.table') && e.getBoundingClientRect().right > width + 0.5)
+                .map(e => e.outerHTML.slice(0, 80))""",
+            width,
+        )
+        assert wide == []
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_is_visible_and_drawn(
+    browser: Any, reports: dict[str, Path], kind: str, width: int
+) -> None:
+    with Visit(browser, reports[kind], width) as visit:
+        figures = visit.page.query_selector_all("figure")
+        assert len(figures) == {"good": 10, "unsteady": 9, "early": 9}[kind]
+        for figure in figures:
+            svg = figure.query_selector("svg")
+            assert svg is not None
+            assert svg.is_visible()
+            box = svg.bounding_box()
+            assert box["width"] >= 0.85 * min(width - 40, 540)
+            assert box["height"] > 200 * box["width"] / 560
+            shapes = svg.evaluate(
+                """svg => [...svg.querySelectorAll('path, use')].filter(e => {
+                    const b = e.getBoundingClientRect(); return b.width + b.height > 2 }).length"""
+            )
+            assert shapes > 5
+
+
+TEXTS = """svg => {
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].map(e => ({
+        text: e.textContent.trim(), box: e.getBoundingClientRect() })).filter(t => t.text);
+    const problems = [];
+    for (const {text, box} of texts)
+        if (box.left < frame.left - 1 || box.right > frame.right + 1
+            || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+            problems.push('cut: ' + text);
+    for (let i = 0; i < texts.length; i++)
+        for (let j = i + 1; j < texts.length; j++) {
+            const a = texts[i].box, b = texts[j].box;
+            const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (x > 1 && y > 0.35 * Math.min(a.height, b.height))
+                problems.push('overlap: ' + texts[i].text + ' / ' + texts[j].text);
+        }
+    return problems;
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_of_a_figure_is_cut_or_on_other_text(
+    browser: Any, reports: dict[str, Path], kind: str
+) -> None:
+    with Visit(browser, reports[kind], 1200) as visit:
+        for figure in visit.page.query_selector_all("figure"):
+            svg = figure.query_selector("svg")
+            assert (figure.get_attribute("id"), svg.evaluate(TEXTS)) == (
+                figure.get_attribute("id"),
+                [],
+            )
+
+
+def test_header_block_and_verdict(browser: Any, reports: dict[str, Path]) -> None:
+    with Visit(browser, reports["good"], 1200) as visit:
+        page = visit.page
+        assert page.title() == "Write Saturation Test: Example SATA TLC 120, 120 GB"
+        assert page.inner_text("#verdict h2") == "Steady state reached in rounds 2 to 6"
+        columns = page.query_selector_all(".block .column")
+        assert [column.query_selector("h3").inner_text() for column in columns] == [
+            "Test Platform", "Device Under Test", "Set Up Parameters", "Test Parameters",
+        ]  # fmt: skip
+        for column in columns:
+            labels = [e.inner_text().strip() for e in column.query_selector_all("dt")]
+            values = [e.inner_text().strip() for e in column.query_selector_all("dd")]
+            assert len(labels) == len(values) == 10
+            assert all(labels)
+            assert all(values)
+        dates = page.inner_text(".dates")
+        assert "Test Run Date: 03/02/2026 03:30 PM UTC" in dates
+        assert "Report Run Date:" in dates
+        tops = {e.bounding_box()["y"] for e in columns}
+        assert len(tops) == 1  # four columns side by side
+
+
+def test_disclosures_come_before_the_verdict(browser: Any, reports: dict[str, Path]) -> None:
+    with Visit(browser, reports["unsteady"], 1200) as visit:
+        page = visit.page
+        assert "NOT STEADY STATE" in page.title()
+        assert "NOT STEADY STATE" in page.inner_text("h1")
+        disclosures = page.query_selector(".disclosures")
+        assert len(disclosures.query_selector_all("li")) == 6
+        verdict = page.query_selector("#verdict")
+        assert disclosures.bounding_box()["y"] < verdict.bounding_box()["y"]
+    with Visit(browser, reports["good"], 1200) as visit:
+        assert visit.page.query_selector(".disclosures") is None
+
+
+def test_data_links_download_what_they_say(
+    browser: Any, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    with Visit(browser, reports["good"], 1200, accept_downloads=True) as visit:
+        with visit.page.expect_download() as download:
+            visit.page.click("text=steps.csv")
+        download.value.save_as(tmp_path / "steps.csv")
+        lines = (tmp_path / "steps.csv").read_text().splitlines()
+        assert lines[0].startswith("step,round,sample,start_ns,")
+        assert len(lines) == 1 + 186
+
+
+def test_dark_and_light(browser: Any, reports: dict[str, Path]) -> None:
+    def luminance(colour: str) -> float:
+        parts = colour.partition("(")[2].rstrip(")").split(",")[:3]
+        red, green, blue = (int(part) / 255 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    for scheme, dark in (("light", False), ("dark", True)):
+        with Visit(browser, reports["good"], 1200, color_scheme=scheme) as visit:
+            page = luminance(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            text = luminance(
+                visit.page.evaluate("getComputedStyle(document.querySelector('figure text')).fill")
+            )
+            assert (page < text) is dark
+            assert abs(page - text) > 0.6
+
+
+def test_prints_on_paper(browser: Any, reports: dict[str, Path]) -> None:
+    with Visit(browser, reports["good"], 1200) as visit:
+        pdf = visit.page.pdf(prefer_css_page_size=True)
+        assert pdf.startswith(b"%PDF")
+        assert 2 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= 8

@@ -1,0 +1,346 @@
+"""The report: what it says about good and bad runs, and the same bytes every time."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from inline_snapshot import snapshot
+from writecliff.errors import StoreError
+from writecliff.report import summarise, write_report
+from writecliff.report.model import ReportModel
+from writecliff.report.wsat import wsat_report
+from writecliff.store.rundir import RunDirectory
+
+from tests.support.bad_runs import killed_early_run, unsteady_real_run
+from tests.support.synthetic_run import Drive, build_run, manifest, records
+
+
+@pytest.fixture(scope="module")
+def good(good_run: Path) -> ReportModel:
+    return wsat_report(RunDirectory.open(good_run))
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> ReportModel:
+    path = unsteady_real_run(tmp_path_factory.mktemp("bad") / "run")
+    return wsat_report(RunDirectory.open(path))
+
+
+def test_good_run(good: ReportModel) -> None:
+    assert good.title == "Write Saturation Test: Example SATA TLC 120, 120 GB"
+    assert good.disclosures == ()
+    assert good.verdict.level == "good"
+    assert good.verdict.headline == "Steady state reached in rounds 2 to 6"
+    assert [(key.label, key.value, key.unit) for key in good.key_figures] == snapshot(
+        [
+            ("FOB IOPS", "84,252", ""),
+            ("Steady-state IOPS", "11,809", ""),
+            ("Share of FOB", "14.0", "%"),
+            ("Write amplification", "3.39", ""),
+            ("Written", "720.2", "GB"),
+            ("Drive fills", "6.00", ""),
+        ]
+    )
+    assert [section.title for section in good.sections] == snapshot(
+        [
+            "Saturation",
+            "Steady state",
+            "Write amplification and latency over the run",
+            "Response times",
+        ]
+    )
+
+
+def test_header_block(good: ReportModel) -> None:
+    header = good.header
+    assert header.test_run_date == "03/02/2026 03:30 PM UTC"
+    assert [column.title for column in header.columns] == [
+        "Test Platform", "Device Under Test", "Set Up Parameters", "Test Parameters",
+    ]  # fmt: skip
+    assert [len(column.rows) for column in header.columns] == [10, 10, 10, 10]
+    assert header.columns[0].rows == snapshot(
+        (
+            ("Ref Test Platform", "Simulated, virtual time"),
+            ("Motherboard", "N/A (simulated)"),
+            ("CPU", "N/A (simulated)"),
+            ("Memory", "N/A (simulated)"),
+            ("Operating System", "N/A (simulated)"),
+            ("Test SW", "writecliff 0.1.0"),
+            ("Test SW Info", "simulation"),
+            ("Test ID No.", "wsat-good"),
+            ("HBA", "N/A (simulated)"),
+            ("PCIe", "N/A (simulated)"),
+        )
+    )
+    assert header.columns[1].rows == snapshot(
+        (
+            ("Mfgr", "Example"),
+            ("Model No.", "SATA TLC 120"),
+            ("S/N", "SIM0000001"),
+            ("Firmware ver", "S1.0"),
+            ("Capacity", "120 GB"),
+            ("Interface", "SATA 6Gb/s"),
+            ("NAND Type", "TLC"),
+            ("PCIe NVM", "N/A"),
+            ("Purge Method", "simulated purge"),
+            ("Write Cache", "WCD"),
+        )
+    )
+    assert header.columns[2].rows == snapshot(
+        (
+            ("Data Pattern", "RND"),
+            ("(PC) AR", "100%"),
+            ("AR Segments", "N/A"),
+            ("Pre Condition 1", "None"),
+            ("TOIO - TC/QD", "N/A"),
+            ("Duration", "N/A"),
+            ("Pre Condition 2", "None"),
+            ("TOIO - TC/QD", "N/A"),
+            ("SS Rounds", "N/A"),
+            ("Note", "Simulated drive"),
+        )
+    )
+    assert header.columns[3].rows == snapshot(
+        (
+            ("Data Pattern", "RND"),
+            ("AR & Amount", "100%, 120 GB"),
+            ("Test Stimulus 1", "RND 4KiB W"),
+            ("TOIO - TC/QD", "TC 4/QD 32"),
+            ("Steady State", "Rounds 2 - 6"),
+            ("Time", "3.10 h"),
+            ("Test Stimulus 2", "None"),
+            ("TOIO - TC/QD", "N/A"),
+            ("Steady State", "N/A"),
+            ("Time", "N/A"),
+        )
+    )
+
+
+def test_real_drive_shows_its_platform(bad: ReportModel) -> None:
+    platform = dict(bad.header.columns[0].rows)
+    assert platform["CPU"] == "Example CPU, 2 threads"
+    assert platform["Test SW Info"] == "fio-3.33"
+    assert platform["HBA"] == "-"
+    assert dict(bad.header.columns[1].rows)["Write Cache"] == "-"
+
+
+def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
+    assert bad.title == (
+        "Write Saturation Test - NOT STEADY STATE: Acme Flash SATA TLC 120, 120 GB"
+    )
+    assert bad.verdict.level == "bad"
+    assert bad.verdict.headline == "NOT STEADY STATE: NOT ACHIEVED in 6 rounds"
+    assert bad.disclosures == snapshot(
+        (
+            "The run was interrupted (stopped by the user) and not taken up again. The figures cover what was measured until then.",
+            "The run was interrupted after 10 steps and resumed 03/02/2026 04:20 PM UTC: the drive was idle in between, while the standard wants all steps to follow each other without a pause.",
+            'The purge was not one of the standard\'s ("blkdiscard"): the drive may not have begun as new. The drive may keep data mapped.',
+            "Write cache unknown: the drive does not tell; the test wants it off.",
+            "Option queue_depth is 8; recommended by PTS WSAT: 32.",
+            "Host CPU was busy: 12 % steal.",
+        )
+    )
+    assert ("Write amplification", "-") in [(key.label, key.value) for key in bad.key_figures]
+    assert dict(bad.header.columns[3].rows[:6])["Steady State"] == "NOT ACHIEVED"
+    names = [figure.name for section in bad.sections for figure in section.figures]
+    assert "waf" not in names  # unknown is not drawn
+
+
+def test_determination_table_shows_allowed_and_measured_when_failing(bad: ReportModel) -> None:
+    table = next(t for s in bad.sections for t in s.tables if "determination" in t.title)
+    cells = {row[0]: row[1:] for row in table.rows}
+    data = next(value for name, value in cells.items() if name.startswith("Data excursion"))
+    assert data[2] == "NOT met"
+    allowed, measured = (float(text.split()[0].replace(",", "")) for text in data[:2])
+    assert measured > allowed > 0
+    assert "Least-squares line, R = round" in cells
+
+
+def test_unsupported_percentiles_say_so(tmp_path: Path) -> None:
+    model = wsat_report(RunDirectory.open(killed_early_run(tmp_path / "run")))
+    nines = {key.label: (key.value, key.note) for key in model.latency_figures}
+    assert nines["99.999 %"] == ("-", "not enough samples")
+    table = next(t for s in model.sections for t in s.tables if t.title == "Response times")
+    assert ["99.999 %", "not enough samples"] in [list(row[:2]) for row in table.rows]
+    assert model.verdict.headline == "NOT STEADY STATE: too early to tell"
+    assert "process ended without saying why" in model.disclosures[0]
+
+
+def test_the_same_run_gives_the_same_bytes(good_run: Path, tmp_path: Path) -> None:
+    first = write_report(good_run, tmp_path / "a.html").read_bytes()
+    assert write_report(good_run, tmp_path / "b.html").read_bytes() == first
+    again = build_run(tmp_path / good_run.name)
+    assert write_report(again, tmp_path / "c.html").read_bytes() == first
+    assert [p.name for p in tmp_path.glob("*.tmp")] == []
+
+
+def test_default_place_and_unwritable_place(tmp_path: Path) -> None:
+    run = killed_early_run(tmp_path / "run")
+    assert write_report(run) == run / "report.html"
+    with pytest.raises(StoreError, match="cannot write"):
+        write_report(run, tmp_path / "absent" / "report.html")
+
+
+class Page(HTMLParser):
+    """Collects what a browser would fetch, and checks that elements are closed in order."""
+
+    VOID = ("meta", "link", "br", "img", "input", "hr")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[tuple[str | None, str]] = []
+        self.feed(text)
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag not in self.VOID:
+            self.stack.append(tag)
+        if "id" in found:
+            self.ids.append(found["id"] or "")
+        if tag == "a":
+            self.links.append((found.get("download"), found["href"] or ""))
+        elif tag != "use":
+            self.fetched += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.stack.pop() == tag
+
+
+def test_page_is_self_contained_and_well_formed(good_run: Path, tmp_path: Path) -> None:
+    text = write_report(good_run, tmp_path / "r.html").read_text()
+    page = Page(text)
+    assert all(target.startswith("data:") for target in page.fetched)
+    assert len(page.ids) == len(set(page.ids))
+    assert all(target[1:] in page.ids for _, target in page.links if target.startswith("#"))
+    assert re.findall(r"url\((?!#)", text) == []
+    assert "@import" not in text
+    used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
+    assert used <= set(page.ids)
+
+
+def test_data_in_the_page_is_that_of_the_run(good_run: Path, tmp_path: Path) -> None:
+    text = write_report(good_run, tmp_path / "r.html").read_text()
+    files = {
+        name: base64.b64decode(uri.partition("base64,")[2]).decode()
+        for name, uri in Page(text).links
+        if name
+    }
+    assert sorted(files) == ["histogram.csv", "samples.csv", "steps.csv"]
+    steps = list(csv.DictReader(io.StringIO(files["steps.csv"])))
+    stored = RunDirectory.open(good_run).rounds().to_pylist()
+    assert [int(row["written_bytes"]) for row in steps] == [
+        row["host_write_bytes_total"] for row in stored
+    ]
+    assert [float(row["iops"]) for row in steps] == pytest.approx([r["iops"] for r in stored])
+    script = text.partition('id="writecliff-summary">')[2].partition("</script>")[0]
+    assert json.loads(script) == summarise(good_run)
+
+
+def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
+    figures = [figure for section in good.sections for figure in section.figures]
+    assert [figure.name for figure in figures] == snapshot(
+        [
+            "iops-time-linear",
+            "iops-time-log",
+            "iops-volume-linear",
+            "iops-volume-log",
+            "steady-window",
+            "convergence",
+            "waf",
+            "latency-time",
+            "histogram",
+            "confidence",
+        ]
+    )
+    for figure in figures:
+        root = ElementTree.fromstring(figure.svg)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 3
+        assert "Matplotlib" not in figure.svg
+        assert root.get("aria-label")
+
+
+def test_steady_window_draws_the_fitted_line(tmp_path: Path) -> None:
+    """Not a line through the first and the last sample, as other tools draw it."""
+    from writecliff.procedures.steady import judge
+    from writecliff.report.figures import steady_window
+    from writecliff.report.style import house_style
+
+    # First and last sample are equal and above the rest: through them the line would be level.
+    state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (1, 2, 3, 4, 5))
+    with house_style():
+        svg = steady_window("w", state, "IOPS")
+    lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL ([\d.]+) ([\d.]+) \n"[^>]*--orange', svg)
+    drawn = [tuple(map(float, line)) for line in lines]
+    assert any(x2 > x1 + 100 and y2 > y1 + 5 for x1, y1, x2, y2 in drawn), drawn
+
+
+@pytest.mark.parametrize("hostile", ['<script>alert("x")</script>', "A & B \"C\" 'D'"])
+def test_names_from_outside_are_text(tmp_path: Path, hostile: str) -> None:
+    path = tmp_path / "run"
+    shown = manifest()
+    shown = replace(
+        shown, device=replace(shown.device, model=hostile), warnings=(hostile,), command=(hostile,)
+    )
+    with RunDirectory.create(path, shown) as run:
+        for record in records(rounds=1, steps_per_round=2, step_s=1.0):
+            run.append_round(record)
+        run.finish("failed", reason=hostile)
+    text = write_report(path).read_text()
+    Page(text)
+    assert "<script>alert" not in text
+    script = text.partition('id="writecliff-summary">')[2].partition("</script>")[0]
+    assert json.loads(script)["device"]["model"] == hostile
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        Drive(fresh_iops=2.0, saturated_iops=1.0),
+        Drive(fresh_iops=2_600_000.0, saturated_iops=900_000.0, capacity_bytes=7_680_000_000_000),
+        Drive(fresh_iops=20_000.0, saturated_iops=20_000.0, noise=0.0),
+    ],
+    ids=["two IOPS", "fast NVMe", "no cliff"],
+)
+def test_unusual_drives_have_reports(tmp_path: Path, drive: Drive) -> None:
+    run = build_run(tmp_path / "run", drive, rounds=6, steps_per_round=2, step_s=5.0)
+    Page(write_report(run).read_text())
+
+
+def test_without_latencies_and_intervals(tmp_path: Path) -> None:
+    from writecliff._native import Histogram
+
+    with RunDirectory.create(tmp_path / "run", manifest()) as run:
+        for record in records(rounds=6, steps_per_round=1, step_s=1.0):
+            job = record.result.jobs[0]
+            silent = replace(job.operations["write"], service=Histogram())
+            job = replace(job, operations={"write": silent})
+            run.append_round(
+                replace(record, result=replace(record.result, jobs=(job,), intervals={}))
+            )
+        run.finish("complete")
+    model = wsat_report(RunDirectory.open(tmp_path / "run"))
+    assert model.latency_figures == ()
+    assert model.latency_note == "No latencies were measured."
+    names = [figure.name for section in model.sections for figure in section.figures]
+    assert "histogram" not in names
+    assert "iops-time-linear" in names
+    Page(write_report(tmp_path / "run").read_text())
