@@ -72,7 +72,8 @@ class _Parser:
             exponent = self._power()
             if not 0 <= exponent <= 64:
                 raise ArithmeticProblem(f"cannot calculate '{self._text}': power {exponent}")
-            return base**exponent
+            power: int = base**exponent
+            return power
         return base
 
     def _atom(self) -> int:

@@ -21,6 +21,7 @@ _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "randtrim": ("random", ("trim",)),
     "randrw": ("random", ("read", "write")),
 }
+SECTOR_BYTES = 512  # the least unit of a simulated drive
 _TRIMWRITES = ("trimwrite", "randtrimwrite")
 
 
@@ -97,6 +98,13 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
             f"{' and '.join(ops.used)} of different block sizes in one job are not available",
             "use two jobs, one for reads and one for writes, with a rate_iops for their proportion",
         )
+    for size, _ in first:
+        if size % SECTOR_BYTES:
+            raise fail(
+                place,
+                f"block size {size} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
+                "use a multiple of 512; note that in fio 4KiB is 4000 bytes, and 4k is 4096",
+            )
     smallest = min(size for size, _ in first)
     sizes = tuple(BlockSize(size, float(weight)) for size, weight in first)
     if len(sizes) == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from writecliff.workload.fiojob.blocks import Blocks, Operations
+from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.syntax import fail
 from writecliff.workload.fiojob.values import Size
@@ -33,7 +33,7 @@ def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> in
     start: Size = settings["offset"]
     value = _bytes(start, capacity) + thread * increment
     if start.percent or settings["offset_increment"].percent:
-        align = settings["offset_align"] or blocks.unit
+        align = int(settings["offset_align"]) or blocks.unit
         value = -(-value // align) * align
     return value
 
@@ -53,6 +53,12 @@ def extent(
             place,
             f"thread {thread} starts at {start}, beyond the drive's {capacity} bytes",
             "use a smaller offset or offset_increment",
+        )
+    if start % SECTOR_BYTES:
+        raise fail(
+            place,
+            f"offset {start} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
+            "use a multiple of 512",
         )
     length, one_pass = _sizes(settings, ops, blocks, capacity, start)
     whole = _whole(ops, blocks, length, capacity - start)
@@ -114,7 +120,7 @@ def _check_fill(settings: Settings, ops: Operations) -> None:
 def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
     """The range that fio really uses: sequential I/O finishes its last block if there is room."""
     if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.align_bytes):
-        return length
+        return length - length % SECTOR_BYTES
     block = blocks.sizes[0].bytes
     up = -(-length // block) * block
     return up if ops.pattern == "sequential" and up <= room else length - length % block
@@ -127,7 +133,7 @@ def _volume(
 
     It makes `loops` passes, then more while it is below `io_size`, and stops at `io_size * loops`.
     """
-    loops = max(1, settings["loops"])
+    loops = max(1, int(settings["loops"]))
     io_size: Size | None = settings["io_size"]
     limit = one_pass
     if io_size is not None and io_size.percent is not None:

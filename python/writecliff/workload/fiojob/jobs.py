@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from writecliff.workload.fiojob.blocks import Blocks, Operations, blocks, operations
+from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
 from writecliff.workload.fiojob.extent import Extent, extent
 from writecliff.workload.fiojob.pace import Pace, pace
 from writecliff.workload.fiojob.settings import Settings
@@ -63,7 +63,7 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
     seed = int(settings["randseed"]) if settings.given("randseed") else None
     prefix = f"job {name}: "
     return SectionJobs(
-        name, jobs, settings["ramp_time"] * _US if settings.given("ramp_time") else 0, seed,
+        name, jobs, settings["ramp_time"] * _US, seed,
         filename, (*settings.notes, *(prefix + note for note in notes)),
     )  # fmt: skip
 
@@ -155,6 +155,7 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
         length = covered
     elif covered < 100:
         length = length * covered // 100
+        length -= length % SECTOR_BYTES
     zones = tuple(Zone(float(access), 100 * size / covered) for access, size in split)
     return Addresses("zoned", zones=zones), length
 
@@ -167,8 +168,6 @@ def _general_notes(settings: Settings, ops: Operations, notes: list[str]) -> Non
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"
         )
-    if ops.pattern == "sequential" and len(ops.used) > 1:
-        notes.append("reads and writes share one sequence; in fio each follows its own")
     if kind == "zipf" and settings["random_distribution"].centre is not None:
         notes.append("the centre of zipf is not kept: hot blocks are scattered over the range")
     if settings.given("direct") and not settings["direct"]:

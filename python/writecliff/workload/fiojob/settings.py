@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from writecliff.workload.fiojob.option import Option, Treatment, by_name, nearest
@@ -22,7 +22,7 @@ class Setting:
 
 @dataclass
 class Settings:
-    """Values by the canonical name of their option. `notes` is what the user should know of them."""
+    """Values by the canonical name of their option; `notes` is what to know of them."""
 
     name: str
     place: Place
@@ -95,7 +95,7 @@ def _known(raw: RawOption) -> Option:
     return option
 
 
-@lru_cache(maxsize=None)
+@cache
 def _default(key: str) -> Any:
     """fio's default; None where an option has none. Flags are off."""
     option = by_name()[key]

@@ -95,7 +95,7 @@ def _block_sizes(text: str, context: Context) -> Split:
 
 def distribution(text: str, context: Context) -> Distribution:
     """random_distribution. Raises for distributions that the model does not have."""
-    kind, colon, rest = text.strip().partition(":")
+    kind, _, rest = text.strip().partition(":")
     if kind in ("random", "uniform"):
         return Distribution()
     if kind == "zipf":

@@ -1,0 +1,335 @@
+"""Results in the form of fio's JSON output, for tools that read it: `to_fio_json`.
+
+Keys, their order and units follow `fio --output-format=json+` 3.33 (stat.c): sizes in bytes, `bw`
+in KiB/s, `runtime` in ms, latencies in ns. What a simulated drive does not have (CPU time, context
+switches, submission latency, kernel counters) is 0, as fio prints what it did not measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from writecliff.engines.base import OPERATIONS, Operation, StepResult
+from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep, Reporting
+from writecliff.workload.fiojson_stats import (
+    Json,
+    Member,
+    latency_block,
+    latency_distribution,
+    merged,
+    sample_block,
+    samples,
+)
+from writecliff.workload.model import Job, Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from writecliff._native import Histogram
+
+FIO_FORMAT = "fio-3.33"  # the version whose format this is; parsers look at how the value begins
+
+_DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+_BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
+
+
+@dataclass
+class _Entry:
+    """One object of `jobs`: a thread, a job, or all jobs of a reporting group."""
+
+    section: FioSection  # the first member's: name and reporting
+    options: Mapping[str, str]  # the last member's, as in fio
+    members: list[Member] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+
+    def ios(self, operation: Operation) -> int:
+        return sum(measured.ios for measured in self._measured(operation))
+
+    def bytes(self, operation: Operation) -> int:
+        return sum(measured.bytes for measured in self._measured(operation))
+
+    def histograms(self, operation: Operation) -> list[Histogram]:
+        return [measured.service for measured in self._measured(operation)]
+
+    def runtime_ms(self, operation: Operation) -> int:
+        """Of the longest member that issued the operation; a thread's time begins at its start."""
+        times = [
+            result.elapsed_ns - member.start_delay_ns
+            for member, result in self._results()
+            if operation in result.operations and result.operations[operation].ios
+        ]
+        return _ms(max(times)) if times else 0
+
+    def job_runtime_ms(self) -> int:
+        """Summed over all threads."""
+        return sum(
+            job.threads * _ms(result.elapsed_ns - member.start_delay_ns)
+            for job, (member, result) in zip(self.jobs, self._results(), strict=True)
+        )
+
+    def _results(self) -> Iterator[tuple[Member, Any]]:
+        for member in self.members:
+            yield member, member.step.jobs[member.job]
+
+    def _measured(self, operation: Operation) -> Iterator[Any]:
+        for _, result in self._results():
+            if operation in result.operations:
+                yield result.operations[operation]
+
+
+def _ms(nanoseconds: int) -> int:
+    """fio rounds run times up to whole milliseconds."""
+    return max(0, -(-nanoseconds // 1_000_000))
+
+
+def to_fio_json(
+    results: Sequence[StepResult],
+    workloads: Sequence[Workload],
+    job_file: FioJobFile | None = None,
+    *,
+    version: str,
+    at: datetime | None = None,
+) -> Json:
+    """fio's JSON document of the results of `workloads`, one result each, in their order.
+
+    With `job_file` (whose `workloads` they are) names, job options, reporting groups and reporting
+    options follow the file, and ramps are left out; otherwise each job of a workload is an entry
+    with the options that describe it. Fewer results than workloads (a run that was interrupted)
+    give the entries of what has run. `version` is that of writecliff; `at` defaults to now.
+    """
+    steps = _steps_of(job_file, workloads)
+    if job_file is not None and list(workloads) != job_file.workloads:
+        raise ValueError("the workloads are not those of the job file")
+    if len(results) > len(steps):
+        raise ValueError(f"{len(results)} results of {len(steps)} workloads")
+    measured = [
+        (result, step) for result, step in zip(results, steps, strict=False) if step is not None
+    ]
+    when = at if at is not None else datetime.now(UTC)
+    entries = _entries(measured)
+    elapsed_ns = sum(result.elapsed_ns for result in results)
+    return {
+        "fio version": f"{FIO_FORMAT} (writecliff {version})",
+        "timestamp": int(when.timestamp()),
+        "timestamp_ms": int(when.timestamp() * 1000),
+        "time": when.strftime("%a %b %e %H:%M:%S %Y"),
+        "global options": dict(job_file.global_options) if job_file is not None else {},
+        "jobs": [
+            _entry(entry, _group_bytes_per_s(entries, entry), elapsed_ns) for entry in entries
+        ],
+        "disk_util": [],
+    }
+
+
+def _steps_of(job_file: FioJobFile | None, workloads: Sequence[Workload]) -> list[FioStep | None]:
+    """The step of each workload in order; None for a ramp, which is not reported."""
+    if job_file is None:
+        return [_step_of(workload, index) for index, workload in enumerate(workloads)]
+    steps: list[FioStep | None] = []
+    for step in job_file.steps:
+        steps += [step] if step.ramp is None else [None, step]
+    return steps
+
+
+def _step_of(workload: Workload, group_id: int) -> FioStep:
+    sections = tuple(
+        FioSection(job.name, describe_job(job), Reporting(), group_id, (index,))
+        for index, job in enumerate(workload.jobs)
+    )
+    return FioStep(workload, sections)
+
+
+def describe_job(job: Job) -> dict[str, str]:
+    """The main fio options of a job of the model, as strings, for the JSON's `job options`."""
+    prefix = "rand" if job.pattern == "random" else ""
+    if job.trim_pct >= 100:
+        direction = f"{prefix}trim"
+    elif job.read_pct in (0, 100):
+        direction = f"{prefix}{'read' if job.read_pct else 'write'}"
+    else:
+        direction = f"{prefix}rw"
+    options = {"rw": direction}
+    if direction.endswith("rw"):
+        options["rwmixread"] = f"{job.read_pct:g}"
+    smallest = min(size.bytes for size in job.block_sizes)
+    options["bs"] = _short(smallest)
+    if len(job.block_sizes) > 1:
+        total = sum(size.weight for size in job.block_sizes)
+        options["bssplit"] = ":".join(
+            f"{_short(size.bytes)}/{100 * size.weight / total:.0f}" for size in job.block_sizes
+        )
+    options |= {"iodepth": str(job.queue_depth), "numjobs": str(job.threads)}
+    if job.duration_ns is not None:
+        options["runtime"] = f"{job.duration_ns / 1e9:g}"
+    return options
+
+
+def _short(size_bytes: int) -> str:
+    for unit, letter in ((1 << 20, "m"), (1 << 10, "k")):
+        if size_bytes % unit == 0:
+            return f"{size_bytes // unit}{letter}"
+    return str(size_bytes)
+
+
+def _entries(measured: Sequence[tuple[StepResult, FioStep]]) -> list[_Entry]:
+    """Threads in fio's order; those of one reporting group together if it asks for that."""
+    entries: list[_Entry] = []
+    last_group: int | None = None
+    for result, step in measured:
+        for section in step.sections:
+            if not section.reporting.shown:
+                continue
+            for index in section.jobs:
+                joins = section.reporting.grouped and last_group == section.group_id
+                if not entries or not joins:
+                    entries.append(_Entry(section, section.options))
+                last_group = section.group_id
+                job = step.workload.jobs[index]
+                entries[-1].options = section.options
+                entries[-1].jobs.append(job)
+                entries[-1].members.append(
+                    Member(result, index, job.start_delay_ns, step.workload.interval_ns)
+                )
+    return entries
+
+
+def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operation, float]:
+    """Bandwidth of the entry's whole group, for `bw_agg`: bytes over the longest runtime."""
+    group = [other for other in entries if other.section.group_id == entry.section.group_id]
+    rates: dict[Operation, float] = {}
+    for operation in OPERATIONS:
+        longest = max(other.runtime_ms(operation) for other in group)
+        moved = sum(other.bytes(operation) for other in group)
+        rates[operation] = 1000 * moved / longest if longest else 0.0
+    return rates
+
+
+def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> Json:
+    reporting = entry.section.reporting
+    every = merged(h for operation in OPERATIONS for h in entry.histograms(operation))
+    document: Json = {
+        "jobname": entry.section.name,
+        "groupid": entry.section.group_id,
+        "error": 0,
+        "eta": 0,
+        "elapsed": -(-elapsed_ns // 1_000_000_000),
+        "job options": dict(entry.options),
+    }
+    if reporting.unified != "mixed":
+        for operation in OPERATIONS:
+            document[operation] = _direction(entry, (operation,), group)
+        document["sync"] = {"total_ios": 0, "lat_ns": latency_block(None, None)}
+    if reporting.unified != "none":
+        document["mixed"] = _direction(entry, OPERATIONS, group)
+    document |= {
+        "job_runtime": entry.job_runtime_ms(),
+        "usr_cpu": 0.0,
+        "sys_cpu": 0.0,
+        "ctx": 0,
+        "majf": 0,
+        "minf": 0,
+    }
+    document |= _depths(entry)
+    document |= latency_distribution(every if reporting.lat or reporting.clat else None)
+    document |= {
+        "latency_depth": max(job.queue_depth for job in entry.jobs),
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+    }
+    if reporting.description:
+        document["desc"] = reporting.description
+    return document
+
+
+def _direction(
+    entry: _Entry, operations: tuple[Operation, ...], group: Mapping[Operation, float]
+) -> Json:
+    """`read`, `write` or `trim`; or all of them as `mixed`."""
+    reporting = entry.section.reporting
+    size = sum(entry.bytes(operation) for operation in operations)
+    ios = sum(entry.ios(operation) for operation in operations)
+    runtime = max(entry.runtime_ms(operation) for operation in operations)
+    rate = 1000 * size // runtime if runtime else 0
+    histogram = merged(h for operation in operations for h in entry.histograms(operation))
+    wanted = reporting.percentiles
+    block: Json = {
+        "io_bytes": size,
+        "io_kbytes": size >> 10,
+        "bw_bytes": rate,
+        "bw": rate // 1024,
+        "iops": round(1000 * ios / runtime, 6) if runtime else 0.0,
+        "runtime": runtime,
+        "total_ios": ios,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": latency_block(None, None),
+        "clat_ns": latency_block(
+            histogram, wanted if reporting.clat_percentiles else None, shown=reporting.clat
+        ),
+        "lat_ns": latency_block(
+            histogram, wanted if reporting.lat_percentiles else None, shown=reporting.lat
+        ),
+    }
+    return block | _samples(entry, operations, sum(group[operation] for operation in operations))
+
+
+def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float) -> Json:
+    """`bw_*` and `iops_*` from the measured series; `bw_agg` is the share of the group."""
+    bandwidth, ios = _series(entry, operations)
+    block = sample_block("bw", bandwidth, "dev")
+    aggregate = 0.0
+    if block["bw_samples"] and group_rate:
+        aggregate = round(min(100.0, 100 * block["bw_mean"] * 1024 / group_rate), 6)
+    keys = ("bw_min", "bw_max")
+    head = {key: block.pop(key) for key in keys}
+    return {**head, "bw_agg": aggregate, **block, **sample_block("iops", ios, "stddev")}
+
+
+def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """(KiB/s, IOPS) of the operations together; empty where they are not wanted or not issued."""
+    import numpy as np
+
+    issued = any(entry.ios(operation) for operation in operations)
+    if not (entry.section.reporting.samples and issued):
+        return np.empty(0), np.empty(0)
+    pairs = [samples(entry.members, operation) for operation in operations]
+    bandwidth, ios = zip(*pairs, strict=True)
+    return np.sum(bandwidth, axis=0), np.sum(ios, axis=0)
+
+
+def _depths(entry: _Entry) -> Json:
+    """Depth at issue: the queue depth, where nothing but the queue holds the jobs back; else 0."""
+    held = any(
+        job.rate_iops is not None or job.rate_bytes_per_s is not None or job.think_ns
+        for job in entry.jobs
+    )
+    issued = [
+        sum(measured.ios for measured in member.step.jobs[member.job].operations.values())
+        for member in entry.members
+    ]
+    total = sum(issued)
+    levels: dict[str, float] = {
+        (str(low) if low < 64 else ">=64"): _depth_share(entry.jobs, issued, low, high)
+        for low, high in pairwise((*_DEPTHS, 1 << 62))
+    }
+    if held or not total:
+        levels = dict.fromkeys(levels, 0.0)
+    one_at_a_time = {name: 100.0 if name == "4" and total else 0.0 for name in _BATCHES}
+    return {
+        "iodepth_level": levels,
+        "iodepth_submit": one_at_a_time,
+        "iodepth_complete": dict(one_at_a_time),
+    }
+
+
+def _depth_share(jobs: Sequence[Job], issued: Sequence[int], low: int, high: int) -> float:
+    total = sum(issued)
+    inside = sum(
+        ios for job, ios in zip(jobs, issued, strict=True) if low <= job.queue_depth < high
+    )
+    return round(100 * inside / total, 6) if total else 0.0

@@ -1,0 +1,183 @@
+"""The statistics in fio's JSON, computed from what was measured: latencies, samples, distributions.
+
+Formulas are those of fio 3.33, stat.c. Differences: percentiles are upper bounds of their bucket
+and never above the maximum (fio prints the middle, which may be); histograms have no ceiling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from writecliff.engines.base import OPERATIONS, Operation, StepResult
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from writecliff._native import Histogram
+
+Json = dict[str, Any]
+
+_EXACT_BITS = 6  # 64 buckets per power of two
+_LEVELS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+_EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+
+
+def merged(histograms: Iterable[Histogram]) -> Histogram | None:
+    """One histogram of all; None if there is none. The given ones stay as they are."""
+    total: Histogram | None = None
+    for histogram in histograms:
+        if total is None:
+            total = type(histogram).from_bytes(histogram.to_bytes())
+        else:
+            total.merge(histogram)
+    return total
+
+
+def bin_midpoint_ns(value_ns: int) -> int:
+    """The key of fio's json+ bin that holds a latency (stat.c, `plat_idx_to_val`)."""
+    shift = max(value_ns.bit_length() - 1 - _EXACT_BITS, 0)
+    if shift == 0:
+        return value_ns
+    return ((value_ns >> shift) << shift) + (1 << shift) // 2
+
+
+def latency_block(
+    histogram: Histogram | None, percentiles: Sequence[float] | None, *, shown: bool = True
+) -> Json:
+    """A `clat_ns` or `lat_ns` object; `percentiles` None leaves out percentiles and bins."""
+    if histogram is None or not histogram.count or not shown:
+        return dict(_EMPTY_LATENCY)
+    block: Json = {
+        "min": histogram.min_ns,
+        "max": histogram.max_ns,
+        "mean": round(histogram.mean_ns or 0.0, 6),
+        "stddev": round(histogram.sd_ns or 0.0, 6),
+        "N": histogram.count,
+    }
+    if percentiles is not None:
+        block["percentile"] = _percentiles(histogram, percentiles)
+        lower, _, counts = histogram.buckets()
+        block["bins"] = {
+            str(bin_midpoint_ns(start)): count
+            for start, count in zip(lower.tolist(), counts.tolist(), strict=True)
+        }
+    return block
+
+
+def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str, int]:
+    """Nearest rank, at the upper end of its bucket, at most the maximum."""
+    import numpy as np
+
+    _, upper, counts = histogram.buckets()
+    ranks = np.cumsum(counts.astype(np.int64))
+    values = {}
+    for percentile in percentiles:
+        # The small step keeps 99.9 % of 1000 at rank 999 in spite of binary fractions.
+        rank = max(1, math.ceil(histogram.count * percentile / 100 - 1e-9))
+        index = min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
+        values[f"{percentile:f}"] = min(int(upper[index]), int(histogram.max_ns or 0))
+    return values
+
+
+def latency_distribution(histogram: Histogram | None) -> Json:
+    """`latency_ns`, `latency_us`, `latency_ms`: percent of the I/Os below each level."""
+    shares = {unit: [0] * (len(_LEVELS) + 2) for unit in ("ns", "us", "ms")}
+    if histogram is not None and histogram.count:
+        lower, upper, counts = histogram.buckets()
+        for low, high, count in zip(lower.tolist(), upper.tolist(), counts.tolist(), strict=True):
+            unit, index = _level((low + high) // 2)
+            shares[unit][index] += count
+    total = histogram.count if histogram is not None else 0
+    names = [*map(str, _LEVELS), "2000", ">=2000"]
+    return {
+        f"latency_{unit}": {
+            name: _percent(count, total)
+            for name, count in list(zip(names, counts, strict=True))[: 12 if unit == "ms" else 10]
+        }
+        for unit, counts in shares.items()
+    }
+
+
+def _level(value_ns: int) -> tuple[str, int]:
+    unit, value = "ns", value_ns
+    if value_ns >= 1_000_000:
+        unit, value = "ms", value_ns // 1_000_000
+    elif value_ns >= 1000:
+        unit, value = "us", value_ns // 1000
+    if value >= 1000:
+        return unit, 10 if value < 2000 else 11
+    return unit, next(index for index, level in enumerate(_LEVELS) if value < level)
+
+
+def _percent(count: int, total: int) -> float:
+    """A share; fio shows whatever is there as at least 0.01 %."""
+    if not count or not total:
+        return 0.0
+    return round(max(100 * count / total, 0.01), 6)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One job of a step, as part of an entry of the JSON."""
+
+    step: StepResult
+    job: int
+    start_delay_ns: int
+    interval_ns: int
+
+
+def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
+    """(KiB/s, IOPS) of the members together, one value a row of the measured series.
+
+    Rows shorter than half of a full one, at the end of a step, are left out, as fio does.
+    """
+    import numpy as np
+
+    rates = [
+        _step_samples([member for member in members if member.step is step], operation)
+        for step in {id(member.step): member.step for member in members}.values()
+    ]
+    sizes = np.concatenate([size for size, _ in rates]) if rates else np.empty(0)
+    ios = np.concatenate([count for _, count in rates]) if rates else np.empty(0)
+    return sizes / 1024, ios
+
+
+def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
+    """(bytes/s, I/Os per second) of members of one step while any of them runs."""
+    import numpy as np
+
+    rows = members[0].step.intervals
+    if not rows or not len(rows["end_ns"]):
+        return np.empty(0), np.empty(0)
+    ends = np.unique(rows["end_ns"]).astype(np.int64)
+    starts = np.concatenate(([0], ends[:-1]))
+    chosen = np.isin(rows["job"], [member.job for member in members]) & (
+        rows["operation"] == OPERATIONS.index(operation)
+    )
+    at = np.searchsorted(ends, rows["end_ns"][chosen].astype(np.int64))
+    width = (ends - starts) / 1e9
+    totals = [
+        np.bincount(at, weights=rows[column][chosen].astype(np.float64), minlength=len(ends))
+        for column in ("bytes", "ios")
+    ]
+    first = min(member.start_delay_ns for member in members)
+    last = max(member.step.jobs[member.job].elapsed_ns for member in members)
+    kept = (starts >= first) & (starts < last)
+    kept &= np.minimum(ends, last) - starts >= members[0].interval_ns / 2
+    return totals[0][kept] / width[kept], totals[1][kept] / width[kept]
+
+
+def sample_block(kind: str, values: np.ndarray, deviation: str) -> Json:
+    """`bw_*` or `iops_*` of a series; all zero without samples."""
+    count = len(values)
+    spread = float(values.std(ddof=1)) if count > 1 else 0.0
+    return {
+        f"{kind}_min": int(values.min()) if count else 0,
+        f"{kind}_max": int(values.max()) if count else 0,
+        f"{kind}_mean": round(float(values.mean()), 6) if count else 0.0,
+        f"{kind}_{deviation}": round(spread, 6),
+        f"{kind}_samples": count,
+    }

@@ -1,0 +1,346 @@
+"""The fio-shaped JSON: the structure of the real one, and arithmetic between its figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import shutil
+import statistics
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import standin_native
+from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
+from writecliff.workload.fiojob import FioJobFile, load_fio_job
+from writecliff.workload.fiojson import to_fio_json
+from writecliff.workload.fiojson_stats import bin_midpoint_ns, latency_block, latency_distribution
+from writecliff.workload.model import BlockSize, Job, Workload
+
+standin_native.install()
+from writecliff._native import Histogram  # noqa: E402
+
+FIO = shutil.which("fio")
+needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
+SECOND_NS = 1_000_000_000
+AT = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
+CODES = {"read": 0, "write": 1, "trim": 2}
+
+
+def _histogram(values: list[int]) -> Histogram:
+    histogram = Histogram()
+    for value in values:
+        histogram.record(value)
+    return histogram
+
+
+def _operation(ios: int, seed: int, block: int = 4096) -> tuple[OperationResult, list[int]]:
+    draw = random.Random(seed)
+    values = [int(draw.lognormvariate(11.5, 0.8)) for _ in range(ios)]
+    return OperationResult(ios, ios * block, _histogram(values)), values
+
+
+def _step(
+    jobs: list[dict[str, OperationResult]],
+    seconds: float = 3.25,
+    elapsed: list[float] | None = None,
+) -> StepResult:
+    """A step whose rows spread each operation's I/Os evenly, the last row being a short one."""
+    ends = [*range(SECOND_NS, int(seconds * SECOND_NS), SECOND_NS), int(seconds * SECOND_NS)]
+    columns: dict[str, list[float]] = {key: [] for key in ("end_ns", "job", "operation", "ios")}
+    columns["bytes"] = []
+    for index, operations in enumerate(jobs):
+        for name, result in operations.items():
+            before = 0
+            for end in ends:
+                share = (end - before) / ends[-1]
+                row = (end, index, CODES[name], result.ios * share, result.bytes * share)
+                for column, value in zip(("end_ns", "job", "operation", "ios", "bytes"), row,
+                                         strict=True):  # fmt: skip
+                    columns[column].append(value)
+                before = end
+    times = elapsed or [seconds] * len(jobs)
+    results = tuple(
+        JobResult(f"j{index}", int(time * SECOND_NS), operations)  # type: ignore[arg-type]
+        for index, (operations, time) in enumerate(zip(jobs, times, strict=True))
+    )
+    arrays = {key: np.array(values) for key, values in columns.items()}
+    return StepResult(0, ends[-1], results, arrays, Counters(), Counters())
+
+
+def _job_file(directory: Path, text: str) -> FioJobFile:
+    path = directory / "job.fio"
+    path.write_text(text)
+    return load_fio_job(path, device_capacity_bytes=1 << 30)
+
+
+MIX = """
+[global]
+size=1m
+ioengine=libaio
+[mix]
+rw=randrw
+iodepth=8
+norandommap
+percentile_list=50:99:99.9
+description=a mix
+"""
+
+
+def _shape(value: Any, path: str = "") -> Any:
+    """Keys and types, without the keys that depend on the measurement."""
+    if isinstance(value, dict):
+        if path.endswith(("options", ".bins")):
+            return {"*": "str" if path.endswith("options") else "int"}
+        return {key: _shape(inner, f"{path}.{key}") for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shape(inner, path) for inner in value] if path != ".disk_util" else []
+    return type(value).__name__
+
+
+@needs_fio
+@pytest.mark.parametrize(
+    "extra",
+    ["", "lat_percentiles=1\nclat_percentiles=0", "unified_rw_reporting=1", "disable_clat=1",
+     "unified_rw_reporting=both", "group_reporting\nnumjobs=2", "gtod_reduce=1"],
+)  # fmt: skip
+def test_structure_is_that_of_fio(extra: str, tmp_path: Path) -> None:
+    text = MIX + extra + "\n"
+    target = tmp_path / "target.img"
+    target.write_bytes(bytes(1 << 20))
+    real_file = tmp_path / "real.fio"
+    real_file.write_text(text.replace("[global]", f"[global]\nfilename={target}\nthread"))
+    assert FIO is not None
+    done = subprocess.run(
+        [FIO, "--output-format=json+", str(real_file)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    real = json.loads(done.stdout[done.stdout.index("{") :])
+    job_file = _job_file(tmp_path, text)
+    operations = {"read": _operation(2000, 1)[0], "write": _operation(1500, 2)[0]}
+    ours = to_fio_json([_step([operations])], job_file.workloads, job_file, version="0.1.0", at=AT)
+    expected = _shape(real)
+    expected.setdefault("disk_util", [])
+    assert _shape(ours) == expected
+    assert list(ours["jobs"][0]) == list(real["jobs"][0])
+    for operation in ours["jobs"][0].keys() & {"read", "write", "mixed"}:
+        assert list(ours["jobs"][0][operation]) == list(real["jobs"][0][operation])
+    if extra != "unified_rw_reporting=1":
+        assert list(ours["jobs"][0]["job options"].items()) == list(
+            real["jobs"][0]["job options"].items()
+        )
+
+
+def test_version_names_both_programs_and_begins_as_fio_does() -> None:
+    document = to_fio_json([], [], version="0.1.0", at=AT)
+    assert re.match(r"fio-3\.\d+\b", document["fio version"])
+    assert "writecliff 0.1.0" in document["fio version"]
+    assert document["timestamp"] == 1772368215
+    assert document["timestamp_ms"] == 1772368215000
+    assert document["time"] == "Sun Mar  1 12:30:15 2026"
+
+
+def test_figures_agree_with_each_other(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, MIX)
+    reads, read_values = _operation(3900, 1)
+    writes, _ = _operation(1300, 2)
+    step = _step([{"read": reads, "write": writes}])
+    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    read = entry["read"]
+    assert read["io_bytes"] == 3900 * 4096
+    assert read["io_kbytes"] == read["io_bytes"] // 1024
+    assert read["runtime"] == 3250
+    assert read["bw_bytes"] == read["io_bytes"] * 1000 // 3250
+    assert read["bw"] == read["bw_bytes"] // 1024
+    assert read["iops"] * read["runtime"] / 1000 == pytest.approx(read["total_ios"])
+    assert entry["trim"]["total_ios"] == 0 and entry["trim"]["iops"] == 0.0
+    for latency in (read["clat_ns"], read["lat_ns"]):
+        assert latency["N"] == 3900
+        assert latency["min"] == min(read_values) and latency["max"] == max(read_values)
+        assert latency["mean"] == pytest.approx(statistics.fmean(read_values), abs=1e-5)
+        assert latency["stddev"] == pytest.approx(statistics.pstdev(read_values), rel=0.01)
+    assert "percentile" not in read["lat_ns"]
+    assert read["slat_ns"]["N"] == 0
+    assert read["iops_mean"] == pytest.approx(1200) == read["iops_max"] == read["iops_min"]
+    assert read["iops_samples"] == read["bw_samples"] == 3  # the last quarter of a second is not
+    assert read["bw_mean"] == pytest.approx(1200 * 4) == read["bw_max"]
+    assert read["bw_agg"] == pytest.approx(100)
+    assert read["bw_dev"] == pytest.approx(0, abs=1e-6)
+    assert entry["job_runtime"] == 3250 and entry["elapsed"] == 4
+    assert entry["iodepth_level"] == {
+        "1": 0, "2": 0, "4": 0, "8": 100, "16": 0, "32": 0, ">=64": 0
+    }  # fmt: skip
+    assert entry["desc"] == "a mix"
+
+
+def test_percentiles_are_upper_bounds_within_the_maximum(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, MIX)
+    reads, values = _operation(5000, 7)
+    step = _step([{"read": reads}])
+    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    values.sort()
+    found = entry["read"]["clat_ns"]["percentile"]
+    assert list(found) == ["50.000000", "99.000000", "99.900000"]
+    for name, value in found.items():
+        exact = values[math.ceil(float(name) / 100 * 5000 - 1e-9) - 1]
+        assert exact <= value <= min(exact * (1 + 1 / 64), values[-1])
+
+
+def test_a_percentile_of_few_samples_is_their_maximum() -> None:
+    block = latency_block(_histogram([1000, 2000, 100_003]), (50.0, 99.99, 100.0))
+    assert block["percentile"]["99.990000"] == 100_003 == block["percentile"]["100.000000"]
+    assert 2000 <= block["percentile"]["50.000000"] < 2000 * (1 + 1 / 64)
+
+
+@needs_fio
+def test_bins_are_keyed_as_by_fio(tmp_path: Path) -> None:
+    """Every key that fio prints is the key of its own value, and of the ends of its bucket."""
+    assert FIO is not None
+    done = subprocess.run(
+        [FIO, "--name=n", "--ioengine=null", "--size=200m", "--output-format=json+"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    bins = json.loads(done.stdout)["jobs"][0]["read"]["clat_ns"]["bins"]
+    keys = [int(key) for key in bins]
+    assert len(keys) > 5
+    assert [bin_midpoint_ns(key) for key in keys] == keys
+
+
+@pytest.mark.parametrize(
+    ("value", "midpoint"),
+    [(0, 0), (127, 127), (128, 129), (129, 129), (130, 131), (255, 255), (256, 258), (259, 258),
+     (1_000_000, 1_003_520), (1 << 34, (1 << 34) + (1 << 27))],
+)  # fmt: skip
+def test_bin_midpoints(value: int, midpoint: int) -> None:
+    assert bin_midpoint_ns(value) == midpoint
+
+
+def test_bins_hold_every_io(tmp_path: Path) -> None:
+    block = latency_block(_operation(4000, 3)[0].service, (50.0,))
+    assert sum(block["bins"].values()) == 4000
+    keys = [int(key) for key in block["bins"]]
+    assert keys == sorted(keys)
+
+
+def test_latency_distribution_puts_every_io_on_one_level() -> None:
+    values = [1, 3, 999, 1500, 15_000, 999_000, 1_500_000, 3_000_000, 1_500_000_000, 9_000_000_000]
+    levels = latency_distribution(_histogram(values))
+    found = {
+        (unit, name): share
+        for unit, shares in levels.items()
+        for name, share in shares.items()
+        if share
+    }
+    assert found == {
+        ("latency_ns", "2"): 10, ("latency_ns", "4"): 10, ("latency_ns", "1000"): 10,
+        ("latency_us", "2"): 10, ("latency_us", "20"): 10, ("latency_us", "1000"): 10,
+        ("latency_ms", "2"): 10, ("latency_ms", "4"): 10, ("latency_ms", "2000"): 10,
+        ("latency_ms", ">=2000"): 10,
+    }  # fmt: skip
+
+
+def test_a_level_with_any_io_is_never_zero() -> None:
+    histogram = Histogram()
+    histogram.record(5_000, 1_000_000)
+    histogram.record(5_000_000_000, 1)
+    assert latency_distribution(histogram)["latency_ms"][">=2000"] == 0.01
+
+
+GROUPED = """
+[global]
+size=1m
+group_reporting
+[a]
+rw=write
+numjobs=2
+[b]
+rw=write
+[c]
+rw=read
+new_group
+"""
+
+
+def test_group_reporting_merges_jobs_of_a_group(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, GROUPED)
+    first, first_values = _operation(1000, 1)
+    second, second_values = _operation(500, 2)
+    third, _ = _operation(700, 3)
+    step = _step([{"write": first}, {"write": second}, {"read": third}], 2.0, [2.0, 1.0, 2.0])
+    entries = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    assert [(entry["jobname"], entry["groupid"]) for entry in entries] == [("a", 0), ("c", 1)]
+    write = entries[0]["write"]
+    assert write["total_ios"] == 1500 and write["clat_ns"]["N"] == 1500
+    assert write["clat_ns"]["mean"] == pytest.approx(statistics.fmean(first_values + second_values))
+    assert write["runtime"] == 2000 and write["iops"] == pytest.approx(750)
+    assert entries[0]["job_runtime"] == 2 * 2000 + 1000
+    assert entries[0]["job options"] == {"rw": "write"}  # of the last member, as in fio
+    assert first.service.count == 1000  # results themselves are left alone
+
+
+def test_threads_are_entries_without_group_reporting(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, GROUPED.replace("group_reporting", ""))
+    results = [{"write": _operation(10 * n, n)[0]} for n in (1, 2, 3)]
+    results.append({"read": _operation(40, 4)[0]})
+    entries = to_fio_json([_step(results)], job_file.workloads, job_file, version="0")["jobs"]
+    assert [entry["jobname"] for entry in entries] == ["a", "a", "b", "c"]
+    assert [entry["write"]["total_ios"] for entry in entries] == [10, 20, 30, 0]
+    assert sum(entry["write"]["bw_agg"] for entry in entries) == pytest.approx(100, abs=0.1)
+
+
+def test_ramps_and_unwanted_jobs_are_left_out(tmp_path: Path) -> None:
+    text = "[global]\nsize=1m\nramp_time=5s\n[a]\n[b]\nstats=0\n[c]\nstonewall\n"
+    job_file = _job_file(tmp_path, text)
+    two = [{"read": _operation(100, 1)[0]}, {"read": _operation(200, 2)[0]}]
+    last = [{"read": _operation(300, 3)[0]}]
+    results = [_step(two), _step(two), _step(last), _step(last)]
+    document = to_fio_json(results, job_file.workloads, job_file, version="0")
+    found = [(entry["jobname"], entry["read"]["total_ios"]) for entry in document["jobs"]]
+    assert found == [("a", 100), ("c", 300)]
+    partial = to_fio_json(results[:2], job_file.workloads, job_file, version="0")
+    assert [entry["jobname"] for entry in partial["jobs"]] == ["a"]
+
+
+def test_start_delay_is_no_part_of_the_runtime(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, "[a]\nsize=1m\nstartdelay=2s\n")
+    step = _step([{"read": _operation(300, 1)[0]}], 4.0)
+    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    assert entry["read"]["runtime"] == 2000
+    assert entry["read"]["iops_samples"] == 2
+
+
+def test_workloads_without_a_job_file_describe_themselves() -> None:
+    jobs = (
+        Job(name="mix", read_pct=65.0, queue_depth=32, threads=4, duration_ns=60 * SECOND_NS),
+        Job(name="sizes", block_sizes=(BlockSize(512, 4.0), BlockSize(65536, 1.0)), ios=100),
+        Job(name="trim", trim_pct=100.0, pattern="sequential", volume_bytes=1 << 20),
+    )
+    workload = Workload("w", jobs)
+    step = _step([{"read": _operation(5, 1)[0]}, {"write": _operation(5, 1)[0]},
+                  {"trim": _operation(5, 1)[0]}])  # fmt: skip
+    entries = to_fio_json([step], [workload], version="0")["jobs"]
+    assert entries[0]["job options"] == {
+        "rw": "randrw", "rwmixread": "65", "bs": "4k", "iodepth": "32", "numjobs": "4",
+        "runtime": "60",
+    }  # fmt: skip
+    assert entries[1]["job options"]["bssplit"] == "512/80:64k/20"
+    assert entries[2]["job options"]["rw"] == "trim"
+    assert entries[2]["trim"]["total_ios"] == 5
+
+
+def test_depth_is_not_made_up_for_jobs_held_by_a_rate(tmp_path: Path) -> None:
+    job_file = _job_file(tmp_path, "[a]\nsize=1m\nioengine=libaio\niodepth=8\nrate_iops=100\n")
+    step = _step([{"read": _operation(100, 1)[0]}])
+    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    assert set(entry["iodepth_level"].values()) == {0.0}
+
+
+def test_more_results_than_workloads_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="1 results of 0 workloads"):
+        to_fio_json([_step([{}])], [], version="0")
