@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tests.support import standin_native
+from writecliff._native import Histogram
 from writecliff.engines.base import (
     CacheReport,
     Counters,
@@ -33,9 +33,6 @@ from writecliff.engines.base import (
 )
 from writecliff.errors import EngineError
 from writecliff.workload.model import SECOND_NS, Workload
-
-standin_native.install()
-from writecliff._native import Histogram  # noqa: E402
 
 FRESH_IOPS = 80_000.0
 STEADY_IOPS = 12_000.0

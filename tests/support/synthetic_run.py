@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from writecliff.engines.base import (
     CacheReport,
     Counters,

@@ -10,7 +10,7 @@ from writecliff.report.figures import NINES
 from writecliff.report.model import KeyFigure, Table, Verdict
 
 if TYPE_CHECKING:
-    from writecliff._native import Histogram
+    from writecliff._native import Histogram, Quantile
     from writecliff.procedures.steady import SteadyState
     from writecliff.report.data import RunData
 
@@ -65,11 +65,13 @@ def verdict(data: RunData) -> Verdict:
 def _began(data: RunData) -> str:
     purge = data.manifest.purge
     how = f"purged ({purge.method})" if purge is not None else "in an unknown state"
+    reason = data.manifest.reason
+    ended = f" The run ended with: {reason}." if data.status == "complete" and reason else ""
     kind = "Simulated drive" if data.manifest.device.simulated else "The drive"
     return (
         f"{kind}, {how}, then written at random for {units.duration(data.elapsed_ns)}: "
         f"{units.size(data.written_bytes)}, {units.significant(data.drive_fills)} times its "
-        "capacity."
+        f"capacity.{ended}"
     )
 
 
@@ -152,11 +154,7 @@ def latency_table(histogram: Histogram) -> Table:
         if quantile.value_ns is None:
             rows.append((units.nines(q), units.NOT_ENOUGH, "", beyond))
             continue
-        low, high = (
-            units.UNKNOWN if end is None else units.latency(end, unit)
-            for end in (quantile.low_ns, quantile.high_ns)
-        )
-        interval = "" if low == high == units.UNKNOWN else f"{low} to {high}"
+        interval = _interval(quantile, unit)
         rows.append((units.nines(q), units.latency(quantile.value_ns, unit), interval, beyond))
     rows.append(("Maximum", units.latency(histogram.max_ns, unit), "", ""))
     return Table(
@@ -166,6 +164,16 @@ def latency_table(histogram: Histogram) -> Table:
         ("left", "right", "right", "right"),
         f"{histogram.count:,} I/Os.",
     )
+
+
+def _interval(quantile: Quantile, unit: units.Unit) -> str:
+    """The confidence interval; a sample that is too small bounds it on one side or not at all."""
+    low, high = quantile.low_ns, quantile.high_ns
+    if low is None:
+        return units.UNKNOWN if high is None else f"up to {units.latency(high, unit)}"
+    if high is None:
+        return f"{units.latency(low, unit)} or more"
+    return f"{units.latency(low, unit)} to {units.latency(high, unit)}"
 
 
 def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:

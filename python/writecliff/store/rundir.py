@@ -27,7 +27,6 @@ from writecliff.store.manifest import (
     MANIFEST_NAME,
     Manifest,
     Status,
-    now,
     read_manifest,
     write_manifest,
 )
@@ -161,11 +160,6 @@ class RunDirectory:
         write_manifest(self.path, manifest)
         self._manifest = manifest
         return manifest
-
-    def enter_phase(self, name: str, detail: str = "") -> None:
-        """Note in the manifest that a phase began now ("purge", "rounds", ...)."""
-        entry = {"name": name, "detail": detail, "started": now()}
-        self.update(phases=(*self._manifest.phases, entry))
 
     def append_round(self, record: RoundRecord) -> int:
         """Store a measured step; its number, from 1. On return it survives a kill.

@@ -1,5 +1,4 @@
-"""Lets these tests import `tests.support`, and gives them a histogram where the native one is not
-built."""
+"""Lets these tests import `tests.support` wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -9,7 +8,3 @@ from pathlib import Path
 ROOT = str(Path(__file__).resolve().parents[3])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
-
-from tests.support import standin_native  # noqa: E402
-
-standin_native.install()

@@ -25,8 +25,6 @@ SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}
 WRITER = """
 import resource, sys
 from pathlib import Path
-from tests.support import standin_native
-standin_native.install()
 from tests.support.synthetic_run import manifest, records
 from writecliff.errors import StoreError
 from writecliff.store.rundir import RunDirectory

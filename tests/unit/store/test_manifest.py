@@ -85,18 +85,6 @@ def test_unknown_status_is_damage(tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
-def test_phases_are_noted_with_their_time(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", manifest()) as run:
-        run.enter_phase("purge", "simulated purge")
-        run.enter_phase("rounds")
-    phases = read_manifest(tmp_path / "run").phases
-    assert [(p["name"], p["detail"]) for p in phases] == [
-        ("purge", "simulated purge"),
-        ("rounds", ""),
-    ]
-    assert all(datetime.fromisoformat(p["started"]).tzinfo for p in phases)
-
-
 def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     days = {"b": "2026-03-02", "a": "2026-03-04", "c": "2026-03-03"}
     for name, day in days.items():
