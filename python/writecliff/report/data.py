@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
 from writecliff.errors import StoreError
 from writecliff.procedures.steady import Decision, SteadyState, SteadyStateTracker
 from writecliff.store.manifest import Manifest, Status
@@ -23,6 +24,7 @@ from writecliff.store.rundir import RunDirectory
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
+
     from writecliff._native import Histogram
 
     Numbers = npt.NDArray[np.float64]
@@ -173,7 +175,7 @@ def load(run: RunDirectory) -> RunData:
 
 def _series(run: RunDirectory, rounds: pa.Table) -> Series:
     def floats(name: str) -> Numbers:
-        return rounds.column(name).cast("float64").to_numpy()
+        return np.asarray(rounds.column(name).cast("float64").to_numpy(), dtype=np.float64)
 
     seq = rounds.column("seq").to_numpy().astype(np.int64)
     start_ns = floats("started_ns")

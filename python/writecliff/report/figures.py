@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
+
 from writecliff.procedures.steady import SteadyState
 from writecliff.report import style, units
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
     from writecliff._native import Histogram
 
 NINES = (0.99, 0.999, 0.9999, 0.99999)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+
 from writecliff.report import figures, units, wsat_figures
 from writecliff.report.data import STEP_QUANTILES, RunData, load
 from writecliff.report.disclosure import disclosures
@@ -18,6 +20,9 @@ from writecliff.report.summary import summary
 from writecliff.report.wsat_text import determination, latency_figures, latency_table, verdict
 from writecliff.store.host import writecliff_version
 from writecliff.store.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from writecliff.report.data import Numbers
 
 STEPS_CSV = "steps.csv"
 WINDOW_CSV = "samples.csv"
@@ -264,29 +269,30 @@ def _data_files(data: RunData) -> tuple[DataFile, ...]:
 
 def _steps_csv(data: RunData) -> str:
     s = data.series
-    whole: Callable[[np.ndarray], list[int | None]] = lambda column: [  # noqa: E731
-        round(v) if np.isfinite(v) else None for v in column.tolist()
-    ]
-    columns: dict[str, list[float | int | None]] = {
+    columns: dict[str, Sequence[float | int | None]] = {
         "step": s.seq.tolist(),
         "round": s.round.tolist(),
         "sample": s.sample.astype(int).tolist(),
-        "start_ns": whole(s.start_ns),
-        "end_ns": whole(s.end_ns),
-        "written_bytes": whole(s.written_bytes),
+        "start_ns": _whole(s.start_ns),
+        "end_ns": _whole(s.end_ns),
+        "written_bytes": _whole(s.written_bytes),
         "drive_fills": (s.written_bytes / data.capacity_bytes).tolist(),
         "iops": s.iops.tolist(),
         "interval_iops_min": s.iops_low.tolist(),
         "interval_iops_max": s.iops_high.tolist(),
         "latency_mean_ns": s.latency_mean_ns.tolist(),
         **{
-            f"latency_p{units.nines(q).removesuffix(' %')}_ns": whole(s.latency_quantile_ns[q])
+            f"latency_p{units.nines(q).removesuffix(' %')}_ns": _whole(s.latency_quantile_ns[q])
             for q in STEP_QUANTILES
         },
-        "latency_max_ns": whole(s.latency_max_ns),
+        "latency_max_ns": _whole(s.latency_max_ns),
         "waf": s.waf.tolist(),
     }
     return _csv(columns.keys(), zip(*columns.values(), strict=True))
+
+
+def _whole(column: Numbers) -> list[int | None]:
+    return [round(value) if np.isfinite(value) else None for value in column.tolist()]
 
 
 def _csv(head: Iterable[str], rows: Iterable[Iterable[float | int | None]]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from writecliff.report import style, units
 from writecliff.report.data import RunData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
     from writecliff.report.data import Numbers
 
 
@@ -38,7 +40,10 @@ def iops_over_volume(name: str, data: RunData, *, log: bool) -> str:
     _iops(figure, axes, data, x, log=log)
     axes.set_xlim(0, data.written_bytes / unit.size)
     per_fill = data.capacity_bytes / unit.size
-    fills = axes.secondary_xaxis("top", functions=(lambda v: v / per_fill, lambda v: v * per_fill))
+    fills = axes.secondary_xaxis(
+        "top",
+        functions=(lambda v: np.asarray(v) / per_fill, lambda v: np.asarray(v) * per_fill),
+    )
     fills.set_xlabel("Drive fills", labelpad=3)
     fills.spines["top"].set_visible(True)
     text = f"IOPS over volume written, {'logarithmic' if log else 'linear'} axis"
@@ -63,7 +68,7 @@ def _iops(figure: Figure, axes: Axes, data: RunData, x: Numbers, *, log: bool) -
         positive = drawn[drawn > 0]
         low = float(positive.min()) if len(positive) else 1.0
         decades = np.floor(np.log10(low)), max(np.ceil(np.log10(high)), np.floor(np.log10(low)) + 1)
-        style.log_axis(axes, "y", *(float(10**decade) for decade in decades))
+        style.log_axis(axes, "y", float(10 ** decades[0]), float(10 ** decades[1]))
     else:
         style.linear_axis(axes, "y")
         axes.set_ylim(0, high * 1.06)

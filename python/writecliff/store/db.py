@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+
 from writecliff.errors import StoreError
 
 # A view is a list of files, or a table in memory where a list would be empty.

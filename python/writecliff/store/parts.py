@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from writecliff.errors import StoreError
 from writecliff.store.files import remove_temporaries, store_error, write_atomically
 from writecliff.store.tables import SCHEMAS, TableName

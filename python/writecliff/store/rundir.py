@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+
 from writecliff.errors import StoreError
 from writecliff.store import db
 from writecliff.store.files import (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+
 from writecliff.engines.base import OPERATIONS, Counters, StepResult
 from writecliff.store.record import RoundRecord
 
