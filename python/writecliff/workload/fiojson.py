@@ -1,4 +1,4 @@
-"""Results in the form of fio's JSON output, for tools that read it: `to_fio_json`.
+"""Results in the form of fio's JSON output, for tools that read it: `fio_json`, `to_fio_json`.
 
 Keys, their order and units follow `fio --output-format=json+` 3.33 (stat.c): sizes in bytes, `bw`
 in KiB/s, `runtime` in ms, latencies in ns. What a simulated drive does not have (CPU time, context
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import metadata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -86,38 +87,55 @@ def _ms(nanoseconds: int) -> int:
     return max(0, -(-nanoseconds // 1_000_000))
 
 
+def fio_json(
+    job_file: FioJobFile,
+    results: Sequence[StepResult],
+    *,
+    version: str | None = None,
+    at: datetime | None = None,
+) -> Json:
+    """fio's JSON document of a job file that was run.
+
+    `results` are those of its steps, in order, without ramps; fewer of them (a run that was
+    interrupted) give the entries of what has run. Names, job options, reporting groups and
+    reporting options follow the file. `version` is that of writecliff, `at` defaults to now.
+    """
+    return _document(results, job_file.steps, job_file.global_options, version, at)
+
+
 def to_fio_json(
     results: Sequence[StepResult],
     workloads: Sequence[Workload],
-    job_file: FioJobFile | None = None,
     *,
-    version: str,
+    version: str | None = None,
     at: datetime | None = None,
 ) -> Json:
-    """fio's JSON document of the results of `workloads`, one result each, in their order.
+    """The same for workloads from elsewhere, one result each: an entry a job, a group a workload.
 
-    With `job_file` (whose `workloads` they are) names, job options, reporting groups and reporting
-    options follow the file, and ramps are left out; otherwise each job of a workload is an entry
-    with the options that describe it. Fewer results than workloads (a run that was interrupted)
-    give the entries of what has run. `version` is that of writecliff; `at` defaults to now.
+    Job options are those that describe the job of the model.
     """
-    steps = _steps_of(job_file, workloads)
-    if job_file is not None and list(workloads) != job_file.workloads:
-        raise ValueError("the workloads are not those of the job file")
+    steps = [_step_of(workload, index) for index, workload in enumerate(workloads)]
+    return _document(results, steps, {}, version, at)
+
+
+def _document(
+    results: Sequence[StepResult],
+    steps: Sequence[FioStep],
+    global_options: Mapping[str, str],
+    version: str | None,
+    at: datetime | None,
+) -> Json:
     if len(results) > len(steps):
-        raise ValueError(f"{len(results)} results of {len(steps)} workloads")
-    measured = [
-        (result, step) for result, step in zip(results, steps, strict=False) if step is not None
-    ]
+        raise ValueError(f"{len(results)} results of {len(steps)} steps")
     when = at if at is not None else datetime.now(UTC)
-    entries = _entries(measured)
+    entries = _entries(list(zip(results, steps, strict=False)))
     elapsed_ns = sum(result.elapsed_ns for result in results)
     return {
-        "fio version": f"{FIO_FORMAT} (writecliff {version})",
+        "fio version": f"{FIO_FORMAT} (writecliff {version or _own_version()})",
         "timestamp": int(when.timestamp()),
         "timestamp_ms": int(when.timestamp() * 1000),
         "time": when.strftime("%a %b %e %H:%M:%S %Y"),
-        "global options": dict(job_file.global_options) if job_file is not None else {},
+        "global options": dict(global_options),
         "jobs": [
             _entry(entry, _group_bytes_per_s(entries, entry), elapsed_ns) for entry in entries
         ],
@@ -125,14 +143,11 @@ def to_fio_json(
     }
 
 
-def _steps_of(job_file: FioJobFile | None, workloads: Sequence[Workload]) -> list[FioStep | None]:
-    """The step of each workload in order; None for a ramp, which is not reported."""
-    if job_file is None:
-        return [_step_of(workload, index) for index, workload in enumerate(workloads)]
-    steps: list[FioStep | None] = []
-    for step in job_file.steps:
-        steps += [step] if step.ramp is None else [None, step]
-    return steps
+def _own_version() -> str:
+    try:
+        return metadata.version("writecliff")
+    except metadata.PackageNotFoundError:
+        return "development"
 
 
 def _step_of(workload: Workload, group_id: int) -> FioStep:

@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import standin_native
+from writecliff._native import Histogram
 from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
 from writecliff.workload.fiojob import FioJobFile, load_fio_job
-from writecliff.workload.fiojson import to_fio_json
+from writecliff.workload.fiojson import fio_json, to_fio_json
 from writecliff.workload.fiojson_stats import bin_midpoint_ns, latency_block, latency_distribution
 from writecliff.workload.model import BlockSize, Job, Workload
-
-standin_native.install()
-from writecliff._native import Histogram  # noqa: E402
 
 FIO = shutil.which("fio")
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
@@ -124,7 +121,7 @@ def test_structure_is_that_of_fio(extra: str, tmp_path: Path) -> None:
     real = json.loads(done.stdout[done.stdout.index("{") :])
     job_file = _job_file(tmp_path, text)
     operations = {"read": _operation(2000, 1)[0], "write": _operation(1500, 2)[0]}
-    ours = to_fio_json([_step([operations])], job_file.workloads, job_file, version="0.1.0", at=AT)
+    ours = fio_json(job_file, [_step([operations])], version="0.1.0", at=AT)
     expected = _shape(real)
     expected.setdefault("disk_util", [])
     assert _shape(ours) == expected
@@ -151,7 +148,7 @@ def test_figures_agree_with_each_other(tmp_path: Path) -> None:
     reads, read_values = _operation(3900, 1)
     writes, _ = _operation(1300, 2)
     step = _step([{"read": reads, "write": writes}])
-    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     read = entry["read"]
     assert read["io_bytes"] == 3900 * 4096
     assert read["io_kbytes"] == read["io_bytes"] // 1024
@@ -183,7 +180,7 @@ def test_percentiles_are_upper_bounds_within_the_maximum(tmp_path: Path) -> None
     job_file = _job_file(tmp_path, MIX)
     reads, values = _operation(5000, 7)
     step = _step([{"read": reads}])
-    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     values.sort()
     found = entry["read"]["clat_ns"]["percentile"]
     assert list(found) == ["50.000000", "99.000000", "99.900000"]
@@ -273,7 +270,7 @@ def test_group_reporting_merges_jobs_of_a_group(tmp_path: Path) -> None:
     second, second_values = _operation(500, 2)
     third, _ = _operation(700, 3)
     step = _step([{"write": first}, {"write": second}, {"read": third}], 2.0, [2.0, 1.0, 2.0])
-    entries = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    entries = fio_json(job_file, [step], version="0")["jobs"]
     assert [(entry["jobname"], entry["groupid"]) for entry in entries] == [("a", 0), ("c", 1)]
     write = entries[0]["write"]
     assert write["total_ios"] == 1500 and write["clat_ns"]["N"] == 1500
@@ -288,29 +285,29 @@ def test_threads_are_entries_without_group_reporting(tmp_path: Path) -> None:
     job_file = _job_file(tmp_path, GROUPED.replace("group_reporting", ""))
     results = [{"write": _operation(10 * n, n)[0]} for n in (1, 2, 3)]
     results.append({"read": _operation(40, 4)[0]})
-    entries = to_fio_json([_step(results)], job_file.workloads, job_file, version="0")["jobs"]
+    entries = fio_json(job_file, [_step(results)], version="0")["jobs"]
     assert [entry["jobname"] for entry in entries] == ["a", "a", "b", "c"]
     assert [entry["write"]["total_ios"] for entry in entries] == [10, 20, 30, 0]
     assert sum(entry["write"]["bw_agg"] for entry in entries) == pytest.approx(100, abs=0.1)
 
 
-def test_ramps_and_unwanted_jobs_are_left_out(tmp_path: Path) -> None:
+def test_steps_are_matched_without_ramps_and_unwanted_jobs_are_left_out(tmp_path: Path) -> None:
     text = "[global]\nsize=1m\nramp_time=5s\n[a]\n[b]\nstats=0\n[c]\nstonewall\n"
     job_file = _job_file(tmp_path, text)
     two = [{"read": _operation(100, 1)[0]}, {"read": _operation(200, 2)[0]}]
     last = [{"read": _operation(300, 3)[0]}]
-    results = [_step(two), _step(two), _step(last), _step(last)]
-    document = to_fio_json(results, job_file.workloads, job_file, version="0")
+    results = [_step(two), _step(last)]
+    document = fio_json(job_file, results, version="0")
     found = [(entry["jobname"], entry["read"]["total_ios"]) for entry in document["jobs"]]
     assert found == [("a", 100), ("c", 300)]
-    partial = to_fio_json(results[:2], job_file.workloads, job_file, version="0")
+    partial = fio_json(job_file, results[:1], version="0")
     assert [entry["jobname"] for entry in partial["jobs"]] == ["a"]
 
 
 def test_start_delay_is_no_part_of_the_runtime(tmp_path: Path) -> None:
     job_file = _job_file(tmp_path, "[a]\nsize=1m\nstartdelay=2s\n")
     step = _step([{"read": _operation(300, 1)[0]}], 4.0)
-    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     assert entry["read"]["runtime"] == 2000
     assert entry["read"]["iops_samples"] == 2
 
@@ -337,10 +334,10 @@ def test_workloads_without_a_job_file_describe_themselves() -> None:
 def test_depth_is_not_made_up_for_jobs_held_by_a_rate(tmp_path: Path) -> None:
     job_file = _job_file(tmp_path, "[a]\nsize=1m\nioengine=libaio\niodepth=8\nrate_iops=100\n")
     step = _step([{"read": _operation(100, 1)[0]}])
-    (entry,) = to_fio_json([step], job_file.workloads, job_file, version="0")["jobs"]
+    (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     assert set(entry["iodepth_level"].values()) == {0.0}
 
 
 def test_more_results_than_workloads_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="1 results of 0 workloads"):
+    with pytest.raises(ValueError, match="1 results of 0 steps"):
         to_fio_json([_step([{}])], [], version="0")

@@ -75,6 +75,8 @@ REFUSED: tuple[Option, ...] = (
             "ss"),
     refused("flow_id", _FLOW, neutral=_OFF),
     refused("flow", _FLOW, neutral=_OFF),
+    refused("threads", "belongs to fio's tiobench profile; the threads of a job are numjobs",
+            neutral=("1",)),
     refused("profile", "fio's built-in profiles are not available"),
     refused("sprandom", _SPRANDOM, neutral=_OFF),
     refused("spr_op", _SPRANDOM),

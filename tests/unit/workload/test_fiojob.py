@@ -1,0 +1,367 @@
+"""The reader of job files: what each option becomes, and what is said about those that cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from writecliff.errors import ConfigError
+from writecliff.workload.fiojob import FioJobFile, load_fio_job, read_fio_job
+from writecliff.workload.model import Addresses, BlockSize, Job, Zone
+
+CAPACITY = 1 << 30
+KIB, MIB, US, MS, S = 1024, 1 << 20, 1000, 10**6, 10**9
+
+
+@pytest.fixture
+def load(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def read(text: str, **options: object) -> FioJobFile:
+        path = tmp_path / "job.fio"
+        path.write_text(text)
+        return load_fio_job(path, device_capacity_bytes=CAPACITY, **options)  # type: ignore[arg-type]
+
+    return read
+
+
+def _one(job_file: FioJobFile) -> Job:
+    (workload,) = job_file.workloads
+    (job,) = workload.jobs
+    return job
+
+
+# One option each on top of a plain job, and the fields of the job that it sets.
+FIELDS: list[tuple[str, dict[str, object]]] = [
+    ("rw=randwrite", {"pattern": "random", "read_pct": 0.0}),
+    ("rw=randread", {"pattern": "random", "read_pct": 100.0}),
+    ("rw=write", {"pattern": "sequential", "read_pct": 0.0}),
+    ("rw=rw", {"pattern": "sequential", "read_pct": 50.0}),
+    ("rw=randrw\nrwmixread=65", {"pattern": "random", "read_pct": 65.0}),
+    ("rw=randrw\nrwmixwrite=65", {"read_pct": 35.0}),
+    ("rw=randtrim", {"pattern": "random", "read_pct": 0.0, "trim_pct": 100.0}),
+    ("rw=trim\nbs=4k,8k,64k", {"trim_pct": 100.0, "block_sizes": (BlockSize(64 * KIB),)}),
+    ("bs=(4k*2)", {"block_sizes": (BlockSize(8 * KIB),)}),
+    ("iodepth=32", {"queue_depth": 32}),
+    ("iodepth=32\nioengine=psync", {"queue_depth": 1}),
+    ("iodepth=32\nrw=randtrim", {"queue_depth": 1}),
+    ("numjobs=4\ngroup_reporting", {"threads": 4, "volume_bytes": 4 * MIB}),
+    ("numjobs=4\ngroup_reporting\nnumber_ios=10", {"ios": 40}),
+    ("numjobs=4\ngroup_reporting\nrate_iops=100", {"rate_iops": 400.0}),
+    ("rate=1m", {"rate_bytes_per_s": 1.0 * MIB}),
+    ("rate_iops=250\nrate_process=poisson", {"rate_iops": 250.0, "arrival": "poisson"}),
+    ("rate=1m\nrate_process=poisson\nbs=4k", {"rate_iops": 256.0, "arrival": "poisson"}),
+    ("rw=randrw\nrate_iops=300,100", {"rate_iops": 400.0, "read_pct": 75.0}),
+    ("runtime=90", {"duration_ns": 90 * S, "volume_bytes": MIB}),
+    ("runtime=500ms\ntime_based", {"duration_ns": 500 * MS, "volume_bytes": None}),
+    ("runtime=2m\ntime_based\nnumber_ios=5", {"duration_ns": 120 * S, "ios": None}),
+    ("timeout=1h\ntime_based=1", {"duration_ns": 3600 * S}),
+    ("time_based", {"duration_ns": None, "volume_bytes": MIB}),
+    ("thinktime=50\nthinktime_blocks=8", {"think_ns": 50 * US, "think_after_ios": 8}),
+    ("thinktime=2ms", {"think_ns": 2 * MS, "think_after_ios": 1}),
+    ("startdelay=3", {"start_delay_ns": 3 * S}),
+    ("fsync=16\nrw=write", {"flush_every_writes": 16}),
+    ("fdatasync=1\nrw=write", {"flush_every_writes": 1}),
+    ("fsync=16\nrw=read", {"flush_every_writes": 0}),
+    ("sync=dsync\nrw=write", {"flush_every_writes": 1}),
+    ("sync=0\nrw=write", {"flush_every_writes": 0}),
+    ("buffer_compress_percentage=40", {"compressible_pct": 40.0}),
+    ("zero_buffers", {"compressible_pct": 100.0}),
+    ("zero_buffers=0", {"compressible_pct": 0.0}),
+    ("buffer_pattern=0xdeadbeef", {"compressible_pct": 100.0}),
+    ("rw=write\nwrite_hint=short", {"stream": 2}),
+    ("rw=write\nwrite_hint=extreme", {"stream": 5}),
+    ("rw=read\nwrite_hint=short", {"stream": 0}),
+    ("rw=write\nfdp=1\nplids=3", {"stream": 3}),
+    ("rw=write\ndataplacement=streams\nplids=2\nplid_select=roundrobin", {"stream": 2}),
+    ("rw=write\nplids=3", {"stream": 0}),
+    ("rw=randread\nblockalign=64k", {"align_bytes": 64 * KIB}),
+    ("rw=randread\nbssplit=4k/30:64k/70",
+     {"align_bytes": 4 * KIB, "block_sizes": (BlockSize(4 * KIB, 30.0), BlockSize(64 * KIB, 70.0))}),
+    ("rw=randread\nrandom_distribution=zipf:1.2",
+     {"addresses": Addresses("zipf", theta=1.2)}),
+    ("rw=randread\nrandom_distribution=zipf", {"addresses": Addresses("zipf", theta=1.1)}),
+    ("rw=randwrite\nrandom_distribution=zoned:50/50:50/50,90/10:10/90",
+     {"addresses": Addresses("zoned", zones=(Zone(90.0, 10.0), Zone(10.0, 90.0)))}),
+    ("rw=randread\nrandom_distribution=zoned:80/10:20/40",
+     {"range_bytes": MIB // 2, "addresses": Addresses(
+         "zoned", zones=(Zone(80.0, 20.0), Zone(20.0, 80.0)))}),
+    ("rw=read\nrandom_distribution=zipf:1.2", {"addresses": Addresses()}),
+    ("percentage_random=0", {}),
+    ("rw=randwrite\npercentage_random=50,100", {}),
+    ("kb_base=1000\nsize=512k\nbs=512", {"volume_bytes": 512_000}),
+    ("exitall", {}),
+    ("name=other", {"name": "other"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("extra", "fields"), FIELDS, ids=[extra for extra, _ in FIELDS])
+def test_option_sets_its_fields(extra: str, fields: dict[str, object], load) -> None:  # type: ignore[no-untyped-def]
+    engine = "" if "ioengine" in extra else "ioengine=libaio\n"
+    job = _one(load(f"[j]\nsize=1m\n{engine}{extra}\n"))
+    assert {key: getattr(job, key) for key in fields} == fields
+
+
+REFUSALS: list[tuple[str, str, str]] = [
+    ("blocksize_unalign", "unknown option blocksize_unalign", "did you mean blocksize_unaligned?"),
+    ("iodpeth=4", "unknown option iodpeth", "did you mean iodepth?"),
+    ("zzzzqqqq=1", "unknown option zzzzqqqq", "docs"),
+    ("verify=crc32c", "option verify is not supported", "nothing to verify"),
+    ("read_iolog=trace", "option read_iolog is not supported", "replay"),
+    ("exec_prerun=rm -rf /", "option exec_prerun is not supported", "not executed"),
+    ("zonemode=zbd", "option zonemode is not supported", "zoned"),
+    ("ss=iops:2%", "option ss is not supported", "writecliff test"),
+    ("profile", "option profile is not supported", "built-in"),
+    ("rw=trimwrite", "rw=trimwrite", "stonewall"),
+    ("rw=randread:8", "rw=randread:8", "rw=randread"),
+    ("rw=write:4k", "holes", "rw=write"),
+    ("rw=randrw\nbs=4k,8k", "read and write of different block sizes", "two jobs"),
+    ("rw=randrw\nblockalign=4k,8k", "different blockalign", "two jobs"),
+    ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
+    ("rw=randread\npercentage_random=50", "wholly random", "two jobs"),
+    ("rw=randread\nrandom_distribution=pareto:0.2", "pareto", "zipf"),
+    ("rw=randread\nrandom_distribution=zoned_abs:50/1m:50/1m", "exceed the range", "larger size"),
+    ("rw=randrw\nrandom_distribution=zoned:50/50:50/50,90/10:10/90", "different zones", "two jobs"),
+    ("size=2g", "more than the drive's", "100%"),
+    ("offset=2g", "beyond the drive", "smaller"),
+    ("offset=100%", "beyond the drive", "smaller"),
+    ("size=1.5m", "not a whole number", "decimal point"),
+    ("size=1x", "no unit of bytes", "units"),
+    ("size=3z", "zones", ""),
+    ("size=120%", "percentage is 0% to 100%", ""),
+    ("bs=1000", "not a multiple of the drive's sectors", "512"),
+    ("bs=4k,8k,16k,32k", "more than three parts", "read,write,trim"),
+    ("runtime=10min", "microseconds", "us, ms, s, m, h, d"),
+    ("runtime=10:30", "not a time", "30s"),
+    ("thinktime_iotime=1s", "thinktime_iotime", "thinktime_blocks"),
+    ("iodepth=0", "0 is out of range", "1 or more"),
+    ("iodepth=8\nioengine=libaio\niodepth_low=4", "iodepth_low=4", "kept full"),
+    ("iodepth=8\nioengine=libaio\niodepth_batch_complete=4", "waiting for several", "kept full"),
+    ("ioengine=cpuio", "ioengine=cpuio", "libaio"),
+    ("ioengine=psync\nio_submit_mode=offload", "offload", "libaio"),
+    ("filename=/dev/sda:/dev/sdb", "several drives", "each"),
+    ("nrfiles=4", "nrfiles", "numjobs"),
+    ("rw=write\nfsync=4\nfdatasync=8", "differ", "keep one"),
+    ("rw=write\nfdp=1", "no plids", "plids=1"),
+    ("rw=write\nfdp=1\nplids=1,2", "plids=1,2", "each stream"),
+    ("rw=write\nwrite_hint=short\nfdp=1\nplids=7", "different streams", "keep one"),
+    ("rw=write\ndataplacement=fdp\nplid_select=scheme\nplids=1", "scheme", "range"),
+    ("bssplit=4k/80:8k/50", "add up to 130 %", ""),
+    ("bssplit=4k/50\nbsrange=4k-8k", "exclude each other", "keep one"),
+    ("direct=yes", "neither 0 nor 1", ""),
+    ("numjobs=2\nexitall", "exitall", "runtime"),
+    ("rate=1m\nthinktime=1ms\nrate_ignore_thinktime=1", "catches up", "leave it out"),
+    ("fill_device=1\nrw=randwrite", "only sequential writes", "size=100%"),
+    ("filesize=1m-2m", "random size", "filesize="),
+    ("percentile_list=0:50", "not a percentile", "100"),
+    ("size=8*$mb_memory/0", "division by zero", ""),
+    ("bs=${NO_SUCH_VARIABLE}", "environment variable NO_SUCH_VARIABLE is not set", "NO_SUCH"),
+    ("include missing.fio", "include", ""),
+    ("iodepth", "option iodepth needs a value", ""),
+    ("description=", "needs a value", ""),
+]
+
+
+@pytest.mark.parametrize(("extra", "message", "hint"), REFUSALS, ids=[row[0] for row in REFUSALS])
+def test_refusal_names_file_line_and_reason(extra: str, message: str, hint: str, load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError) as caught:
+        load(f"[j]\nsize=1m\n{extra}\n", environment={})
+    text = str(caught.value)
+    place, _, rest = text.partition(": ")
+    name, _, line = place.rpartition(":")
+    assert name.endswith("job.fio") and 1 <= int(line) <= 2 + extra.count("\n") + 1
+    assert message in rest and "\n" not in text
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no job"),
+        ("[global]\nbs=4k\n", "has no job"),
+        ("bs=4k\n[j]\n", "job.fio:1: 'bs=4k' is outside of a section"),
+        ("[j\nsize=1m\n", "job.fio:1: '[j' is not a section"),
+        ("[j]\nsize=1m\n=4k\n", "names no option"),
+        ("[j]\nsize=1m\n\0", "not a text file"),
+    ],
+)
+def test_broken_files(text: str, message: str, load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError) as caught:
+        load(text)
+    assert message in str(caught.value)
+
+
+def test_missing_file_and_directory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.fio: no such file"):
+        read_fio_job(tmp_path / "gone.fio", device_capacity_bytes=CAPACITY)
+    with pytest.raises(ConfigError, match="is a directory"):
+        read_fio_job(tmp_path, device_capacity_bytes=CAPACITY)
+
+
+def test_refused_options_are_accepted_where_they_ask_for_nothing(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load("[j]\nsize=1m\nverify=0\nzonemode=none\nrate_min=0\ndo_verify=0\ndirect=1\n")
+    assert _one(job_file).volume_bytes == MIB
+    assert job_file.notes == ()
+
+
+def test_global_sections_add_up_and_concern_later_jobs_only(load) -> None:  # type: ignore[no-untyped-def]
+    text = """
+    ; a comment
+    [global]
+    size=1m        # another
+    ioengine=libaio
+    iodepth=4
+    [a]
+    [global]
+    iodepth=8
+    [b]
+    rw=randwrite
+    norandommap
+    [c]
+    iodepth=2
+    """
+    job_file = load(text)
+    (workload,) = job_file.workloads
+    assert [(job.name, job.queue_depth) for job in workload.jobs] == [("a", 4), ("b", 8), ("c", 2)]
+    assert job_file.global_options == {"size": "1m", "ioengine": "libaio", "iodepth": "8"}
+    assert dict(job_file.steps[0].sections[1].options) == {"rw": "randwrite"}
+
+
+def test_includes_are_relative_and_keep_their_place_in_errors(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "one.inc").write_text("ioengine=libaio\ninclude two.inc\n")
+    (tmp_path / "parts" / "two.inc").write_text("\niodepth=16\n")
+    assert _one(load("[j]\nsize=1m\ninclude parts/one.inc\n")).queue_depth == 16
+    (tmp_path / "parts" / "two.inc").write_text("\nqueue=16\n")
+    with pytest.raises(ConfigError, match=r"two\.inc:2: unknown option queue"):
+        load("[j]\nsize=1m\ninclude parts/one.inc\n")
+    (tmp_path / "parts" / "two.inc").write_text("[k]\n")
+    with pytest.raises(ConfigError, match=r"two\.inc:1: section \[k\] in an included file"):
+        load("[j]\nsize=1m\ninclude parts/one.inc\n")
+    (tmp_path / "parts" / "two.inc").write_text("include two.inc\n")
+    with pytest.raises(ConfigError, match="include each other"):
+        load("[j]\nsize=1m\ninclude parts/one.inc\n")
+
+
+def test_environment_and_keywords(load) -> None:  # type: ignore[no-untyped-def]
+    text = "[j]\nsize=${AMOUNT}m\nbs=2*$pagesize\n"
+    job = _one(load(text, environment={"AMOUNT": "3"}))
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert job.volume_bytes == 3 * MIB and job.block_sizes == (BlockSize(2 * page),)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("(4k*2)", 8192), ("(2^3*512-1k)", 3072), ("(1m/3%4k)", 1365), ("(-(1-3)*512)", 1024)],
+)
+def test_sums_in_parentheses(text: str, value: int, load) -> None:  # type: ignore[no-untyped-def]
+    assert _one(load(f"[j]\nsize=64m\nnumber_ios={text}\n")).ios == value
+
+
+@pytest.mark.parametrize("text", ["(4k*2", "(4k**2)", "(4k)2k", "(4k/0)", "(2^99)", "(a)", "()"])
+def test_broken_sums(text: str, load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError, match=r"job\.fio:3: number_ios: "):
+        load(f"[j]\nsize=64m\nnumber_ios={text}\n")
+
+
+def test_stonewall_makes_steps_and_new_group_does_not(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load(
+        "[global]\nsize=1m\n[a]\nstonewall\n[b]\nnew_group\n[c]\nwait_for_previous\n[d]\nwait_for=c\n"
+    )
+    names = [[job.name for job in workload.jobs] for workload in job_file.workloads]
+    assert names == [["a", "b"], ["c"], ["d"]]
+    groups = [section.group_id for step in job_file.steps for section in step.sections]
+    assert groups == [0, 1, 2, 2]
+    assert [workload.name for workload in job_file.workloads] == ["job-1", "job-2", "job-3"]
+
+
+def test_waiting_for_some_of_the_running_jobs_is_refused(load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError, match="only some of the running jobs"):
+        load("[global]\nsize=1m\n[a]\n[b]\n[c]\nwait_for=a\n")
+
+
+def test_stonewall_in_global_separates_all_jobs(load) -> None:  # type: ignore[no-untyped-def]
+    assert len(load("[global]\nsize=1m\nstonewall\n[a]\n[b]\n[c]\n").workloads) == 3
+
+
+def test_sections_can_be_chosen(load) -> None:  # type: ignore[no-untyped-def]
+    text = "[global]\nsize=1m\n[a]\n[b]\nstonewall\nfilename=/dev/sdb\n[c]\nfilename=/dev/sdc\n"
+    assert [job.name for job in load(text, sections=("b",)).workloads[0].jobs] == ["b"]
+    with pytest.raises(ConfigError, match=r"no job section \[d\]"):
+        load(text, sections=("a", "d"))
+    with pytest.raises(ConfigError, match=r"different drives \(/dev/sdb, /dev/sdc\)"):
+        load(text)
+
+
+def test_threads_with_their_own_ranges_are_jobs_of_their_own(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load("[j]\nsize=1m\nnumjobs=3\noffset=1m\noffset_increment=10%\ngroup_reporting\n")
+    (workload,) = job_file.workloads
+    step = -(-CAPACITY // 10 // 4096) * 4096
+    starts = [job.offset_bytes for job in workload.jobs]
+    assert starts[0] == MIB and len(starts) == 3
+    assert all(start % 4096 == 0 for start in starts)
+    assert abs(starts[2] - MIB - 2 * step) <= 8192
+    assert [job.name for job in workload.jobs] == ["j.0", "j.1", "j.2"]
+    assert all(job.volume_bytes == MIB and job.threads == 1 for job in workload.jobs)
+    assert job_file.steps[0].sections[0].jobs == (0, 1, 2)
+
+
+def test_ramp_is_a_step_before_without_ends_of_its_own(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load("[global]\nsize=1m\nramp_time=5s\nruntime=10s\n[a]\n[b]\nstonewall\n")
+    assert [workload.name for workload in job_file.workloads] == [
+        "job-1-ramp", "job-1", "job-2-ramp", "job-2"
+    ]  # fmt: skip
+    ramp, measured = (workload.jobs[0] for workload in job_file.workloads[:2])
+    assert (ramp.duration_ns, ramp.volume_bytes) == (5 * S, None)
+    assert (measured.duration_ns, measured.volume_bytes) == (10 * S, MIB)
+    with pytest.raises(ConfigError, match="ramp_time differs"):
+        load("[global]\nsize=1m\n[a]\nramp_time=5\n[b]\n")
+
+
+def test_start_delays_of_later_steps_are_refused(load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError, match="counts it from its own start"):
+        load("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=5\n")
+
+
+def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-def]
+    (workload,) = load("[j]\nsize=1m\n").workloads
+    assert workload.seed == 0x89 and workload.interval_ns == S
+    (workload,) = load("[j]\nsize=1m\nrandseed=0x10\nlog_avg_msec=500\n").workloads
+    assert workload.seed == 16 and workload.interval_ns == 500 * MS
+    notes = load("[a]\nsize=1m\nrandseed=1\n[b]\nsize=1m\nrandseed=2\n").notes
+    assert any("randseed differs" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        ("iodepth=32", "no effect with the synchronous engine psync (fio's default)"),
+        ("iodepth=32\nioengine=libaio\nrw=trim", "one at a time a thread"),
+        ("rw=randwrite", "with repetition"),
+        ("direct=0", "no page cache"),
+        ("buffered=1", "no page cache"),
+        ("time_based", "no effect without runtime"),
+        ("filename=/dev/nvme0n1", "filename=/dev/nvme0n1: the drive of the run takes its place"),
+        ("directory=/mnt/x", "directory=/mnt/x: the drive of the run takes its place"),
+        ("bs=64KiB\nsize=640KiB\nkb_base=1024", "powers of 1000"),
+        ("bs=4k-8k", "as a list for read,write,trim"),
+        ("rw=write\nend_fsync=1", "not flushed at the end"),
+        ("rw=write\nsync=1", "followed by a flush"),
+        ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
+        ("randrepeat=0", "still repeat"),
+        ("buffer_pattern=0xaa", "fully compressible"),
+        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "centre of zipf"),
+    ],
+)
+def test_what_differs_is_told(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]
+    notes = load(f"[j]\nsize=1m\n{extra}\n").notes
+    assert any(note in line for line in notes), notes
+
+
+def test_read_fio_job_returns_the_workloads_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "two.fio"
+    path.write_text("[fill]\nrw=write\nbs=128k\n[test]\nstonewall\nrw=randread\nnumber_ios=100\n")
+    fill, test = read_fio_job(path, device_capacity_bytes=CAPACITY)
+    assert (fill.name, test.name) == ("two-1", "two-2")
+    assert fill.jobs[0].volume_bytes == CAPACITY
+    assert test.jobs[0].ios == 100
