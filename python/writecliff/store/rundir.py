@@ -31,7 +31,7 @@ from writecliff.store.manifest import (
     read_manifest,
     write_manifest,
 )
-from writecliff.store.parts import PartedTable
+from writecliff.store.parts import PartedTable, read_tables
 from writecliff.store.record import Phase, RoundRecord
 from writecliff.store.tables import (
     SCHEMAS,
@@ -212,22 +212,26 @@ class RunDirectory:
         """
         for attempt in range(_READ_ATTEMPTS):
             try:
-                return db.table(sql, self._views(), parameters)
+                return db.table(sql, self._views(sql), parameters)
             except StoreError as error:
                 # A writer may merge parts between the listing and the reading: list again.
-                gone = self._lock is None and not all(p.exists() for p in self._last_files)
+                gone = not all(path.exists() for path in self._last_files)
                 if not gone or attempt == _READ_ATTEMPTS - 1:
                     raise StoreError(f"{self.path}: {error}") from error
         raise AssertionError("unreachable")
 
-    def _views(self) -> dict[str, Sequence[Path] | pa.Table]:
+    def _views(self, sql: str) -> dict[str, Sequence[Path] | pa.Table]:
+        """The tables that a query names: as a file once merged, else put together from the parts."""
         last = self.steps
         views: dict[str, Sequence[Path] | pa.Table] = {}
         self._last_files = []
         for name, table in self._tables.items():
+            if name not in sql:
+                continue
             files = table.files(last)
             self._last_files += files
-            views[name] = files or SCHEMAS[name].empty_table()
+            merged = files == [table.merged]
+            views[name] = files if merged else read_tables(files, SCHEMAS[name])
         return views
 
     def rounds(self) -> pa.Table:

@@ -183,14 +183,13 @@ def test_a_reader_survives_a_merge_under_its_feet(
 ) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     reader = RunDirectory.open(path)
-    views = reader._views
-
-    def merged_meanwhile() -> object:
-        found = views()
+    def merged_meanwhile(sql: str) -> object:
+        files = [table.part(1) for table in reader._tables.values()]
         monkeypatch.undo()
         with RunDirectory.open(path, write=True) as run:
             run.finish("complete")
-        return found
+        reader._last_files = files
+        raise StoreError(f"cannot read {files[0]}")
 
     monkeypatch.setattr(reader, "_views", merged_meanwhile)
     assert reader.rounds().num_rows == 6

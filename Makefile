@@ -1,0 +1,53 @@
+# writecliff. The two commands that matter: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(VENV)/.native-built
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: help demo setup test test-rust test-python needs lint lock clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+demo: setup ## run the main job on the embedded simulated drive; ends by naming its report
+	@rm -rf demo
+	@$(BIN)/writecliff demo --output demo
+
+setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
+
+test: needs test-rust test-python ## run all tests: Rust, Python, fio, browser
+
+test-rust: ## Rust tests
+	cargo test --locked --workspace --quiet
+
+test-python: setup ## Python, fio and browser tests
+	$(BIN)/python -m pytest --quiet
+
+needs: ## install what the tests need from Debian (as root), or say what is missing
+	@tools/test-needs
+
+lint: setup ## formatters, linters and types
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lock: $(VENV)/.installed ## write requirements.lock anew
+	@tools/lock $(BIN)
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target demo python/writecliff/_native*.so
+
+$(VENV)/.installed: requirements.lock tools/make-venv
+	@tools/make-venv $(PYTHON) $(VENV)
+	@touch $@
+
+$(NATIVE): $(VENV)/.installed pyproject.toml $(RUST)
+	@tools/check-rust
+	@echo "building the simulator (a minute or two)" >&2
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --no-deps --no-build-isolation --editable .
+	@touch $@

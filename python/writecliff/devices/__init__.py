@@ -1,0 +1,129 @@
+"""The simulated drives that come with the program, and those that users describe in files.
+
+A preset is a TOML file in this folder, named after the drive. The native crate reads and checks
+device files; this module finds them and says what they hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from writecliff import _native
+from writecliff.errors import ConfigError
+from writecliff.native_errors import as_user_errors
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class DeviceSummary:
+    """One line of `writecliff device list`."""
+
+    name: str
+    description: str
+    capacity_bytes: int
+    interface: str
+    nand_type: str
+    overprovision_pct: float
+
+
+@dataclass(frozen=True)
+class DeviceValue:
+    """One value of a device file: its dotted key, the text that stands there, and its source."""
+
+    key: str
+    value: str
+    source: str
+    line: int
+
+
+@dataclass(frozen=True)
+class DeviceDescription:
+    """Everything that a device file says. `device_hash` is over all values that change behaviour."""
+
+    name: str
+    description: str
+    vendor: str
+    model: str
+    firmware: str
+    capacity_bytes: int
+    raw_bytes: int
+    overprovision_pct: float
+    interface: str
+    nand_type: str
+    streams: int
+    write_cache: bool
+    power_loss_protection: bool
+    rated_tbw_bytes: int | None
+    device_hash: str
+    path: str
+    values: tuple[DeviceValue, ...]
+
+
+def device_path(name_or_path: str) -> Path:
+    """The file of a preset or of a user's drive. Raises ConfigError naming the nearest preset."""
+    if name_or_path.endswith(".toml") or "/" in name_or_path:
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise ConfigError(f"there is no device file {path}")
+        return path
+    path = FOLDER / f"{name_or_path}.toml"
+    if name_or_path and path.is_file():
+        return path
+    names = preset_names()
+    near = get_close_matches(name_or_path, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    raise ConfigError(f"there is no simulated drive '{name_or_path}'", hint=hint)
+
+
+def preset_names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def read_device_file(name_or_path: str) -> tuple[str, str]:
+    """(text, file name for messages) of a preset or of a user's file."""
+    path = device_path(name_or_path)
+    try:
+        return path.read_text(encoding="utf-8"), str(path if path.parent != FOLDER else path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _describe(text: str, file_name: str) -> DeviceDescription:
+    with as_user_errors():
+        raw = dict(_native.describe_device(text, file_name))
+    rows = raw.pop("rows")
+    digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
+    return DeviceDescription(
+        **{key: value for key, value in raw.items() if key != "overprovisioning"},
+        overprovision_pct=round(100 * raw["overprovisioning"], 2),
+        device_hash=digest,
+        path=file_name,
+        values=tuple(DeviceValue(*row) for row in rows),
+    )
+
+
+def show_device(name_or_path: str) -> DeviceDescription:
+    """Describe a preset or a device file. Raises ConfigError with file and line."""
+    return _describe(*read_device_file(name_or_path))
+
+
+def list_devices() -> list[DeviceSummary]:
+    """All presets, by name."""
+    shown = [show_device(name) for name in preset_names()]
+    return [
+        DeviceSummary(
+            name=device.name,
+            description=device.description,
+            capacity_bytes=device.capacity_bytes,
+            interface=device.interface,
+            nand_type=device.nand_type,
+            overprovision_pct=device.overprovision_pct,
+        )
+        for device in shown
+    ]

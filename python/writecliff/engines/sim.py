@@ -1,0 +1,156 @@
+"""The simulated engine: a drive in virtual time, behind the same seam as a real one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from writecliff import _native
+from writecliff.devices import DeviceDescription, read_device_file, show_device
+from writecliff.engines.base import (
+    CacheReport,
+    Counters,
+    DeviceIdentity,
+    JobResult,
+    OperationResult,
+    Progress,
+    ProgressHook,
+    PurgeReport,
+    StepResult,
+)
+from writecliff.native_errors import as_user_errors
+from writecliff.workload.model import Workload
+
+SECTOR_BYTES = 512
+
+
+class SimEngine:
+    """A simulated drive from a preset name or a device file.
+
+    `seed` fixes the drive's own random choices (the d-choices collection policy); the workload's
+    seed fixes the host's. Same device, workloads and seeds: the same results, to the byte.
+    """
+
+    kind: Literal["sim", "fio"] = "sim"
+
+    def __init__(self, name_or_path: str, *, seed: int = 1) -> None:
+        text, file_name = read_device_file(name_or_path)
+        self._description = show_device(name_or_path)
+        self._target = f"sim:{name_or_path}"
+        with as_user_errors():
+            self._drive = _native.Drive(text, file_name, seed)
+
+    @property
+    def description(self) -> DeviceDescription:
+        return self._description
+
+    def identify(self) -> DeviceIdentity:
+        device = self._description
+        return DeviceIdentity(
+            target=self._target,
+            vendor=device.vendor,
+            model=device.model,
+            serial=f"SIM-{device.device_hash[:12].upper()}",
+            firmware=device.firmware,
+            capacity_bytes=device.capacity_bytes,
+            sector_bytes=SECTOR_BYTES,
+            interface=device.interface,
+            nand_type=device.nand_type,
+            rated_tbw_bytes=device.rated_tbw_bytes,
+            device_hash=device.device_hash,
+            simulated=True,
+        )
+
+    def purge(self) -> PurgeReport:
+        self._drive.purge()
+        return PurgeReport(method="simulated purge (every block erased)", conformant=True)
+
+    def set_write_cache(self, enabled: bool) -> CacheReport:
+        self._drive.set_write_cache(enabled)
+        protected = self._description.power_loss_protection
+        note = "the buffer is protected against power loss" if protected and not enabled else ""
+        return CacheReport(enabled=self._drive.write_cache, note=note)
+
+    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+        with as_user_errors():
+            return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
+
+    def precondition(
+        self, workload: Workload, on_progress: ProgressHook | None = None
+    ) -> StepResult:
+        with as_user_errors():
+            return _step_result(self._drive.fast_forward(workload.to_json(), _hook(on_progress)))
+
+    def counters(self) -> Counters:
+        return _counters(self._drive.counters())
+
+    def check(self) -> None:
+        """Check every invariant of the drive's state; raises ValueError. For tests."""
+        self._drive.check()
+
+    def save(self, path: Path) -> bool:
+        """Write the complete device state, atomically. Raises EngineError."""
+        part = path.with_name(path.name + ".part")
+        try:
+            with as_user_errors():
+                self._drive.save(str(part))
+                os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        return True
+
+    def restore(self, path: Path) -> None:
+        """Go back to a saved state of the same device. Raises ConfigError, EngineError."""
+        with as_user_errors():
+            self._drive.restore(str(path))
+
+    def close(self) -> None:
+        """Nothing to give back: the drive is memory."""
+
+
+def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:
+    if on_progress is None:
+        return None
+
+    def look(fraction: float, elapsed_ns: int, ios: int, iops: float, waf: float | None) -> None:
+        on_progress(Progress(fraction, elapsed_ns, ios, iops, waf))
+
+    return look
+
+
+def _counters(raw: Mapping[str, Any]) -> Counters:
+    return Counters(
+        host_write_bytes=raw["host_write_bytes"],
+        host_read_bytes=raw["host_read_bytes"],
+        nand_write_bytes=raw["nand_write_bytes"],
+        gc_moved_bytes=raw["gc_moved_bytes"],
+        erases_min=raw["erases_min"],
+        erases_mean=raw["erases_mean"],
+        erases_max=raw["erases_max"],
+        percentage_used=raw["percentage_used"],
+    )
+
+
+def _step_result(raw: Mapping[str, Any]) -> StepResult:
+    jobs = tuple(
+        JobResult(
+            name=job["name"],
+            elapsed_ns=job["elapsed_ns"],
+            operations={
+                name: OperationResult(**operation) for name, operation in job["operations"].items()
+            },
+            thread_ios=tuple(job["thread_ios"]),
+        )
+        for job in raw["jobs"]
+    )
+    return StepResult(
+        started_ns=raw["started_ns"],
+        elapsed_ns=raw["elapsed_ns"],
+        jobs=jobs,
+        intervals=raw["intervals"],
+        counters_before=_counters(raw["before"]),
+        counters_after=_counters(raw["after"]),
+        warnings=tuple(raw["warnings"]),
+    )

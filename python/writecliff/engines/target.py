@@ -1,0 +1,43 @@
+"""From what a user types after `--on` to an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from writecliff.errors import TargetError
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+
+FORMS = "sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME"
+
+
+def open_target(
+    text: str,
+    *,
+    destroy_serial: str | None = None,
+    allow_signatures: bool = False,
+    seed: int = 1,
+    size_bytes: int | None = None,
+) -> Engine:
+    """Open a target.
+
+    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` the
+    size of a file that is to be made. Raises TargetError, ConfigError.
+    """
+    scheme, _, rest = text.partition(":")
+    if text.startswith("/dev/"):
+        from writecliff.engines.fio import FioEngine
+
+        return FioEngine.open_device(
+            text, destroy_serial=destroy_serial, allow_signatures=allow_signatures
+        )
+    if scheme == "file" and rest:
+        from writecliff.engines.fio import FioEngine
+
+        return FioEngine.open_file(rest, size_bytes=size_bytes)
+    if scheme == "sim" and rest:
+        from writecliff.engines.sim import SimEngine
+
+        return SimEngine(rest, seed=seed)
+    raise TargetError(f"'{text}' is no target", hint=f"targets are {FORMS}")

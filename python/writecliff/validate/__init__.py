@@ -1,0 +1,1 @@
+"""The simulator against what is known to be right."""
