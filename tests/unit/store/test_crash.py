@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from writecliff.errors import StoreError
 from writecliff.store import files as store_files
+from writecliff.store import rundir
 from writecliff.store.parts import PartedTable
 from writecliff.store.rundir import RunDirectory
 
@@ -183,13 +184,13 @@ def test_a_reader_survives_a_merge_under_its_feet(
 ) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     reader = RunDirectory.open(path)
-    def merged_meanwhile(sql: str) -> object:
-        files = [table.part(1) for table in reader._tables.values()]
+
+    def merged_meanwhile(files: list[Path], schema: object) -> object:
         monkeypatch.undo()
         with RunDirectory.open(path, write=True) as run:
             run.finish("complete")
-        reader._last_files = files
-        raise StoreError(f"cannot read {files[0]}")
+        assert not files[0].exists()
+        return rundir.read_tables(files, schema)
 
-    monkeypatch.setattr(reader, "_views", merged_meanwhile)
+    monkeypatch.setattr(rundir, "read_tables", merged_meanwhile)
     assert reader.rounds().num_rows == 6
