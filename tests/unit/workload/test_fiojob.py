@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import FioJobFile, load_fio_job, read_fio_job
 from writecliff.workload.model import Addresses, BlockSize, Job, Zone
@@ -98,7 +99,9 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
 @pytest.mark.parametrize(("extra", "fields"), FIELDS, ids=[extra for extra, _ in FIELDS])
 def test_option_sets_its_fields(extra: str, fields: dict[str, object], load) -> None:  # type: ignore[no-untyped-def]
     engine = "" if "ioengine" in extra else "ioengine=libaio\n"
-    job = _one(load(f"[j]\nsize=1m\n{engine}{extra}\n"))
+    job_file = load(f"[j]\nsize=1m\n{engine}{extra}\n")
+    job = _one(job_file)
+    _native.check_workload(job_file.workloads[0].to_json(), CAPACITY, 8)
     assert {key: getattr(job, key) for key in fields} == fields
 
 

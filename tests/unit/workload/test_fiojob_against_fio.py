@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.model import Job
@@ -152,6 +153,7 @@ def _job(directory: Path, body: str) -> Job:
     file = directory / "case.fio"
     file.write_text(f"[case]\n{body}\n")
     (workload,) = load_fio_job(file, device_capacity_bytes=CAPACITY).workloads
+    _native.check_workload(workload.to_json(), CAPACITY, 1)  # a drive can run it
     (job,) = workload.jobs
     return job
 
