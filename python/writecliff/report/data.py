@@ -149,7 +149,8 @@ def load(run: RunDirectory) -> RunData:
         raise StoreError(
             f"{run.path} has no complete step to report", hint="let the run measure a minute first"
         )
-    series = _series(run, rounds)
+    histograms = run.histograms_by_step(phase="rounds")
+    series = _series(run, rounds, histograms)
     tracker = _track(series)
     decision = tracker.last_steady or tracker.current
     window = _window(series, decision)
@@ -157,7 +158,7 @@ def load(run: RunDirectory) -> RunData:
     latency = (
         run.histogram(phase="rth")
         if source == "rth"
-        else run.histogram(steps=series.seq[window].tolist())
+        else _merged(histograms, series.seq[window].tolist())
     )
     return RunData(
         manifest=run.manifest,
@@ -173,7 +174,18 @@ def load(run: RunDirectory) -> RunData:
     )
 
 
-def _series(run: RunDirectory, rounds: pa.Table) -> Series:
+def _merged(histograms: dict[int, Histogram], steps: Sequence[int]) -> Histogram | None:
+    """The histograms of `steps` in a new one; None if none of them has one."""
+    found = [histograms[step] for step in steps if step in histograms]
+    if not found:
+        return None
+    whole = type(found[0])()
+    for histogram in found:
+        whole.merge(histogram)
+    return whole
+
+
+def _series(run: RunDirectory, rounds: pa.Table, histograms: dict[int, Histogram]) -> Series:
     def floats(name: str) -> Numbers:
         return np.asarray(rounds.column(name).cast("float64").to_numpy(), dtype=np.float64)
 
@@ -191,7 +203,7 @@ def _series(run: RunDirectory, rounds: pa.Table) -> Series:
         iops_high=high,
         latency_mean_ns=floats("latency_mean_ns"),
         latency_max_ns=floats("latency_max_ns"),
-        latency_quantile_ns=_step_quantiles(run, seq),
+        latency_quantile_ns=_step_quantiles(histograms, seq),
         ios=floats("ios"),
         host_write_bytes=floats("host_write_bytes"),
         nand_write_bytes=floats("nand_write_bytes"),
@@ -200,8 +212,9 @@ def _series(run: RunDirectory, rounds: pa.Table) -> Series:
     )
 
 
-def _step_quantiles(run: RunDirectory, seq: npt.NDArray[np.int64]) -> dict[float, Numbers]:
-    histograms = run.histograms_by_step(phase="rounds")
+def _step_quantiles(
+    histograms: dict[int, Histogram], seq: npt.NDArray[np.int64]
+) -> dict[float, Numbers]:
     columns = {q: np.full(len(seq), np.nan) for q in STEP_QUANTILES}
     for place, number in enumerate(seq.tolist()):
         if number in histograms:

@@ -221,7 +221,7 @@ class RunDirectory:
         raise AssertionError("unreachable")
 
     def _views(self, sql: str) -> dict[str, Sequence[Path] | pa.Table]:
-        """The tables that a query names: as a file once merged, else put together from the parts."""
+        """The tables that a query names: a file once merged, else put together from the parts."""
         last = self.steps
         views: dict[str, Sequence[Path] | pa.Table] = {}
         self._last_files = []
