@@ -13,9 +13,9 @@ from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
 DRIVE = "sim:sata-tlc-120"
-DRIVE_FILLS = 2.5  # the cliff of a drive of its class comes after one
-SAMPLE_SECONDS = 10.0
-ROUND_MINUTES = 2.0
+# Rounds of 10 minutes instead of 31: a drive of 120 GB is written four times within two hours of its
+# own time, too short for five samples half an hour apart. The report discloses it.
+ROUND_MINUTES = 10.0
 
 
 def demo(
@@ -49,13 +49,11 @@ def demo(
     procedure = Wsat(
         WsatOptions(
             end=("capacity",),
-            drive_fills=DRIVE_FILLS,
-            sample_seconds=SAMPLE_SECONDS,
             round_minutes=ROUND_MINUTES,
         )
     )
     with opened(TargetOptions(on=on), seed=procedure.seed) as engine:
-        run_procedure(procedure, engine, output, progress_for(quiet=quiet))
+        run_procedure(procedure, engine, output, progress_for(quiet=quiet, samples_only=True))
     path = write_report(output)
     if json:
         emit_json({"run": output, "report": path, "summary": summarise(output)})

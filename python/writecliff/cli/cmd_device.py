@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -60,17 +59,13 @@ def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
     description = asdict(show_device(name.removeprefix("sim:")))
     if json:
         emit_json(description)
-    else:
-        print(pairs((label(key), value_text(key, value)) for key, value in _flat(description)))
+        return 0
+    values = description.pop("values")
+    print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
+    print()
+    rows = [(row["key"], row["value"], row["source"]) for row in values if row["source"]]
+    print(table(("key", "value", "source, or the reasoning that bounds it"), rows))
     return 0
-
-
-def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 _UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")

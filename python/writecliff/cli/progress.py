@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from writecliff.procedures.steady import Decision
 
 
-def progress_for(*, quiet: bool) -> RunProgress:
+def progress_for(*, quiet: bool, samples_only: bool = False) -> RunProgress:
+    """How a test shows its progress; `samples_only`: in a log, only the sample step of each round."""
     if quiet:
         return RunProgress()
     if sys.stderr.isatty():
         from writecliff.cli.live import LiveProgress
 
         return LiveProgress()
-    return LineProgress()
+    return LineProgress(samples_only=samples_only)
 
 
 def opening_lines(
@@ -96,6 +97,10 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
 class LineProgress(RunProgress):
     """One line per event, without control characters."""
 
+    def __init__(self, *, samples_only: bool = False) -> None:
+        self._samples_only = samples_only
+        self._last: StepRow | None = None
+
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
@@ -111,11 +116,16 @@ class LineProgress(RunProgress):
             talk(f"{name}: {detail}")
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        talk(step_line(row) + ("  (again, same)" if again else ""))
+        self._last = row
+        if not self._samples_only:
+            talk(step_line(row) + ("  (again, same)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        for line in steady_lines(round_number, decision) if decision else ():
-            talk(line)
+        if self._samples_only and self._last:
+            talk(step_line(self._last))  # the sample of a round is its last step
+        elif decision:
+            for line in steady_lines(round_number, decision):
+                talk(line)
 
     def note(self, text: str) -> None:
         talk(f"warning: {text}")
