@@ -28,12 +28,6 @@ def table(sql: str, views: Views, parameters: Sequence[Any] = ()) -> pa.Table:
         return connection.sql(sql, params=list(parameters)).to_arrow_table()
 
 
-def rows(sql: str, views: Views, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """The result of a query as tuples. Raises as `table` does."""
-    with _Connection(views) as connection:
-        return connection.execute(sql, list(parameters)).fetchall()
-
-
 class _Connection:
     """A database with the views defined; turns DuckDB's errors into ours."""
 
