@@ -50,7 +50,8 @@ def check_path(path: Path) -> None:
 
 def read_load_file(path: Path, capacity_bytes: int, seed: int | None) -> LoadFile:
     """Read a file for a drive of this capacity. Raises ConfigError (what, where, what is right)."""
-    load = _read_fio(path, capacity_bytes) if path.suffix == ".fio" else _read_toml(path)
+    read = _read_fio if path.suffix == ".fio" else _read_toml
+    load = read(path, capacity_bytes)
     for _, workload in load.steps:
         _check_range(workload, capacity_bytes, path)
     if seed is None:
@@ -70,17 +71,16 @@ def _read_fio(path: Path, capacity_bytes: int) -> LoadFile:
     return LoadFile(path, steps, job_file.notes, job_file)
 
 
-def _read_toml(path: Path) -> LoadFile:
+def _read_toml(path: Path, capacity_bytes: int) -> LoadFile:
     from writecliff import _native
+    from writecliff.native_errors import as_user_errors
 
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text (byte {error.start})") from None
-    try:
-        mapping = json.loads(_native.parse_workload_toml(text, str(path)))
-    except ValueError as error:  # the native ConfigError is one
-        raise ConfigError(str(error)) from None
+    with as_user_errors():
+        mapping = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
     return LoadFile(path, ((None, workload_from_mapping(mapping)),))
 
 
