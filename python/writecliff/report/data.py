@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 VARIABLE = "RND 4KiB W IOPS"
 FOB_NS = 60_000_000_000
+FOB_DRIVE_FILLS = (
+    2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
+)
 STEP_QUANTILES = (0.99, 0.999, 0.9999, 0.99999)
 
 State = Literal["steady", "left", "not achieved", "not steady", "undecided"]
@@ -106,6 +109,16 @@ class RunData:
     @property
     def drive_fills(self) -> float:
         return self.written_bytes / self.capacity_bytes
+
+    @property
+    def window_drive_fills(self) -> float:
+        """Drive fills written when the first step of the window was complete."""
+        return float(self.series.written_bytes[self.window][0] / self.capacity_bytes)
+
+    @property
+    def fresh(self) -> bool:
+        """The window begins where a drive is seldom past its fresh-out-of-box state."""
+        return self.window_drive_fills < FOB_DRIVE_FILLS
 
     @property
     def elapsed_ns(self) -> float:

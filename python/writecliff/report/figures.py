@@ -163,6 +163,9 @@ def confidence(name: str, histogram: Histogram) -> str:
         f"Response time ({unit.name}, logarithmic)", "Share of I/Os completed within"
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
+    # Within the maximum all of them are complete: the curve leaves the plot there.
+    x = np.append(x, float(histogram.max_ns or 0) / unit.size)
+    y = np.append(y, max(highest, 1.0) + 1)
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
     points = [(q, histogram.quantile(q).value_ns) for q in (0.9, *NINES)]
     marked = [(value / unit.size, -math.log10(1 - q)) for q, value in points if value is not None]

@@ -80,6 +80,8 @@ def _steady_state(data: RunData) -> dict[str, Any]:
         "rounds_done": len(tracker.rounds),
         "tracking_variable": VARIABLE,
         "window": None if state is None else window_mapping(state),
+        "window_drive_fills": None if state is None else data.window_drive_fills,
+        "maybe_fresh": None if state is None else data.fresh,
     }
 
 

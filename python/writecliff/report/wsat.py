@@ -120,7 +120,7 @@ def _saturation(data: RunData) -> Section:
     seconds = (data.series.end_ns - data.series.start_ns)[0] / 1e9
     return Section(
         "Saturation",
-        f"One point a step of {seconds:g} s."
+        f"One point a step of {seconds:.3g} s."
         + (
             " Shaded: from the first to the last sample of the measurement window."
             if data.decision is not None

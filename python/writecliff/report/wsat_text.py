@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.report import units
+from writecliff.report.data import FOB_DRIVE_FILLS
 from writecliff.report.figures import NINES
 from writecliff.report.model import KeyFigure, Table, Verdict
 
@@ -26,6 +27,20 @@ def verdict(data: RunData) -> Verdict:
     state = data.steady
     rounds = "" if state is None else f"rounds {state.rounds[0]} to {state.rounds[-1]}"
     match data.state:
+        case "steady" if data.fresh:
+            assert state is not None
+            return Verdict(
+                "warning",
+                f"Rule met in {rounds}, but the drive may still be fresh",
+                (
+                    began,
+                    f"The window begins after {units.significant(data.window_drive_fills)} drive "
+                    f"fills; fresh-out-of-box behaviour lasts until about {FOB_DRIVE_FILLS:g}. "
+                    f"{units.number(state.average)} IOPS meet the steady-state rule, but they must "
+                    "not be quoted as sustained performance before the drive is filled further.",
+                    *_first_note(data),
+                ),
+            )
         case "steady":
             assert state is not None
             return Verdict(

@@ -31,6 +31,14 @@ def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
+def command_line() -> tuple[str, ...]:
+    """This process's command as a user would type it: `python -m writecliff` is `writecliff`, and
+    where the program is installed is nobody's business."""
+    name = Path(sys.argv[0])
+    program = "writecliff" if name.name == "__main__.py" else name.name
+    return (program, *sys.argv[1:])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """One run. Times are ISO 8601 with zone; mappings hold JSON values only.
@@ -48,7 +56,7 @@ class Manifest:
     options: Mapping[str, Any]
     seed: int
     title: str = ""  # "Write Saturation Test"
-    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
+    command: tuple[str, ...] = field(default_factory=command_line)
     setup: Mapping[str, str] = field(default_factory=dict)
     deviations: tuple[Mapping[str, Any], ...] = ()
     purge: PurgeReport | None = None

@@ -1,6 +1,6 @@
 """The report: what it says about good and bad runs, and the same bytes every time."""
 
-# ruff: noqa: E501  (snapshots are long lines)
+
 from __future__ import annotations
 
 import base64
@@ -348,3 +348,39 @@ def test_without_latencies_and_intervals(tmp_path: Path) -> None:
     assert "histogram" not in names
     assert "iops-time-linear" in names
     Page(write_report(tmp_path / "run").read_text())
+
+
+def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
+    """Five equal samples before the cliff meet the rule; the page must not sell them."""
+    path = build_run(tmp_path / "run", rounds=6, steps_per_round=1, step_s=5.0)
+    model = wsat_report(RunDirectory.open(path))
+    assert model.verdict.level == "warning"
+    assert model.verdict.headline == "Rule met in rounds 2 to 6, but the drive may still be fresh"
+    assert not any("sustains" in text for text in model.verdict.meaning)
+    assert summarise(path)["steady_state"]["maybe_fresh"] is True
+
+
+def test_confidence_curve_reaches_every_marked_nine() -> None:
+    """Also when all slow I/Os share the last bucket, as on a drive without a tail."""
+    from writecliff._native import Histogram
+    from writecliff.report.figures import confidence
+    from writecliff.report.style import house_style
+
+    histogram = Histogram()
+    histogram.record(1_000_000, 500_000)
+    histogram.record(5_000_000, 500_000)
+    with house_style():
+        svg = confidence("c", histogram)
+    root = ElementTree.fromstring(svg)
+    group = "{http://www.w3.org/2000/svg}"
+    curve = next(
+        p.get("d") or "" for p in root.iter(f"{group}path") if "--blue" in (p.get("style") or "")
+    )
+    highest = min(float(y) for _, y in re.findall(r"([\d.-]+) ([\d.-]+)", curve))
+    dots = [
+        float(u.get("y") or 0)
+        for u in root.iter(f"{group}use")
+        if "--orange" in (u.get("style") or "")
+    ]
+    assert dots
+    assert highest <= min(dots)

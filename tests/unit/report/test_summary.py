@@ -86,8 +86,8 @@ def test_shape_is_stable(good_run: Path) -> None:
             "vendor",
         ],
         "steady_state": [
-            "first_reached_at_round", "reached", "rounds_done", "state", "tracking_variable",
-            "window",
+            "first_reached_at_round", "maybe_fresh", "reached", "rounds_done", "state",
+            "tracking_variable", "window", "window_drive_fills",
         ],
         "figures": [
             "device_time_ns", "drive_fills", "fob_iops", "host_write_bytes", "last_window_iops",
