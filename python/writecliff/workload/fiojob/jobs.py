@@ -22,9 +22,11 @@ from writecliff.workload.fiojob.target import (
     queue_depth,
     stream,
 )
+from writecliff.workload.fiojob.values import LARGEST
 from writecliff.workload.model import Addresses, Job, Zone
 
 _US = 1000
+_RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
         )  # fmt: skip
     else:
         jobs = (_shared_job(_thread_job(settings, common, ops, sizes, capacity_bytes, 0), threads),)
+    _check_totals(name, jobs, settings)
     _general_notes(settings, ops, notes)
     filename = named_file(settings)
     seed = int(settings["randseed"]) if settings.given("randseed") else None
@@ -66,6 +69,16 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
         name, jobs, settings["ramp_time"] * _US, seed,
         filename, (*settings.notes, *(prefix + note for note in notes)),
     )  # fmt: skip
+
+
+def _check_totals(name: str, jobs: tuple[Job, ...], settings: Settings) -> None:
+    for job in jobs:
+        if max(job.volume_bytes or 0, job.ios or 0) > LARGEST:
+            place = settings.place_of("io_size", "number_ios", "loops", "numjobs")
+            raise fail(place, f"job {name} is too large: more than {LARGEST} bytes or I/Os")
+        if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
+            place = settings.place_of("rate_iops", "rate")
+            raise fail(place, f"job {name} is too fast: its threads exceed {_RATE_MAX} a second")
 
 
 def _common_job(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from writecliff.workload.fiojob.option import Option, honoured
 from writecliff.workload.fiojob.splits import bssplit, distribution
 from writecliff.workload.fiojob.values import (
+    LARGEST,
     boolean,
     choice,
     complement,
@@ -25,7 +26,7 @@ LOAD: tuple[Option, ...] = (
     # Jobs and their order
     honoured("name", string, "name of the job in results"),
     honoured("description", string, "`desc` in the fio-shaped JSON"),
-    honoured("numjobs", integer(1), "threads of the job", default="1"),
+    honoured("numjobs", integer(1, 4096), "threads of the job", default="1"),
     honoured("stonewall", flag, "starts a new step after all jobs before", "wait_for_previous"),
     honoured("wait_for", string, "as stonewall, if it waits for all jobs before"),
     honoured("new_group", flag, "starts a new reporting group; does not wait"),
@@ -77,7 +78,7 @@ LOAD: tuple[Option, ...] = (
     ),
     honoured(
         "number_ios",
-        integer(0),
+        integer(0, LARGEST),
         "I/Os of each thread; without effect with time_based, as in fio",
         default="0",
     ),
@@ -92,7 +93,7 @@ LOAD: tuple[Option, ...] = (
     # Depth
     honoured(
         "iodepth",
-        integer(1),
+        integer(1, 65536),
         "queue depth; 1 with synchronous engines and for trims, as in fio",
         default="1",
     ),
@@ -125,7 +126,10 @@ LOAD: tuple[Option, ...] = (
     ),
     honoured("norandommap", flag, "blocks may repeat; without it they still may, with a note"),
     honoured(
-        "randseed", integer(0), "seed of the run; the first job's where jobs differ", default="137"
+        "randseed",
+        integer(0, LARGEST),
+        "seed of the run; the first job's where jobs differ",
+        default="137",
     ),
     honoured("randrepeat", boolean, "runs always repeat; 0 is told in a note", default="1"),
     # Rates and pauses

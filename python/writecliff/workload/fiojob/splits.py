@@ -120,8 +120,8 @@ def _zipf(rest: str) -> Distribution:
         centre = float(centre_text) if centre_text else None
     except ValueError:
         raise ValueProblem(f"'zipf:{rest}' has no number", "such as zipf:1.2") from None
-    if theta <= 0 or theta == 1.0:
-        raise ValueProblem(f"zipf theta {theta:g}", "above 0 and not 1, such as 0.99 or 1.2")
+    if not 0 < theta <= 10 or theta == 1.0:  # also refuses "nan"
+        raise ValueProblem(f"zipf theta {theta:g}", "above 0, up to 10 and not 1, such as 1.2")
     if centre is not None and not 0 <= centre <= 1:
         raise ValueProblem(f"zipf centre {centre:g}", "0 to 1")
     return Distribution("zipf", theta=theta, centre=centre)

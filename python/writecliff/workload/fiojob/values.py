@@ -16,6 +16,8 @@ from writecliff.workload.fiojob.arithmetic import ArithmeticProblem, evaluate
 
 DIRECTIONS = ("read", "write", "trim")
 
+LARGEST = 2**63 - 1  # as in fio: a signed number of 64 bits
+
 _NUMBER = re.compile(r"([+-]?\d+)\s*([A-Za-z%]*)")
 _BYTE_SUFFIX = re.compile(r"([kmgtp])(i?b?|bytes)")
 _TIMES_US = {
@@ -77,7 +79,13 @@ Reader = Callable[[str, Context], Any]
 
 def number(text: str, context: Context) -> int:
     """A whole number; fio lets every number have a unit of bytes (`iodepth=1k` is 1024)."""
-    text = text.strip()
+    value = _number(text.strip(), context)
+    if abs(value) > LARGEST:
+        raise ValueProblem(f"'{text.strip()}' is too large")
+    return value
+
+
+def _number(text: str, context: Context) -> int:
     if text.startswith("("):
         try:
             return evaluate(text, lambda token: number(token, context))
@@ -137,7 +145,7 @@ def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
     return value
 
 
-def integer(minimum: int = 0, maximum: int | None = None) -> Reader:
+def integer(minimum: int = 0, maximum: int = 2**31 - 1) -> Reader:
     """A number within bounds. fio ignores what follows a separator here; that is an error."""
 
     def read(text: str, context: Context) -> int:
@@ -158,7 +166,10 @@ def time_us(default_unit: str) -> Reader:
             raise ValueProblem(
                 f"'{text}': fio takes {unit} for microseconds", "its units are us, ms, s, m, h, d"
             )
-        return int(match.group(1)) * _TIMES_US[unit]
+        time = int(match.group(1)) * _TIMES_US[unit]
+        if time > LARGEST // 1000:  # nanoseconds must fit, too
+            raise ValueProblem(f"'{text.strip()}' is too long")
+        return time
 
     return read
 
