@@ -66,6 +66,12 @@ impl Frontend {
         next
     }
 
+    /// Nothing is taken any more: the clock is about to be set.
+    pub fn restart(&mut self) {
+        self.firmware_free = Nanos::ZERO;
+        self.link_free = [Nanos::ZERO; 2];
+    }
+
     pub fn waiting(&self) -> usize {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }

@@ -43,11 +43,10 @@ impl Ssd {
         }
         let drive = input.u64s("drive", 3)?;
         self.ftl.restore(&mut input)?;
-        self.backend.now = Nanos(drive[0]);
+        self.restart_at(Nanos(drive[0]));
         self.host_read_bytes = drive[1];
         self.write_cache = drive[2] == 1;
         self.resynchronise_buffer();
-        self.quiesce();
         Ok(())
     }
 }

@@ -500,6 +500,13 @@ impl Ssd {
         self.backend.now += Nanos(blocks * self.config.timing.erase.0);
     }
 
+    /// Set the clock of a quiet drive, to the past too: nothing is taken any more.
+    pub(crate) fn restart_at(&mut self, now: Nanos) {
+        self.backend.restart_at(now);
+        self.frontend.restart();
+        self.last_activity = now;
+    }
+
     /// The buffer holds just what partly filled units hold.
     pub(crate) fn resynchronise_buffer(&mut self) {
         let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();

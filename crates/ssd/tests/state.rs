@@ -66,7 +66,9 @@ fn restore_then_continue_equals_run_through() {
     let saved = through.save(Vec::new()).unwrap();
     let expected = mixed(&mut through, 6, 20_000);
 
+    // Into a drive that has a later life behind it, which must leave no trace.
     let mut restored = drive(&[]);
+    mixed(&mut restored, 77, 40_000);
     restored.restore(&saved[..]).unwrap();
     assert_eq!(mixed(&mut restored, 6, 20_000), expected);
     through.quiesce();

@@ -1,106 +1,98 @@
-"""`writecliff device` and `writecliff validate` on stand-ins of what they show."""
+"""`writecliff device` and `writecliff validate` on what the program really ships."""
 
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.errors import ConfigError
-
-
-@dataclass(frozen=True)
-class Summary:
-    name: str
-    capacity_bytes: int
-    nand_type: str
-
-
-@dataclass(frozen=True)
-class Flash:
-    page_bytes: int
-    program_ns: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Description:
-    name: str
-    flash: Flash
-    power_loss_protection: bool
-    spare_pct: float
-
-
-@dataclass(frozen=True)
-class Case:
-    utilisation: float
-    theory: float
-    simulated: float
-    ok: bool
-
-
-def serve(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
-    parent = name.rpartition(".")[0]
-    for module in (parent, name) if parent != "writecliff" else (name,):
-        stand_in = ModuleType(module)
-        stand_in.__path__ = []
-        monkeypatch.setitem(sys.modules, module, stand_in)
-    for key, function in functions.items():
-        setattr(sys.modules[name], key, function)
-
-
-@pytest.fixture(autouse=True)
-def _devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    description = Description("small", Flash(16384, (2_200_000,)), True, 7.0)
-
-    def show_device(name: str) -> Description:
-        if name != "small":
-            raise ConfigError(f"no simulated drive '{name}'")
-        return description
-
-    serve(
-        monkeypatch,
-        "writecliff.devices",
-        list_devices=lambda: [Summary("small", 120_000_000_000, "TLC")],
-        show_device=show_device,
-    )
+from tests.support.small_drive import write_small_drive
+from writecliff.validate.waf import OVERPROVISIONS, POLICIES, WafCase
 
 
 def test_device_list(cli: CommandLine) -> None:
     said = cli("device list")
     assert (said.code, said.err) == (0, "")
-    assert said.out == "name   capacity  nand type\nsmall  120 GB    TLC\n"
-    assert json.loads(cli("device list --json").out) == {
-        "devices": [{"name": "small", "capacity_bytes": 120_000_000_000, "nand_type": "TLC"}]
-    }
-
-
-def test_device_show(cli: CommandLine) -> None:
-    said = cli("device show sim:small")
-    assert said.code == 0
-    assert said.out.splitlines() == [
-        "name                   small",
-        "flash.page             16 KiB",
-        "flash.program          2.20 ms",
-        "power loss protection  yes",
-        "spare                  7 %",
+    assert [line.split()[0] for line in said.out.splitlines()] == [
+        "name",
+        "nvme-tlc-960",
+        "sata-tlc-120",
     ]
-    assert json.loads(cli("device show small --json").out)["flash"]["page_bytes"] == 16384
-    assert cli("device show big").code == 2
+    devices = json.loads(cli("device list --json").out)["devices"]
+    assert devices[1]["capacity_bytes"] == 120_000_000_000
+    assert devices[1]["overprovision_pct"] == pytest.approx(14.59)
 
 
-@pytest.mark.parametrize("ok", [True, False])
-def test_validate_waf(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, ok: bool) -> None:
-    cases = [Case(0.8, 2.9, 2.9, True), Case(0.9, 5.1, 6.0, ok)]
-    serve(monkeypatch, "writecliff.validate.waf", run=lambda: cases)
+def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> None:
+    said = cli("device show sim:sata-tlc-120")
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert "name                   sata-tlc-120" in lines
+    erase = next(line for line in lines if line.startswith("flash.erase "))
+    assert '"5 ms"' in erase and "SimpleSSD" in erase
+    shown = json.loads(cli("device show sata-tlc-120 --json").out)
+    assert len(shown["device_hash"]) == 64
+    assert {"key", "value", "source", "line"} == set(shown["values"][0])
+
+
+def test_device_hash_is_of_behaviour(cli: CommandLine, tmp_path: Path) -> None:
+    def hash_of(**changes: str) -> str:
+        path = write_small_drive(tmp_path, **changes)
+        return json.loads(cli(["device", "show", str(path), "--json"]).out)["device_hash"]
+
+    assert hash_of() == hash_of(description='"other words"')
+    assert hash_of() != hash_of(erase='"6 ms"')
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("sata-tlc-12", "error: there is no simulated drive 'sata-tlc-12'", "'sata-tlc-120'"),
+        ("./none.toml", "error: there is no device file none.toml", None),
+    ],
+)
+def test_wrong_names(cli: CommandLine, name: str, message: str, hint: str | None) -> None:
+    said = cli(f"device show {name}")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines()[0] == message
+    assert hint is None or hint in said.err
+
+
+def test_a_malformed_device_file_gives_file_line_and_nearest_key(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    path = write_small_drive(tmp_path)
+    path.write_text(path.read_text().replace("latency =", "latncy ="))
+    said = cli(["device", "show", str(path)])
+    assert said.code == 2
+    assert said.err.startswith(f"error: {path}:")
+    assert "'latency'" in said.err
+    assert len(said.err.splitlines()) == 2
+
+
+def test_validate_waf_holds_every_row_to_half_a_percent(cli: CommandLine) -> None:
+    said = cli("validate waf --json")
+    assert said.code == 0
+    answer = json.loads(said.out)
+    assert answer["ok"] is True
+    rows = answer["rows"]
+    wanted = {(policy, op) for policy in (*POLICIES, "streams") for op in OVERPROVISIONS}
+    assert {(row["policy"], row["overprovision"]) for row in rows} == wanted
+    for row in rows:
+        assert (row["pages_per_block"], row["blocks"] >= 2048) == (256, True)
+        assert abs(row["error_pct"]) <= 0.5
+        assert row["policy"] != "streams" or row["waf_measured"] == 1.0
+
+
+def test_validate_waf_fails_when_a_row_is_off(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = WafCase("greedy", 0.07, 256, 4096, 7.6, 7.6, 0.0)
+    bad = WafCase("greedy", 0.20, 256, 4096, 3.2, 3.15, 1.6)
+    monkeypatch.setattr("writecliff.validate.waf.run", lambda: [good, bad])
     said = cli("validate waf")
-    assert said.code == (0 if ok else 1)
-    assert "utilisation" in said.out
-    assert ("some cases are off" in said.err) is not ok
-    answer = json.loads(cli("validate waf --json").out)
-    assert answer["ok"] is ok
-    assert len(answer["cases"]) == 2
+    assert said.code == 1
+    assert [line.rstrip().rpartition(" ")[2] for line in said.out.splitlines()[1:]] == ["ok", "OFF"]
+    assert "off by more than 0.5 %" in said.err
