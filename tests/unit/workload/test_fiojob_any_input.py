@@ -9,17 +9,18 @@ from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.fiojob.option import Option, Treatment, all_options
-from writecliff.workload.fiojob.values import Context, ValueProblem
+from writecliff.workload.fiojob.values import Context, FioValueError
 
 CAPACITY = 8 << 20
 FILES = 400
-VALUES = (
+_VALUES = (
     "0 1 2 7 64 100 4k 64k 1m 512 0x200 50% 100% 3% 4k,8k ,8k 4k-16k 4k/50:8k/50 4k/:8k/ zipf:1.2"
     " zipf zoned:50/10:50/90 zoned_abs:90/1m:10/1m randrw randwrite trim rw write psync libaio none"
     " short fdp poisson 10s 5ms 1h 100us 99:99.9 -1 -4k 1.5g (4k*2) (1 99999999999999999999p none,"
     " :: / , - : 0% $ncpus $pagesize*2 $mb_memory- random mixed both 1,2,3,4 = [x] é 1e5 nan inf"
     " zipf:nan zipf:inf zipf:1:2:3 1k- -1k 4k/100000 4k/50%:8k 9223372036854775807"
-).split()
+)
+VALUES = _VALUES.split()
 
 
 def _readable(option: Option) -> list[str]:
@@ -28,7 +29,7 @@ def _readable(option: Option) -> list[str]:
     for value in VALUES:
         try:
             option.read(value, Context())
-        except ValueProblem:
+        except FioValueError:
             continue
         taken.append(value)
     return taken

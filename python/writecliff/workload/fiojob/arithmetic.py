@@ -13,7 +13,7 @@ from collections.abc import Callable
 _TOKEN = re.compile(r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?[A-Za-z]*)|([-+*/%^()]))")
 
 
-class ArithmeticProblem(ValueError):
+class ExpressionError(ValueError):
     """An expression that is not a sum of numbers."""
 
 
@@ -25,13 +25,13 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
     while at < len(stripped):
         match = _TOKEN.match(stripped, at)
         if match is None:
-            raise ArithmeticProblem(f"cannot calculate '{text}'")
+            raise ExpressionError(f"cannot calculate '{text}'")
         tokens.append(match.group(1) or match.group(2))
         at = match.end()
     parser = _Parser(tokens, number, text)
     value = parser.sum()
     if parser.tokens:
-        raise ArithmeticProblem(f"cannot calculate '{text}': '{parser.tokens[0]}' is left over")
+        raise ExpressionError(f"cannot calculate '{text}': '{parser.tokens[0]}' is left over")
     return value
 
 
@@ -59,7 +59,7 @@ class _Parser:
             if operator == "*":
                 value *= other
             elif other == 0:
-                raise ArithmeticProblem(f"cannot calculate '{self._text}': division by zero")
+                raise ExpressionError(f"cannot calculate '{self._text}': division by zero")
             else:
                 quotient = abs(value) // abs(other) * (1 if (value < 0) == (other < 0) else -1)
                 value = quotient if operator == "/" else value - quotient * other
@@ -71,22 +71,22 @@ class _Parser:
             self.tokens.pop(0)
             exponent = self._power()
             if not 0 <= exponent <= 64:
-                raise ArithmeticProblem(f"cannot calculate '{self._text}': power {exponent}")
+                raise ExpressionError(f"cannot calculate '{self._text}': power {exponent}")
             power: int = base**exponent
             return power
         return base
 
     def _atom(self) -> int:
         if not self.tokens:
-            raise ArithmeticProblem(f"cannot calculate '{self._text}': it ends too early")
+            raise ExpressionError(f"cannot calculate '{self._text}': it ends too early")
         token = self.tokens.pop(0)
         if token == "(":
             value = self.sum()
             if not self.tokens or self.tokens.pop(0) != ")":
-                raise ArithmeticProblem(f"cannot calculate '{self._text}': ')' is missing")
+                raise ExpressionError(f"cannot calculate '{self._text}': ')' is missing")
             return value
         if token == "-":
             return -self._atom()
         if token in "+*/%^)":
-            raise ArithmeticProblem(f"cannot calculate '{self._text}': '{token}' out of place")
+            raise ExpressionError(f"cannot calculate '{self._text}': '{token}' out of place")
         return self._number(token)

@@ -71,7 +71,7 @@ def extent(
     duration_us = settings["runtime"]
     if settings["time_based"] and duration_us:
         return Extent(start, whole, duration_us * _US, None, None)
-    volume = _volume(settings, ops, blocks, one_pass, length, whole)
+    volume = _volume(settings, ops, blocks, one_pass=one_pass, length=length, whole=whole)
     ios = settings["number_ios"] * max(1, settings["loops"]) or None
     return Extent(start, whole, duration_us * _US if duration_us else None, volume, ios)
 
@@ -127,7 +127,7 @@ def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
 
 
 def _volume(
-    settings: Settings, ops: Operations, blocks: Blocks, one_pass: int, length: int, whole: int
+    settings: Settings, ops: Operations, blocks: Blocks, *, one_pass: int, length: int, whole: int
 ) -> int:
     """Bytes of all passes, in whole blocks: fio issues until the limit is reached.
 

@@ -49,17 +49,22 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
     rate = pace(settings, ops, sizes)
     notes += rate.notes
     name = str(settings["name"] or settings.name)
-    common = _common_job(name, settings, ops, sizes, rate, notes)
+    common = _common_job(name, settings, ops, sizes, rate=rate, notes=notes)
     threads = int(settings["numjobs"])
     shifted = settings["offset_increment"].bytes or settings["offset_increment"].percent
     if threads > 1 and (shifted or not settings["group_reporting"]):
         jobs = tuple(
             _thread_job(settings, replace(common, name=f"{name}.{thread}"), ops, sizes,
-                        capacity_bytes, thread)
+                        capacity=capacity_bytes, thread=thread)
             for thread in range(threads)
         )  # fmt: skip
     else:
-        jobs = (_shared_job(_thread_job(settings, common, ops, sizes, capacity_bytes, 0), threads),)
+        jobs = (
+            _shared_job(
+                _thread_job(settings, common, ops, sizes, capacity=capacity_bytes, thread=0),
+                threads,
+            ),
+        )
     _check_totals(name, jobs, settings)
     _general_notes(settings, ops, notes)
     filename = named_file(settings)
@@ -86,6 +91,7 @@ def _common_job(
     settings: Settings,
     ops: Operations,
     sizes: Blocks,
+    *,
     rate: Pace,
     notes: list[str],
 ) -> Job:
@@ -111,7 +117,7 @@ def _common_job(
 
 
 def _thread_job(
-    settings: Settings, common: Job, ops: Operations, sizes: Blocks, capacity: int, thread: int
+    settings: Settings, common: Job, ops: Operations, sizes: Blocks, *, capacity: int, thread: int
 ) -> Job:
     place: Extent = extent(settings, ops, sizes, capacity, thread)
     addresses, length = _addresses(settings, ops, place.range_bytes)

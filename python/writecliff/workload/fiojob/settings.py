@@ -8,7 +8,7 @@ from typing import Any
 
 from writecliff.workload.fiojob.option import Option, Treatment, by_name, nearest
 from writecliff.workload.fiojob.syntax import Place, RawOption, RawSection, fail
-from writecliff.workload.fiojob.values import Context, Triple, ValueProblem, flag, optional_string
+from writecliff.workload.fiojob.values import Context, FioValueError, Triple, flag, optional_string
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Settings:
         context = Context(int(self["kb_base"]))
         try:
             value = option.read(text or "", context)
-        except ValueProblem as problem:
+        except FioValueError as problem:
             raise fail(raw.place, f"{raw.name}: {problem}", problem.hint) from None
         earlier = self[option.key]
         if isinstance(value, Triple) and isinstance(earlier, Triple):

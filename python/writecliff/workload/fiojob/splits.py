@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from writecliff.workload.fiojob.values import Context, Triple, ValueProblem, number
+from writecliff.workload.fiojob.values import Context, FioValueError, Triple, number
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def _directions(text: str) -> list[str]:
     """The parts for reads, writes and trims; a missing one is as the one before it."""
     parts = text.strip().split(",")
     if len(parts) > 3:
-        raise ValueProblem(f"'{text}' has more than three parts", "read,write,trim")
+        raise FioValueError(f"'{text}' has more than three parts", "read,write,trim")
     return parts + [parts[-1]] * (3 - len(parts))
 
 
@@ -52,7 +52,7 @@ def _share(text: str | None, entry: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d+%?", text):
-        raise ValueProblem(f"'{text}' in '{entry}' is not a whole percentage")
+        raise FioValueError(f"'{text}' in '{entry}' is not a whole percentage")
     return min(int(text.rstrip("%")), 100) or None
 
 
@@ -61,7 +61,7 @@ def _fill(shares: list[int | None], what: str) -> list[int]:
     given = sum(share for share in shares if share is not None)
     missing = shares.count(None)
     if given > 100:
-        raise ValueProblem(f"the shares of {what} add up to {given} %, more than 100")
+        raise FioValueError(f"the shares of {what} add up to {given} %, more than 100")
     rest = (100 - given) // missing if missing else 0
     return [rest if share is None else share for share in shares]
 
@@ -74,10 +74,10 @@ def bssplit(text: str, context: Context) -> Triple:
 def _block_sizes(text: str, context: Context) -> Split:
     entries = _entries(text)
     if not entries:
-        raise ValueProblem("needs block sizes", "such as 4k/60:64k/40")
+        raise FioValueError("needs block sizes", "such as 4k/60:64k/40")
     sizes = [number(first, context) for first, _ in entries]
     if min(sizes) < 1:
-        raise ValueProblem(f"block size {min(sizes)} in '{text}'")
+        raise FioValueError(f"block size {min(sizes)} in '{text}'")
     shares = [_share(second, text) for _, second in entries]
     weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
     # fio draws from the list in the order of the shares; whatever is left goes to the last one.
@@ -102,15 +102,15 @@ def distribution(text: str, context: Context) -> Distribution:
         return _zipf(rest)
     if kind in ("zoned", "zoned_abs"):
         if not rest:
-            raise ValueProblem(f"'{text}' names no zones", "such as zoned:80/20:20/80")
+            raise FioValueError(f"'{text}' names no zones", "such as zoned:80/20:20/80")
         absolute = kind == "zoned_abs"
         parts = (_zones(part, absolute, context) for part in _directions(rest))
         return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
     if kind in ("pareto", "normal", "gauss"):
-        raise ValueProblem(
+        raise FioValueError(
             f"distribution {kind} is not available", "use zipf:theta, zoned:... or random"
         )
-    raise ValueProblem(f"distribution '{kind}' is unknown", "use random, zipf:theta or zoned:...")
+    raise FioValueError(f"distribution '{kind}' is unknown", "use random, zipf:theta or zoned:...")
 
 
 def _zipf(rest: str) -> Distribution:
@@ -119,11 +119,11 @@ def _zipf(rest: str) -> Distribution:
         theta = float(theta_text) if theta_text else 1.1  # fio's default
         centre = float(centre_text) if centre_text else None
     except ValueError:
-        raise ValueProblem(f"'zipf:{rest}' has no number", "such as zipf:1.2") from None
+        raise FioValueError(f"'zipf:{rest}' has no number", "such as zipf:1.2") from None
     if not 0 < theta <= 10 or theta == 1.0:  # also refuses "nan"
-        raise ValueProblem(f"zipf theta {theta:g}", "above 0, up to 10 and not 1, such as 1.2")
+        raise FioValueError(f"zipf theta {theta:g}", "above 0, up to 10 and not 1, such as 1.2")
     if centre is not None and not 0 <= centre <= 1:
-        raise ValueProblem(f"zipf centre {centre:g}", "0 to 1")
+        raise FioValueError(f"zipf centre {centre:g}", "0 to 1")
     return Distribution("zipf", theta=theta, centre=centre)
 
 
@@ -131,13 +131,13 @@ def _zones(text: str, absolute: bool, context: Context) -> Split:
     entries = _entries(text)
     accesses = [number(first, context) for first, _ in entries]
     if sum(accesses) != 100 or min(accesses) < 0:
-        raise ValueProblem(f"the accesses of '{text}' add up to {sum(accesses)} %, not to 100")
+        raise FioValueError(f"the accesses of '{text}' add up to {sum(accesses)} %, not to 100")
     if absolute:
         if any(second is None for _, second in entries):
-            raise ValueProblem(f"'{text}' leaves out a zone's size")
+            raise FioValueError(f"'{text}' leaves out a zone's size")
         sizes = [number(second or "0", context) for _, second in entries]
     else:
         sizes = _fill([_share(second, text) for _, second in entries], "the zones' sizes")
     if min(sizes) <= 0:
-        raise ValueProblem(f"a zone of '{text}' has no size")
+        raise FioValueError(f"a zone of '{text}' has no size")
     return tuple(zip(accesses, sizes, strict=True))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from writecliff.errors import ConfigError
-from writecliff.workload.fiojob.arithmetic import ArithmeticProblem, evaluate
+from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
 _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each other
 
@@ -157,13 +157,13 @@ class _FileReader:
             return replaced
         try:
             return f"{name}={evaluate(value_text, _plain)}"
-        except ArithmeticProblem as problem:
+        except ExpressionError as problem:
             raise fail(place, str(problem), "sums of numbers without units are possible") from None
 
 
 def _plain(token: str) -> int:
     if not token.isdigit():
-        raise ArithmeticProblem(f"'{token}' is not a plain number")
+        raise ExpressionError(f"'{token}' is not a plain number")
     return int(token)
 
 

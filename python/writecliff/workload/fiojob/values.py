@@ -2,7 +2,7 @@
 
 The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except where fio
 reads something that nobody can mean (`1.5g` is one byte to fio, `10min` is ten microseconds):
-that is an error here. Readers take the text and a `Context`, and raise `ValueProblem`.
+that is an error here. Readers take the text and a `Context`, and raise `FioValueError`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from writecliff.workload.fiojob.arithmetic import ArithmeticProblem, evaluate
+from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
 DIRECTIONS = ("read", "write", "trim")
 
@@ -30,7 +30,7 @@ _TIMES_US = {
 }
 
 
-class ValueProblem(ValueError):
+class FioValueError(ValueError):
     """A value that cannot mean anything; the caller knows the option, file and line."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -81,7 +81,7 @@ def number(text: str, context: Context) -> int:
     """A whole number; fio lets every number have a unit of bytes (`iodepth=1k` is 1024)."""
     value = _number(text.strip(), context)
     if abs(value) > LARGEST:
-        raise ValueProblem(f"'{text.strip()}' is too large")
+        raise FioValueError(f"'{text.strip()}' is too large")
     return value
 
 
@@ -89,15 +89,15 @@ def _number(text: str, context: Context) -> int:
     if text.startswith("("):
         try:
             return evaluate(text, lambda token: number(token, context))
-        except ArithmeticProblem as problem:
-            raise ValueProblem(str(problem)) from None
+        except ExpressionError as problem:
+            raise FioValueError(str(problem)) from None
     if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         return int(text, 16)
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueProblem(f"'{text}' is not a whole number", _fraction_hint(text))
+        raise FioValueError(f"'{text}' is not a whole number", _fraction_hint(text))
     if match.group(2) == "%":
-        raise ValueProblem(f"'{text}': this option does not take a percentage")
+        raise FioValueError(f"'{text}': this option does not take a percentage")
     return int(match.group(1)) * _byte_unit(match.group(2), text, context)
 
 
@@ -114,7 +114,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
         return 1
     match = _BYTE_SUFFIX.fullmatch(unit)
     if match is None:
-        raise ValueProblem(f"'{text}' has no unit of bytes", "k, m, g, t and p are units")
+        raise FioValueError(f"'{text}' has no unit of bytes", "k, m, g, t and p are units")
     base = context.kb_base
     if match.group(2) == "ib":
         base = 1000 if base == 1024 else 1024
@@ -131,17 +131,17 @@ def size(text: str, context: Context) -> Size:
     match = re.fullmatch(r"(\d+)\s*%", stripped)
     if match:
         if not 0 <= int(match.group(1)) <= 100:
-            raise ValueProblem(f"'{stripped}': a percentage is 0% to 100%")
+            raise FioValueError(f"'{stripped}': a percentage is 0% to 100%")
         return Size(percent=int(match.group(1)))
     if re.fullmatch(r"\d+z", stripped):
-        raise ValueProblem(f"'{stripped}' counts in zones, which only zoned drives have")
+        raise FioValueError(f"'{stripped}' counts in zones, which only zoned drives have")
     return Size(bytes=_at_least(0, number(stripped, context)))
 
 
 def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
     if value < minimum or (maximum is not None and value > maximum):
         upto = f" to {maximum}" if maximum is not None else " or more"
-        raise ValueProblem(f"{value} is out of range", f"{minimum}{upto} is possible")
+        raise FioValueError(f"{value} is out of range", f"{minimum}{upto} is possible")
     return value
 
 
@@ -160,15 +160,15 @@ def time_us(default_unit: str) -> Reader:
     def read(text: str, context: Context) -> int:
         match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
         if match is None:
-            raise ValueProblem(f"'{text}' is not a time", "such as 30s, 500ms, 5m or 1h")
+            raise FioValueError(f"'{text}' is not a time", "such as 30s, 500ms, 5m or 1h")
         unit = match.group(2).lower() or default_unit
         if unit not in _TIMES_US:
-            raise ValueProblem(
+            raise FioValueError(
                 f"'{text}': fio takes {unit} for microseconds", "its units are us, ms, s, m, h, d"
             )
         time = int(match.group(1)) * _TIMES_US[unit]
         if time > LARGEST // 1000:  # nanoseconds must fit, too
-            raise ValueProblem(f"'{text.strip()}' is too long")
+            raise FioValueError(f"'{text.strip()}' is too long")
         return time
 
     return read
@@ -177,7 +177,7 @@ def time_us(default_unit: str) -> Reader:
 def boolean(text: str, context: Context) -> bool:
     """0 or 1, nothing else: fio has no yes, no, true or false."""
     if text.strip() not in ("0", "1"):
-        raise ValueProblem(f"'{text}' is neither 0 nor 1")
+        raise FioValueError(f"'{text}' is neither 0 nor 1")
     return text.strip() == "1"
 
 
@@ -195,13 +195,13 @@ def flag(text: str, context: Context) -> bool:
     if text.strip() == "":
         return True
     if not re.fullmatch(r"\d+", text.strip()):
-        raise ValueProblem(f"'{text}' is not a number", "give the option without a value, or 0")
+        raise FioValueError(f"'{text}' is not a number", "give the option without a value, or 0")
     return int(text) != 0
 
 
 def string(text: str, context: Context) -> str:
     if not text.strip():
-        raise ValueProblem("needs a value")
+        raise FioValueError("needs a value")
     return text.strip()
 
 
@@ -218,7 +218,7 @@ def choice(*names: str, **same: str) -> Reader:
             return chosen
         if chosen in same:
             return same[chosen]
-        raise ValueProblem(f"'{chosen}' is unknown", f"one of {', '.join(names)}")
+        raise FioValueError(f"'{chosen}' is unknown", f"one of {', '.join(names)}")
 
     return read
 
@@ -235,9 +235,9 @@ def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
             context.notes.append(f"{stripped}: fio reads this as a list for read,write,trim")
         parts = re.split(r"[,:]|(?<=.)-", stripped)
         if len(parts) > 3:
-            raise ValueProblem(f"'{stripped}' has more than three parts", "read,write,trim")
+            raise FioValueError(f"'{stripped}' has more than three parts", "read,write,trim")
         if not any(part.strip() for part in parts):
-            raise ValueProblem("needs a value")
+            raise FioValueError("needs a value")
         values: list[int | None] = [
             _at_least(minimum, number(part, context), maximum) if part.strip() else None
             for part in parts
@@ -258,11 +258,11 @@ def ranges(text: str, context: Context) -> Triple:
             continue
         ends = re.split(r"[-:]", part.strip())
         if len(ends) != 2:
-            raise ValueProblem(f"'{part}' is not a range", "such as 4k-64k")
+            raise FioValueError(f"'{part}' is not a range", "such as 4k-64k")
         low, high = sorted(_at_least(1, number(end, context)) for end in ends)
         parts.append((low, high))
     if len(parts) > 3:
-        raise ValueProblem(f"'{text}' has more than three ranges", "read,write,trim")
+        raise FioValueError(f"'{text}' has more than three ranges", "read,write,trim")
     while len(parts) < 3:
         parts.append(parts[-1])
     return Triple(*parts)
@@ -272,7 +272,7 @@ def number_range(text: str, context: Context) -> tuple[int, int]:
     """`n` or `low-high`, as of filesize; a single number is both ends."""
     ends = [_at_least(1, number(end, context)) for end in text.strip().split("-")]
     if len(ends) > 2:
-        raise ValueProblem(f"'{text}' is not a range")
+        raise FioValueError(f"'{text}' is not a range")
     return (min(ends), max(ends))
 
 
@@ -283,9 +283,9 @@ def floats(text: str, context: Context) -> tuple[float, ...]:
         try:
             values.append(float(part))
         except ValueError:
-            raise ValueProblem(f"'{part}' is not a number", "such as 50:99:99.9") from None
+            raise FioValueError(f"'{part}' is not a number", "such as 50:99:99.9") from None
     if len(values) > 20:
-        raise ValueProblem(f"{len(values)} values; fio takes 20")
+        raise FioValueError(f"{len(values)} values; fio takes 20")
     return tuple(values)
 
 
@@ -293,5 +293,5 @@ def percentiles(text: str, context: Context) -> tuple[float, ...]:
     values = floats(text, context)
     for value in values:
         if not 0 < value <= 100:
-            raise ValueProblem(f"{value:g} is not a percentile", "above 0, up to 100")
+            raise FioValueError(f"{value:g} is not a percentile", "above 0, up to 100")
     return values
