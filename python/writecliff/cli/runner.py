@@ -47,7 +47,9 @@ def run_test(
             progress_for(quiet=run.quiet),
             resume=run.resume is not None,
         )
-    _show_outcome(outcome, as_json)
+    from writecliff.report import write_report
+
+    _show_outcome(outcome, write_report(outcome.run_directory), as_json)
     return 0
 
 
@@ -145,13 +147,14 @@ def _steady_mapping(decision: Decision | None) -> dict[str, Any]:
     return {name: {**vars(state), "steady": state.steady} for name, state in states.items()}
 
 
-def _show_outcome(outcome: RunOutcome, as_json: bool) -> None:
+def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
     last = outcome.history.rows[-1]
     decision = outcome.history.tracker.current
     if as_json:
         emit_json(
             {
                 "run": outcome.run_directory,
+                "report": report,
                 "status": "complete",
                 "ended_by": outcome.ended_by,
                 "steps": len(outcome.history.rows),
@@ -176,7 +179,7 @@ def _show_outcome(outcome: RunOutcome, as_json: bool) -> None:
                 ("device time", duration_text(outcome.history.elapsed_ns)),
                 ("written", f"{size_text(last.total_write_bytes)} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
-                ("report", f"writecliff report {outcome.run_directory}"),
+                ("report", str(report)),
             )
         )
     )

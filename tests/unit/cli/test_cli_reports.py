@@ -24,14 +24,18 @@ def stored(cli: CommandLine) -> Path:
 
 
 def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> None:
+    at_the_end = (stored / "report.html").read_bytes()
+    (stored / "report.html").unlink()
     said = cli("report r")
     assert (said.code, said.out, said.err) == (0, "r/report.html\n", "")
+    assert (stored / "report.html").read_bytes() == at_the_end, "the same run, the same bytes"
     page = (stored / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
     assert "Formula 480" in page
 
 
 def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
+    (stored / "report.html").unlink()
     said = cli("report r --output mine.html --json")
     assert said.code == 0
     answer = json.loads(said.out)

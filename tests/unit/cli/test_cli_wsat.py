@@ -67,7 +67,7 @@ steady state  not reached
 device time   3 min
 written       58.9 GB (0.12 fills)
 last step     80,554 IOPS
-report        writecliff report r
+report        r/report.html
 """)
     talk = re.sub("complete after .* of wall", "complete after T of wall", said.err)
     assert talk == snapshot("""\
