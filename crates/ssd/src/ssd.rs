@@ -467,6 +467,13 @@ impl Ssd {
         self.backend.now = self.backend.now.max(time);
     }
 
+    /// Announce a command that `fast_forward` will get in some dozens of commands' time, so that what
+    /// it touches is in the cache by then. No effect on the state.
+    #[inline]
+    pub fn announce(&self, command: &Command) {
+        self.ftl.prefetch(Lpn((command.offset / u64::from(SLOT_BYTES)) as u32));
+    }
+
     /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change
     /// nothing. The drive must be quiet; call `end_fast_forward` after the last one.
     #[inline]
