@@ -8,6 +8,9 @@ macro_rules! id {
         #[repr(transparent)]
         pub struct $name(pub u32);
 
+        // SAFETY: a transparent integer.
+        unsafe impl crate::memory::Zeroed for $name {}
+
         impl $name {
             /// The value of "none" in dense arrays, where an `Option` would double the memory.
             pub const NONE: Self = Self(u32::MAX);

@@ -1,4 +1,4 @@
-//! Units, ids, random numbers, the state codec and TOML files with located errors.
+//! Units, ids, random numbers, large arrays, the state codec and TOML files with located errors.
 //!
 //! This crate owns the vocabulary that all others share. It knows nothing about flash: a change
 //! here that names a drive is in the wrong crate.
@@ -6,6 +6,7 @@
 pub mod codec;
 pub mod ids;
 pub mod located;
+pub mod memory;
 pub mod random;
 pub mod units;
 

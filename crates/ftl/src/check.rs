@@ -137,6 +137,6 @@ impl Ftl {
     /// The slot's current logical page, if it holds valid data.
     pub fn holder(&self, ppn: Ppn) -> Option<Lpn> {
         let lpn = self.reverse[ppn.index()];
-        (!lpn.is_none() && self.forward[lpn.index()] == ppn).then_some(lpn)
+        (self.forward[lpn.index()] == ppn).then_some(lpn)
     }
 }

@@ -16,7 +16,9 @@ use crate::sink::FlashSink;
 use crate::table::UnitState;
 
 /// Slots ahead of which the map entries of a victim are fetched into the cache.
-const AHEAD: usize = 24;
+const AHEAD: usize = 32;
+/// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
+const FAR_AHEAD: usize = AHEAD + 64;
 const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
@@ -178,9 +180,7 @@ impl Ftl {
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
         sink.read_for(frontier, Ppn(first), count as u32);
-        for &lpn in &live[..count] {
-            self.relocate(frontier, lpn, sink);
-        }
+        self.relocate(frontier, &live[..count], sink);
         self.table.valid[victim.index()] -= count as u32;
         self.collection.moved += count as u32;
         if self.collection.for_wear {
@@ -194,25 +194,46 @@ impl Ftl {
         count as u32
     }
 
+    /// Give logical pages the next slots of a frontier: as `place` one by one, in runs.
     #[inline]
-    fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
-        let to = self.place(frontier, lpn, sink);
-        self.forward[lpn.index()] = to;
+    fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpns: &[Lpn], sink: &mut S) {
+        let mut rest = lpns;
+        while !rest.is_empty() {
+            if self.frontiers[frontier.index()].needs_unit() {
+                self.open(frontier, sink);
+            }
+            let f = &mut self.frontiers[frontier.index()];
+            let (first, room) = (f.next, f.fill_end - f.next);
+            let (run, later) = rest.split_at(rest.len().min(room as usize));
+            let count = run.len() as u32;
+            self.reverse[first as usize..(first + count) as usize].copy_from_slice(run);
+            for (slot, &lpn) in (first..).zip(run) {
+                self.forward[lpn.index()] = Ppn(slot);
+            }
+            f.next += count;
+            self.idle_slots -= i64::from(count);
+            self.table.valid[f.unit.index()] += count;
+            if count == room {
+                self.program_filled(frontier, self.geometry.slots_per_unit, sink);
+            }
+            rest = later;
+        }
     }
 
     /// Collect the logical pages whose current place is in `first..first + group`.
     #[inline]
     fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+        let (begin, group) = (first as usize, group as usize);
+        if let Some(ahead) = self.reverse.get(begin + AHEAD..begin + AHEAD + group) {
+            ahead.iter().for_each(|lpn| prefetch(&self.forward, lpn.index()));
+            prefetch(&self.reverse, begin + FAR_AHEAD);
+        }
         let mut count = 0;
-        for slot in first..first + group {
-            if let Some(ahead) = self.reverse.get(slot as usize + AHEAD) {
-                prefetch(&self.forward, ahead.index());
-            }
-            let lpn = self.reverse[slot as usize];
-            if !lpn.is_none() && self.forward[lpn.index()] == Ppn(slot) {
-                live[count] = lpn;
-                count += 1;
-            }
+        for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
+            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that no
+            // branch predictor wins.
+            live[count] = lpn;
+            count += usize::from(self.forward[lpn.index()] == Ppn(slot));
         }
         count
     }

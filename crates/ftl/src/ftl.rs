@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId};
+use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId, memory};
 use writecliff_flash::{Geometry, Wear};
 
 use crate::collect::Collection;
@@ -22,7 +22,8 @@ pub struct Ftl {
     pub(crate) config: FtlConfig,
     /// Physical place of every logical page; `NONE` where nothing is stored.
     pub(crate) forward: Vec<Ppn>,
-    /// Last logical page written to every slot. It is current only if `forward` points back.
+    /// Last logical page written to every slot. It is current only if `forward` points back; so 0 does
+    /// for a slot that holds nothing, and there is no "none".
     pub(crate) reverse: Vec<Lpn>,
     pub(crate) table: UnitTable,
     pub(crate) wear: Wear,
@@ -43,8 +44,8 @@ impl Ftl {
         config.check(&geometry)?;
         let units = geometry.reclaim_units;
         let mut ftl = Self {
-            forward: vec![Ppn::NONE; config.user_slots as usize],
-            reverse: vec![Lpn::NONE; geometry.raw_slots() as usize],
+            forward: memory::filled(Ppn::NONE, config.user_slots as usize),
+            reverse: memory::zeroed(geometry.raw_slots() as usize),
             table: UnitTable::new(units, geometry.slots_per_reclaim_unit),
             wear: Wear::new(units, config.rated_cycles),
             free: (0..units).map(ReclaimUnitId).collect(),
@@ -124,7 +125,8 @@ impl Ftl {
             })
     }
 
-    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state.
+    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state. (The counters
+    /// of reclaim units are few and always there.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.forward, lpn.index());
@@ -177,7 +179,6 @@ impl Ftl {
             return false;
         }
         let padding = slots - filled;
-        self.reverse[f.next as usize..f.fill_end as usize].fill(Lpn::NONE);
         f.next = f.fill_end;
         self.counters.padding_slots += u64::from(padding);
         self.idle_slots -= i64::from(padding);
@@ -188,7 +189,6 @@ impl Ftl {
     /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.
     pub fn purge(&mut self) {
         self.forward.fill(Ppn::NONE);
-        self.reverse.fill(Lpn::NONE);
         self.mapped = 0;
         for index in 0..self.table.len() {
             if !self.table.erased[index as usize] {
@@ -234,7 +234,7 @@ impl Ftl {
         Ppn(slot)
     }
 
-    fn program_filled<S: FlashSink>(&mut self, frontier: FrontierId, data: u32, sink: &mut S) {
+    pub(crate) fn program_filled<S: FlashSink>(&mut self, frontier: FrontierId, data: u32, sink: &mut S) {
         let slots = self.geometry.slots_per_unit;
         let f = &mut self.frontiers[frontier.index()];
         let first = self.geometry.first_slot(f.unit);
@@ -251,7 +251,7 @@ impl Ftl {
     }
 
     #[cold]
-    fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+    pub(crate) fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         let host = self.is_host_frontier(frontier);
         if host {
             self.make_room(sink);

@@ -102,7 +102,6 @@ impl Ftl {
     }
 
     fn restore_maps(&mut self, forward: &[u32]) -> Result<(), CodecError> {
-        self.reverse.fill(Lpn::NONE);
         self.mapped = 0;
         for (lpn, &ppn) in forward.iter().enumerate() {
             self.forward[lpn] = Ppn(ppn);

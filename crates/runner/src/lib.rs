@@ -8,6 +8,7 @@
 //! [`Series`] keeps the rows by interval. None of them knows where a latency came from: real
 //! drives measured through fio fill the same types.
 
+pub mod bench;
 pub mod drive;
 pub mod fast_forward;
 pub mod histogram;

@@ -11,17 +11,18 @@
 //! costs one or two events, whatever its size.
 
 use writecliff_base::{Nanos, Ppn, ReclaimUnitId};
+use writecliff_flash::geometry::Place;
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
 use crate::config::DeviceConfig;
 use crate::die::{Die, DieState, FlashOperation, Next, ReadFor, Suspended};
-use crate::event::{Event, EventQueue};
-use crate::fill::Fills;
+use crate::event::{Event, EventQueue, Lane};
+use crate::fill::{FillId, Fills};
 
 /// What the end of a flash operation means to the drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     Nothing,
     /// `slots` slots of a host read leave the die at time `at`.
@@ -30,13 +31,16 @@ pub enum Outcome {
         slots: u32,
         at: Nanos,
     },
-    /// A unit is on flash.
+    /// A unit is on flash. Commands may wait in its fill, whose number is about to be reused.
     Programmed {
         unit: ProgramUnit,
         frontier: FrontierId,
-        waiting: Vec<u16>,
+        fill: FillId,
     },
 }
+
+/// Most page types that a cell has; a power of two, so that an index needs no check.
+const PAGE_TYPES: usize = 4;
 
 pub struct Backend {
     pub now: Nanos,
@@ -44,9 +48,13 @@ pub struct Backend {
     pub fills: Fills,
     geometry: Geometry,
     timing: FlashTiming,
+    /// tR and tPROG by page type: a table without the part's own count of page types.
+    read_times: [Nanos; PAGE_TYPES],
+    program_times: [Nanos; PAGE_TYPES],
     reads_in_a_row: u32,
     suspends_per_operation: u32,
     dies: Vec<Die>,
+    channel_of: Vec<u16>,
     /// Time until which each channel is taken.
     channels: Vec<Nanos>,
     slot_transfer: Nanos,
@@ -63,7 +71,10 @@ impl Backend {
             fills: Fills::new(2 * config.ftl.streams as usize, geometry.reclaim_units as usize),
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
+            read_times: std::array::from_fn(|t| timing.read_time(t as u32)),
+            program_times: std::array::from_fn(|t| timing.program_time(t as u32)),
             dies: vec![Die::default(); geometry.dies as usize],
+            channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
             channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
             slot_transfer: timing.transfer(u64::from(writecliff_flash::geometry::SLOT_BYTES)),
             unit_transfer: timing.transfer(geometry.unit_bytes()),
@@ -77,10 +88,9 @@ impl Backend {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }
 
-    /// Read `slots` slots of the read group at `ppn` for a host command.
+    /// Read `slots` slots of the read group at `place` for a host command.
     #[inline]
-    pub fn host_read(&mut self, command: u16, ppn: Ppn, slots: u32) {
-        let place = self.geometry.place(ppn);
+    pub fn host_read(&mut self, command: u16, place: Place, slots: u32) {
         let operation = FlashOperation::Read {
             page_type: place.page_type as u8,
             slots: slots as u16,
@@ -108,8 +118,8 @@ impl Backend {
             }
             DieState::Sending if !die.wake_scheduled => {
                 die.wake_scheduled = true;
-                let event = Event::DieDone { die: index as u16, epoch: die.epoch };
-                self.queue.push(die.busy_until, event);
+                let event = Event::DieDone { die: index as u16 };
+                self.queue.push(Lane::DieShort, die.busy_until, event);
             }
             DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
             _ => {}
@@ -130,15 +140,15 @@ impl Backend {
             return;
         }
         die.suspends += 1;
-        die.epoch = die.epoch.wrapping_add(1);
+        let event = Event::DieDone { die: index as u16 };
+        self.queue.cancel(Lane::DieLong, die.busy_until, event);
         die.suspended = Some(Suspended { operation, remaining });
         // The die is free for the read after the suspend latency; `Sending` is "busy, and owes
         // nobody anything", which is just that.
         die.state = DieState::Sending;
         die.busy_until = self.now + cost;
         die.wake_scheduled = true;
-        let event = Event::DieDone { die: index as u16, epoch: die.epoch };
-        self.queue.push(die.busy_until, event);
+        self.queue.push(Lane::DieShort, die.busy_until, event);
     }
 
     #[inline]
@@ -147,7 +157,7 @@ impl Backend {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
                 let end = self.now + suspended.remaining;
-                self.busy(index, suspended.operation, end);
+                self.busy(index, suspended.operation, Lane::DieLong, end);
             }
             Next::Nothing => self.dies[index].state = DieState::Idle,
         }
@@ -159,34 +169,35 @@ impl Backend {
         match operation {
             FlashOperation::Read { page_type, .. } => {
                 let begun = self.take_channel(index, command);
-                let sensed = begun + self.timing.read_time(u32::from(page_type));
+                let sensed = begun + self.read_times[page_type as usize % PAGE_TYPES];
                 self.dies[index].state = DieState::Sensing(operation);
                 self.dies[index].busy_until = sensed;
-                self.queue.push(sensed, Event::Sensed { die: index as u16 });
+                self.queue.push(Lane::Sensed, sensed, Event::Sensed { die: index as u16 });
             }
             FlashOperation::Program { page_type, .. } => {
                 let loaded = self.take_channel(index, command + self.unit_transfer);
-                let end = loaded + self.timing.program_time(u32::from(page_type));
-                self.busy(index, operation, end);
+                let end = loaded + self.program_times[page_type as usize % PAGE_TYPES];
+                self.busy(index, operation, Lane::DieLong, end);
             }
             FlashOperation::Erase { .. } => {
                 let begun = self.take_channel(index, command);
-                self.busy(index, operation, begun + self.timing.erase);
+                self.busy(index, operation, Lane::DieLong, begun + self.timing.erase);
             }
         }
     }
 
-    fn busy(&mut self, index: usize, operation: FlashOperation, until: Nanos) {
+    #[inline]
+    fn busy(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
         let die = &mut self.dies[index];
         die.state = DieState::Busy(operation);
         die.busy_until = until;
-        self.queue.push(until, Event::DieDone { die: index as u16, epoch: die.epoch });
+        self.queue.push(lane, until, Event::DieDone { die: index as u16 });
     }
 
     /// Use the die's channel for `duration` as soon as it is free; returns the end.
     #[inline]
     fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
-        let channel = self.geometry.channel_of(die as u32) as usize;
+        let channel = self.channel_of[die] as usize;
         let end = self.channels[channel].max(self.now) + duration;
         self.channels[channel] = end;
         end
@@ -205,7 +216,7 @@ impl Backend {
         let sent = self.take_channel(index, transfer);
         match purpose {
             ReadFor::Fill { .. } => {
-                self.busy(index, operation, sent);
+                self.busy(index, operation, Lane::DieShort, sent);
                 Outcome::Nothing
             }
             ReadFor::Host { command } => {
@@ -216,26 +227,23 @@ impl Backend {
                     die.suspended.is_some() || !die.reads.is_empty() || !die.work.is_empty();
                 die.wake_scheduled = waits;
                 if waits {
-                    self.queue.push(sent, Event::DieDone { die: index as u16, epoch: die.epoch });
+                    self.queue.push(Lane::DieShort, sent, Event::DieDone { die: index as u16 });
                 }
                 Outcome::HostData { command, slots: u32::from(slots), at: sent }
             }
         }
     }
 
-    /// The operation on a die is over (unless the event is stale).
+    /// The operation on a die is over.
     #[inline]
-    pub fn die_done(&mut self, index: usize, epoch: u8) -> Outcome {
+    pub fn die_done(&mut self, index: usize) -> Outcome {
         let die = &mut self.dies[index];
-        if die.epoch != epoch {
-            return Outcome::Nothing;
-        }
         let state = std::mem::replace(&mut die.state, DieState::Idle);
         die.wake_scheduled = false;
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) => {
-                let (unit, frontier, waiting) = self.fills.programmed(fill);
-                Outcome::Programmed { unit, frontier, waiting }
+                let (unit, frontier) = self.fills.programmed(fill);
+                Outcome::Programmed { unit, frontier, fill }
             }
             DieState::Busy(FlashOperation::Read { purpose: ReadFor::Fill { fill }, .. }) => {
                 self.fills.read_done(fill);

@@ -56,8 +56,6 @@ pub struct Die {
     pub suspends: u32,
     /// Reads served since other work last ran.
     pub reads_in_a_row: u32,
-    /// Moves on when a scheduled end is cancelled by a suspension.
-    pub epoch: u8,
     /// A `DieDone` is scheduled for the end of `Sending`.
     pub wake_scheduled: bool,
 }
@@ -72,7 +70,6 @@ impl Default for Die {
             suspended: None,
             suspends: 0,
             reads_in_a_row: 0,
-            epoch: 0,
             wake_scheduled: false,
         }
     }

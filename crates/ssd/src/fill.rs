@@ -105,15 +105,22 @@ impl Fills {
         held.pop_front()
     }
 
-    /// The unit of a fill is on flash: forget the fill, and return who waited for it.
+    /// The unit of a fill is on flash: forget the fill. Whoever waits for it has to be told before the
+    /// next fill begins; see [`Self::take_waiting`].
     #[inline]
-    pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId, Vec<u16>) {
+    pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
         let fill = &mut self.fills[id as usize];
         let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
-        let (frontier, waiting) = (fill.frontier, std::mem::take(&mut fill.waiting));
+        let frontier = fill.frontier;
         self.in_flight[unit.reclaim_unit.index()] -= 1;
         self.free.push(id);
-        (unit, frontier, waiting)
+        (unit, frontier)
+    }
+
+    /// The commands that wait for a fill; from now on, none.
+    #[inline]
+    pub fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
+        std::mem::take(&mut self.fills[id as usize].waiting)
     }
 
     /// Is unit `unit` of a reclaim unit full but not yet on flash?

@@ -12,6 +12,8 @@ use crate::config::{DeviceConfig, Duplex, LinkConfig};
 
 pub struct Frontend {
     link: LinkConfig,
+    /// The last length on the link each way, and its time: lengths repeat, and divisions are slow.
+    carried: [(u32, Nanos); 2],
     command_time: Nanos,
     latency: Nanos,
     firmware_free: Nanos,
@@ -33,6 +35,7 @@ impl Frontend {
     pub fn new(config: &DeviceConfig) -> Self {
         Self {
             link: config.link.clone(),
+            carried: [(0, Nanos::ZERO); 2],
             command_time: config.controller.command_time,
             latency: config.controller.latency,
             firmware_free: Nanos::ZERO,
@@ -41,12 +44,20 @@ impl Frontend {
         }
     }
 
+    #[inline]
+    fn queue(&mut self, number: u32) -> &mut SubmissionQueue {
+        let (number, queues) = (number as usize, self.queues.len());
+        // Hosts number their queues as the drive does; dividing is for those that do not.
+        let index = if number < queues { number } else { number % queues };
+        &mut self.queues[index]
+    }
+
     /// Take a slot of the command's queue; without one the command waits at the host.
     #[inline]
     pub fn enter(&mut self, command: Command) -> Option<Command> {
-        let queues = self.queues.len() as u32;
-        let queue = &mut self.queues[(command.queue % queues) as usize];
-        if queue.in_drive < self.link.queue_depth {
+        let depth = self.link.queue_depth;
+        let queue = self.queue(command.queue);
+        if queue.in_drive < depth {
             queue.in_drive += 1;
             return Some(command);
         }
@@ -57,8 +68,7 @@ impl Frontend {
     /// A command leaves; the next one of its queue that waited at the host enters.
     #[inline]
     pub fn leave(&mut self, left: &Command) -> Option<Command> {
-        let queues = self.queues.len() as u32;
-        let queue = &mut self.queues[(left.queue % queues) as usize];
+        let queue = self.queue(left.queue);
         let next = queue.waiting.pop_front();
         if next.is_none() {
             queue.in_drive -= 1;
@@ -102,8 +112,11 @@ impl Frontend {
             Duplex::Half => TO_DRIVE,
             Duplex::Full => direction,
         };
-        let time = overhead + self.link.bandwidth.time_for(u64::from(bytes));
-        let end = self.link_free[lane].max(from) + time;
+        let (length, time) = &mut self.carried[direction];
+        if *length != bytes {
+            (*length, *time) = (bytes, self.link.bandwidth.time_for(u64::from(bytes)));
+        }
+        let end = self.link_free[lane].max(from) + overhead + *time;
         self.link_free[lane] = end;
         end
     }

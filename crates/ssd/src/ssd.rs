@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
@@ -11,7 +11,7 @@ use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use crate::backend::{Backend, Outcome};
 use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
 use crate::config::DeviceConfig;
-use crate::event::Event;
+use crate::event::{Event, Lane};
 use crate::frontend::Frontend;
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -140,11 +140,7 @@ impl Ssd {
     /// Run until the next completion, but not beyond `limit`.
     #[inline]
     pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
-        while let Some(time) = self.backend.queue.next_time() {
-            if time > limit {
-                return None;
-            }
-            let (_, event) = self.backend.queue.pop()?;
+        while let Some((time, event)) = self.backend.queue.pop_until(limit) {
             self.backend.now = time;
             if let Some(completion) = self.handle(event) {
                 return Some(completion);
@@ -161,8 +157,8 @@ impl Ssd {
                 self.flash_outcome(outcome);
                 None
             }
-            Event::DieDone { die, epoch } => {
-                let outcome = self.backend.die_done(die as usize, epoch);
+            Event::DieDone { die } => {
+                let outcome = self.backend.die_done(die as usize);
                 self.flash_outcome(outcome);
                 None
             }
@@ -193,14 +189,16 @@ impl Ssd {
             unsent: command.length,
         });
         match command.operation {
-            Operation::Read => self.backend.queue.push(ready, Event::ReadReady { command: number }),
+            Operation::Read => {
+                self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
+            }
             Operation::Write => {
                 self.write_waiting.push_back((number, ready));
                 self.admit_writes();
             }
             Operation::Trim | Operation::Flush => {
                 let at = self.frontend.receive(ready, 0);
-                self.backend.queue.push(at, Event::WriteArrived { command: number });
+                self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
             }
         }
     }
@@ -221,7 +219,7 @@ impl Ssd {
             self.buffer_free -= slots;
             self.writes_in_transfer += 1;
             let at = self.frontend.receive(ready.max(self.backend.now), length);
-            self.backend.queue.push(at, Event::WriteArrived { command: number });
+            self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
         }
     }
 
@@ -330,15 +328,19 @@ impl Ssd {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
         let per_group = self.config.geometry.slots_per_group;
-        let mut run: Option<(Ppn, u32)> = None;
+        let mut run: Option<(Place, u32)> = None;
         let mut reads = 0;
         for n in 0..slots {
             let ppn = self.ftl.lookup(Lpn(first.0 + n));
-            if ppn.is_none() || self.is_buffered(ppn) {
+            if ppn.is_none() {
+                continue;
+            }
+            let place = self.config.geometry.place(ppn);
+            if self.is_buffered(ppn, &place) {
                 continue;
             }
             match run {
-                Some((start, count)) if start.0 / per_group == ppn.0 / per_group => {
+                Some((start, count)) if start == place => {
                     run = Some((start, (count + 1).min(per_group)));
                 }
                 other => {
@@ -346,7 +348,7 @@ impl Ssd {
                         reads += 1;
                         self.backend.host_read(number, start, count);
                     }
-                    run = Some((ppn, 1));
+                    run = Some((place, 1));
                 }
             }
         }
@@ -357,14 +359,13 @@ impl Ssd {
         self.commands.get(number).pending = reads;
         if reads == 0 {
             let at = self.frontend.send(self.backend.now, command.length, true);
-            self.backend.queue.push(at, Event::Completed { command: number });
+            self.backend.queue.push(Lane::Completed, at, Event::Completed { command: number });
         }
     }
 
     /// Is the slot still in the write buffer (its unit not yet on flash)?
     #[inline]
-    fn is_buffered(&self, ppn: Ppn) -> bool {
-        let place = self.config.geometry.place(ppn);
+    fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
         self.ftl.is_filling(ppn)
             || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
     }
@@ -374,13 +375,13 @@ impl Ssd {
         match outcome {
             Outcome::Nothing => {}
             Outcome::HostData { command, slots, at } => self.host_data(command, slots, at),
-            Outcome::Programmed { unit, frontier, waiting } => {
-                for number in waiting {
+            Outcome::Programmed { unit, frontier, fill } => {
+                for number in self.backend.fills.take_waiting(fill) {
                     let c = self.commands.get(number);
                     c.pending -= 1;
                     if c.pending == 0 {
-                        let now = self.backend.now;
-                        self.backend.queue.push(now, Event::Completed { command: number });
+                        let (now, event) = (self.backend.now, Event::Completed { command: number });
+                        self.backend.queue.push(Lane::Completed, now, event);
                     }
                 }
                 if self.ftl.is_host_frontier(frontier) {
@@ -400,7 +401,7 @@ impl Ssd {
         c.unsent -= bytes;
         let end = self.frontend.send(at, bytes, last);
         if last {
-            self.backend.queue.push(end, Event::Completed { command: number });
+            self.backend.queue.push(Lane::Completed, end, Event::Completed { command: number });
         }
     }
 
@@ -421,7 +422,7 @@ impl Ssd {
     fn schedule_idle_check(&mut self, at: Nanos) {
         if !self.idle_check_scheduled && !self.quiescing && self.ftl.wants_background() {
             self.idle_check_scheduled = true;
-            self.backend.queue.push(at, Event::IdleCheck);
+            self.backend.queue.push(Lane::DieLong, at, Event::IdleCheck);
         }
     }
 
@@ -465,6 +466,13 @@ impl Ssd {
         let lost = self.step(time);
         assert!(lost.is_none(), "a completion without a command");
         self.backend.now = self.backend.now.max(time);
+    }
+
+    /// Announce a command that `fast_forward` will get in some dozens of commands' time, so that what
+    /// it touches is in the cache by then. No effect on the state.
+    #[inline]
+    pub fn announce(&self, command: &Command) {
+        self.ftl.prefetch(Lpn((command.offset / u64::from(SLOT_BYTES)) as u32));
     }
 
     /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change

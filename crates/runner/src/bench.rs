@@ -1,0 +1,284 @@
+//! The speed of the simulator itself: fixed cases, CPU time, memory.
+//!
+//! A case is a workload on a device and what it costs this machine; results of the workload are
+//! none of its business. CPU time, not wall time: the machine may be shared. Cases on the device as
+//! shipped follow each other on one drive, which the first of them preconditions.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter};
+use std::time::Instant;
+
+use thiserror::Error;
+use writecliff_base::{Bytes, Nanos};
+use writecliff_flash::{Geometry, GeometryError};
+use writecliff_ftl::ConfigError;
+use writecliff_ssd::snapshot::RestoreError;
+use writecliff_ssd::{DeviceConfig, Ssd};
+use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
+
+use crate::outcome::{StepOutcome, Unobserved};
+use crate::{drive, fast_forward};
+
+/// All cases, in the order that does the least preconditioning. `growth-*` build drives of their own.
+pub const CASES: [&str; 8] = [
+    "ff-960",
+    "read-qd32",
+    "write-steady",
+    "mix-70-30",
+    "save-restore-960",
+    "day-15k",
+    "growth-60",
+    "growth-3840",
+];
+
+/// I/Os of a closed-loop case at scale 1: a few seconds.
+const CLOSED_IOS: f64 = 20e6;
+const DAY_NS: f64 = 86_400e9;
+const BUFFER: usize = 1 << 20;
+
+#[derive(Debug, Error)]
+pub enum BenchError {
+    #[error("no case '{0}'; known: {list}", list = CASES.join(", "))]
+    UnknownCase(String),
+    #[error(transparent)]
+    Device(#[from] ConfigError),
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    #[error(transparent)]
+    Workload(#[from] SpecError),
+    #[error(transparent)]
+    State(#[from] RestoreError),
+    #[error("bench: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a case cost.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub case: String,
+    pub host_ios: u64,
+    /// Slots programmed for whatever reason.
+    pub page_programs: u64,
+    /// User and system time of the process, all threads.
+    pub cpu_s: f64,
+    pub wall_s: f64,
+    /// The largest the process has been so far.
+    pub peak_rss_mib: f64,
+    /// Further figures by name: `waf`, `save_s`, `restore_s`, `state_bytes`.
+    pub more: Vec<(&'static str, f64)>,
+}
+
+impl Row {
+    /// Every figure by its name in JSON; what cannot be (no I/Os, no programs) is NaN.
+    pub fn fields(&self) -> Vec<(&'static str, f64)> {
+        let per = |n: u64| if n == 0 { f64::NAN } else { self.cpu_s * 1e9 / n as f64 };
+        let mut fields = vec![
+            ("host_ios", self.host_ios as f64),
+            ("cpu_s", self.cpu_s),
+            ("wall_s", self.wall_s),
+            ("ios_per_cpu_s", self.host_ios as f64 / self.cpu_s),
+            ("ns_per_host_io", per(self.host_ios)),
+            ("ns_per_page_program", per(self.page_programs)),
+            ("peak_rss_mib", self.peak_rss_mib),
+        ];
+        fields.extend_from_slice(&self.more);
+        fields
+    }
+}
+
+/// Runs cases on a device. `scale` shortens (or stretches) what is measured, not the preconditioning.
+pub struct Bench {
+    device: DeviceConfig,
+    scale: f64,
+    /// The device, preconditioned.
+    ready: Option<Ssd>,
+}
+
+impl Bench {
+    pub fn new(device: DeviceConfig, scale: f64) -> Self {
+        Self { device, scale, ready: None }
+    }
+
+    pub fn run(&mut self, case: &str) -> Result<Row, BenchError> {
+        match case {
+            "ff-960" => self.fast_forward(case),
+            "read-qd32" => self.closed(case, 100.0),
+            "write-steady" => self.closed(case, 0.0),
+            "mix-70-30" => self.closed(case, 70.0),
+            "save-restore-960" => self.save_restore(case),
+            "day-15k" => self.day(case),
+            "growth-60" => self.growth(case, Bytes(60_000_000_000), 2, 1),
+            "growth-3840" => self.growth(case, Bytes(3_840_000_000_000), 8, 16),
+            _ => Err(BenchError::UnknownCase(case.to_owned())),
+        }
+    }
+
+    /// 1 × capacity of 128 KiB in order, 2 × capacity of 4 KiB at random, on a new drive.
+    fn fast_forward(&mut self, case: &str) -> Result<Row, BenchError> {
+        self.ready = None;
+        let meter = Meter::start();
+        let mut ssd = Ssd::new(self.device.clone())?;
+        let filled = precondition(&mut ssd, 2.0)?;
+        let row = meter.row(case, &filled);
+        self.ready = Some(ssd);
+        Ok(row)
+    }
+
+    fn ready(&mut self) -> Result<&mut Ssd, BenchError> {
+        if self.ready.is_none() {
+            self.fast_forward("ff-960")?;
+        }
+        self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
+    }
+
+    /// 4 KiB at random, QD 32.
+    fn closed(&mut self, case: &str, read_pct: f64) -> Result<Row, BenchError> {
+        let ios = (CLOSED_IOS * self.scale).ceil() as u64;
+        timed(self.ready()?, case, &random(read_pct, |job| job.ios = Some(ios)))
+    }
+
+    /// A day at 15,000 IOPS, 70 % reads.
+    fn day(&mut self, case: &str) -> Result<Row, BenchError> {
+        let duration = (DAY_NS * self.scale).ceil() as u64;
+        let day = random(70.0, |job| {
+            job.rate_iops = Some(15_000.0);
+            job.duration_ns = Some(duration);
+        });
+        timed(self.ready()?, case, &day)
+    }
+
+    fn save_restore(&mut self, case: &str) -> Result<Row, BenchError> {
+        let path = std::env::temp_dir().join(format!("writecliff-bench-{}", std::process::id()));
+        let result = self.save_restore_at(case, &path);
+        let _ = std::fs::remove_file(&path);
+        result
+    }
+
+    fn save_restore_at(&mut self, case: &str, path: &std::path::Path) -> Result<Row, BenchError> {
+        let ssd = self.ready()?;
+        let meter = Meter::start();
+        let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+        let file = ssd.save(file).map_err(RestoreError::from)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let saved = meter.elapsed();
+        ssd.restore(BufReader::with_capacity(BUFFER, File::open(path)?))?;
+        let mut row = meter.row(case, &[]);
+        row.more = vec![
+            ("save_cpu_s", saved.0),
+            ("save_s", saved.1),
+            ("restore_cpu_s", row.cpu_s - saved.0),
+            ("restore_s", row.wall_s - saved.1),
+            ("state_bytes", std::fs::metadata(path)?.len() as f64),
+        ];
+        Ok(row)
+    }
+
+    /// The device with another number of dies, random writes after an equal share of preconditioning.
+    fn growth(
+        &mut self,
+        case: &str,
+        capacity: Bytes,
+        channels: u32,
+        dies_per_channel: u32,
+    ) -> Result<Row, BenchError> {
+        self.ready = None;
+        let mut device = self.device.clone();
+        let mut shape = device.geometry.shape.clone();
+        (shape.channels, shape.dies_per_channel) = (channels, dies_per_channel);
+        device.geometry = Geometry::new(shape)?;
+        device.user_capacity = capacity;
+        device.ftl.user_slots = capacity.0.div_ceil(4096) as u32;
+        let mut ssd = Ssd::new(device)?;
+        precondition(&mut ssd, 1.0)?;
+        let ios = (CLOSED_IOS * self.scale).ceil() as u64;
+        timed(&mut ssd, case, &random(0.0, |job| job.ios = Some(ios)))
+    }
+}
+
+fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
+    let capacity = ssd.config().user_capacity.0;
+    let fill = workload(JobSpec {
+        pattern: Pattern::Sequential,
+        block_sizes: vec![BlockSize { bytes: 131_072, weight: 1.0 }],
+        volume_bytes: Some(capacity),
+        ..JobSpec::default()
+    });
+    let volume = (capacity as f64 * overwrites) as u64;
+    let overwrite = random(0.0, |job| job.volume_bytes = Some(volume));
+    let fill = fast_forward::run(ssd, &fill, &mut Unobserved)?;
+    Ok([fill, fast_forward::run(ssd, &overwrite, &mut Unobserved)?])
+}
+
+fn timed(ssd: &mut Ssd, case: &str, spec: &WorkloadSpec) -> Result<Row, BenchError> {
+    let meter = Meter::start();
+    let outcome = drive::run(ssd, spec, &mut Unobserved)?;
+    let virtual_s = Nanos(outcome.elapsed_ns).as_secs_f64();
+    let mut row = meter.row(case, &[outcome]);
+    row.more.push(("iops_virtual", row.host_ios as f64 / virtual_s));
+    Ok(row)
+}
+
+fn random(read_pct: f64, finish: impl FnOnce(&mut JobSpec)) -> WorkloadSpec {
+    let mut job = JobSpec { read_pct, queue_depth: 32, ..JobSpec::default() };
+    finish(&mut job);
+    workload(job)
+}
+
+fn workload(job: JobSpec) -> WorkloadSpec {
+    WorkloadSpec { name: "bench".to_owned(), jobs: vec![job], seed: 1, interval_ns: 1_000_000_000 }
+}
+
+/// CPU and wall time since a moment.
+struct Meter {
+    cpu_s: f64,
+    wall: Instant,
+}
+
+impl Meter {
+    fn start() -> Self {
+        Self { cpu_s: usage().0, wall: Instant::now() }
+    }
+
+    fn elapsed(&self) -> (f64, f64) {
+        (usage().0 - self.cpu_s, self.wall.elapsed().as_secs_f64())
+    }
+
+    fn row(&self, case: &str, steps: &[StepOutcome]) -> Row {
+        let (cpu_s, wall_s) = self.elapsed();
+        let host: u64 = steps.iter().flat_map(|s| &s.jobs).flat_map(|j| &j.thread_ios).sum();
+        let written = |s: &StepOutcome| s.after.host_write_bytes - s.before.host_write_bytes;
+        let programmed = |s: &StepOutcome| s.after.nand_write_bytes - s.before.nand_write_bytes;
+        let last = steps.last().filter(|s| written(s) > 0);
+        let waf = last.map(|s| ("waf", programmed(s) as f64 / written(s) as f64));
+        Row {
+            case: case.to_owned(),
+            host_ios: host,
+            page_programs: steps.iter().map(programmed).sum::<u64>() / 4096,
+            cpu_s,
+            wall_s,
+            peak_rss_mib: usage().1,
+            more: waf.into_iter().collect(),
+        }
+    }
+}
+
+/// CPU seconds (user and system) and peak resident MiB of this process.
+#[cfg(unix)]
+fn usage() -> (f64, f64) {
+    // SAFETY: `rusage` is plain integers, for which zero is a value, and the call only writes to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as f64 / 1024.0)
+}
+
+/// Elsewhere wall time has to do, and memory is not known.
+#[cfg(not(unix))]
+fn usage() -> (f64, f64) {
+    use std::sync::OnceLock;
+    static START: OnceLock<Instant> = OnceLock::new();
+    (START.get_or_init(Instant::now).elapsed().as_secs_f64(), f64::NAN)
+}
