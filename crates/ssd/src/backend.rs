@@ -10,6 +10,7 @@
 //! A channel is a time until which it is taken; whoever comes first takes it next. So an operation
 //! costs one or two events, whatever its size.
 
+use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, Ppn, ReclaimUnitId};
 use writecliff_flash::geometry::Place;
 use writecliff_flash::{FlashTiming, Geometry};
@@ -20,6 +21,7 @@ use crate::config::DeviceConfig;
 use crate::die::{Die, DieState, FlashOperation, Next, ReadFor, Suspended};
 use crate::event::{Event, EventQueue, Lane};
 use crate::fill::{FillId, Fills};
+use crate::words::{WordReader, WordWriter};
 
 /// What the end of a flash operation means to the drive.
 #[derive(Clone, Copy, Debug)]
@@ -280,11 +282,26 @@ impl Backend {
 }
 
 impl Backend {
-    /// Set the clock of a quiet backend, to the past too.
-    pub fn restart_at(&mut self, now: Nanos) {
-        self.now = now;
-        self.channels.fill(Nanos::ZERO);
-        self.dies.fill(Die::default());
+    /// Everything under way, while the host has no command outstanding.
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.now.0);
+        self.queue.save(out);
+        self.fills.save(out);
+        self.dies.iter().for_each(|die| die.save(out));
+        self.channels.iter().for_each(|taken| out.put(taken.0));
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.now = Nanos(input.get()?);
+        self.queue.restore(input)?;
+        self.fills.restore(input)?;
+        for die in &mut self.dies {
+            *die = Die::restore(input)?;
+        }
+        for taken in &mut self.channels {
+            *taken = Nanos(input.get()?);
+        }
+        Ok(())
     }
 }
 

@@ -6,9 +6,11 @@
 
 use std::collections::VecDeque;
 
+use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
 use crate::fill::FillId;
+use crate::words::{WordReader, WordWriter, damaged};
 
 /// Whom the data of a read are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +25,31 @@ pub enum FlashOperation {
     Read { page_type: u8, slots: u16, purpose: ReadFor },
     Program { fill: FillId, page_type: u8 },
     Erase { unit: ReclaimUnitId },
+}
+
+impl FlashOperation {
+    fn save(self, out: &mut WordWriter) {
+        let (kind, id, page_type, slots) = match self {
+            Self::Read { page_type, slots, purpose: ReadFor::Fill { fill } } => {
+                (0_u64, u32::from(fill), page_type, slots)
+            }
+            Self::Read { .. } => unreachable!("a host read without a host command"),
+            Self::Program { fill, page_type } => (1, u32::from(fill), page_type, 0),
+            Self::Erase { unit } => (2, unit.0, 0, 0),
+        };
+        out.put(kind << 56 | u64::from(page_type) << 48 | u64::from(slots) << 32 | u64::from(id));
+    }
+
+    fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
+        let word = input.get()?;
+        let (id, slots, page_type) = (word as u32, (word >> 32) as u16, (word >> 48) as u8);
+        match word >> 56 {
+            0 => Ok(Self::Read { page_type, slots, purpose: ReadFor::Fill { fill: id as u16 } }),
+            1 => Ok(Self::Program { fill: id as u16, page_type }),
+            2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),
+            _ => Err(damaged()),
+        }
+    }
 }
 
 /// Where a die is in its operation.
@@ -98,6 +125,56 @@ impl Die {
         }
         self.suspends = 0;
         self.work.pop_front().map_or(Next::Nothing, Next::Start)
+    }
+
+    /// What the die is doing and what waits for it; no host read is among it.
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        debug_assert!(self.reads.is_empty());
+        let (state, operation) = match self.state {
+            DieState::Idle => (0_u64, None),
+            DieState::Sending => (1, None),
+            DieState::Sensing(operation) => (2, Some(operation)),
+            DieState::Busy(operation) => (3, Some(operation)),
+        };
+        out.put(state);
+        out.list(operation.iter(), |out, operation| operation.save(out));
+        out.put(self.busy_until.0);
+        out.list(self.work.iter(), |out, operation| operation.save(out));
+        out.list(self.suspended.iter(), |out, suspended| {
+            suspended.operation.save(out);
+            out.put(suspended.remaining.0);
+        });
+        out.put(self.suspends);
+        out.put(self.reads_in_a_row);
+        out.put(self.wake_scheduled);
+    }
+
+    pub(crate) fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
+        let state = input.get()?;
+        let operation = input.list(FlashOperation::restore)?.pop();
+        let state = match (state, operation) {
+            (0, None) => DieState::Idle,
+            (1, None) => DieState::Sending,
+            (2, Some(operation)) => DieState::Sensing(operation),
+            (3, Some(operation)) => DieState::Busy(operation),
+            _ => return Err(damaged()),
+        };
+        let busy_until = Nanos(input.get()?);
+        let work = input.list(FlashOperation::restore)?.into();
+        let suspended = input.list(|input| {
+            let operation = FlashOperation::restore(input)?;
+            Ok(Suspended { operation, remaining: Nanos(input.get()?) })
+        })?;
+        Ok(Self {
+            state,
+            busy_until,
+            reads: VecDeque::new(),
+            work,
+            suspended: suspended.first().copied(),
+            suspends: input.narrow()?,
+            reads_in_a_row: input.narrow()?,
+            wake_scheduled: input.flag()?,
+        })
     }
 
     pub fn is_quiet(&self, now: Nanos) -> bool {

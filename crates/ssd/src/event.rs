@@ -9,6 +9,9 @@
 use std::hint::select_unpredictable;
 
 use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+
+use crate::words::{WordReader, WordWriter, damaged};
 
 /// What happens. The number is an index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,6 +197,32 @@ impl EventQueue {
         self.len() == 0
     }
 
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.scheduled);
+        for lane in &self.lanes {
+            out.list(lane.keys[lane.first..lane.end].iter(), |out, key| {
+                out.put((key >> 64) as u64);
+                out.put(*key as u64);
+            });
+        }
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.scheduled = input.narrow()?;
+        for (head, lane) in self.heads.iter_mut().zip(&mut self.lanes) {
+            let key = |input: &mut WordReader<'_>| {
+                Ok(Key::from(input.get()?) << 64 | Key::from(input.get()?))
+            };
+            lane.keys = input.list(key)?;
+            (lane.first, lane.end) = (0, lane.keys.len());
+            if !lane.keys.is_sorted() {
+                return Err(damaged());
+            }
+            *head = lane.head();
+        }
+        Ok(())
+    }
+
     /// Forget everything scheduled and start counting anew.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -205,14 +234,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Lane; LANES] = [
-        Lane::Ready,
-        Lane::Arrived,
-        Lane::Completed,
-        Lane::Sensed,
-        Lane::DieShort,
-        Lane::DieLong,
-    ];
+    const ALL: [Lane; LANES] =
+        [Lane::Ready, Lane::Arrived, Lane::Completed, Lane::Sensed, Lane::DieShort, Lane::DieLong];
 
     #[test]
     fn events_survive_packing() {

@@ -6,8 +6,12 @@
 
 use std::collections::VecDeque;
 
+use writecliff_base::ReclaimUnitId;
+use writecliff_base::codec::CodecError;
 use writecliff_ftl::ProgramUnit;
 use writecliff_ftl::frontier::FrontierId;
+
+use crate::words::{WordReader, WordWriter, damaged};
 
 /// Number of a fill; numbers are reused.
 pub type FillId = u16;
@@ -135,5 +139,49 @@ impl Fills {
     /// Fills that hold full units not yet on flash, in ascending order.
     pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
         (0..self.fills.len() as FillId).filter(|&id| self.fills[id as usize].unit.is_some())
+    }
+
+    /// No command may wait for a fill: there is none.
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.list(self.fills.iter(), |out, fill| {
+            debug_assert!(fill.waiting.is_empty());
+            out.put(fill.frontier.0);
+            out.put(fill.reads_pending);
+            out.put(fill.unit.is_some());
+            let none = ProgramUnit { reclaim_unit: ReclaimUnitId::NONE, unit: 0, data_slots: 0 };
+            let unit = fill.unit.unwrap_or(none);
+            out.put(unit.reclaim_unit.0);
+            out.put(unit.unit);
+            out.put(unit.data_slots);
+        });
+        out.list(self.free.iter(), |out, &id| out.put(id));
+        self.current.iter().for_each(|&id| out.put(id));
+        self.held.iter().for_each(|held| out.list(held.iter(), |out, &id| out.put(id)));
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.fills = input.list(|input| {
+            let (frontier, reads_pending) = (FrontierId(input.narrow()?), input.narrow()?);
+            let full = input.flag()?;
+            let unit = ProgramUnit {
+                reclaim_unit: ReclaimUnitId(input.narrow()?),
+                unit: input.narrow()?,
+                data_slots: input.narrow()?,
+            };
+            Ok(Fill { frontier, unit: full.then_some(unit), reads_pending, waiting: Vec::new() })
+        })?;
+        self.free = input.list(WordReader::narrow)?;
+        for id in &mut self.current {
+            *id = input.narrow()?;
+        }
+        for held in &mut self.held {
+            *held = input.list(WordReader::narrow)?.into();
+        }
+        self.in_flight.fill(0);
+        for unit in self.fills.iter().filter_map(|fill| fill.unit) {
+            let count = self.in_flight.get_mut(unit.reclaim_unit.index());
+            *count.ok_or_else(damaged)? += 1;
+        }
+        Ok(())
     }
 }

@@ -6,9 +6,11 @@
 use std::collections::VecDeque;
 
 use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
 
 use crate::command::Command;
 use crate::config::{DeviceConfig, Duplex, LinkConfig};
+use crate::words::{WordReader, WordWriter};
 
 pub struct Frontend {
     link: LinkConfig,
@@ -76,10 +78,17 @@ impl Frontend {
         next
     }
 
-    /// Nothing is taken any more: the clock is about to be set.
-    pub fn restart(&mut self) {
-        self.firmware_free = Nanos::ZERO;
-        self.link_free = [Nanos::ZERO; 2];
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.firmware_free.0);
+        self.link_free.iter().for_each(|taken| out.put(taken.0));
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.firmware_free = Nanos(input.get()?);
+        for taken in &mut self.link_free {
+            *taken = Nanos(input.get()?);
+        }
+        Ok(())
     }
 
     pub fn waiting(&self) -> usize {

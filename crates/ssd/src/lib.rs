@@ -29,6 +29,7 @@ pub mod fill;
 pub mod frontend;
 pub mod snapshot;
 pub mod ssd;
+mod words;
 
 pub use command::{Command, Completion, Operation};
 pub use config::{DeviceConfig, Duplex, LinkConfig};

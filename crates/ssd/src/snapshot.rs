@@ -1,15 +1,17 @@
 //! The complete state of a drive, to a file and back.
 //!
-//! A drive is saved when it is quiet: nothing on its way, only state. The file carries the canonical
-//! device description; a state is never restored into another device.
+//! A drive is saved between two commands of the host. What it is still doing (programs, collection,
+//! transfers) is part of the state, so saving disturbs nothing: a run that saves now and then is the
+//! same run. The file carries the canonical device description; a state is never restored into
+//! another device.
 
 use std::io::{Read, Write};
 
 use thiserror::Error;
-use writecliff_base::Nanos;
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 
 use crate::ssd::Ssd;
+use crate::words::{WordReader, WordWriter};
 
 /// Why a state cannot be restored.
 #[derive(Debug, Error)]
@@ -21,32 +23,32 @@ pub enum RestoreError {
 }
 
 impl Ssd {
-    /// Write the state. Quiesces the drive first.
-    pub fn save<W: Write>(&mut self, out: W) -> Result<W, CodecError> {
-        self.quiesce();
+    /// Write the state. The host has nothing outstanding.
+    pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut out = StateWriter::new(out)?;
         out.bytes("device", self.config.canonical().as_bytes())?;
-        let clock = [self.backend.now.0, self.host_read_bytes, u64::from(self.write_cache)];
-        out.u64s("drive", &clock)?;
+        let mut pending = WordWriter::default();
+        self.save_pending(&mut pending);
+        out.u64s("pending_count", &[pending.words.len() as u64])?;
+        out.u64s("pending", &pending.words)?;
         self.ftl.save(&mut out)?;
         out.finish()
     }
 
     /// Replace the state of this drive. On an error the drive must not be used further.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
-        self.quiesce();
         let mut input = StateReader::new(input)?;
         let device = input.bytes("device")?;
         let (ours, theirs) = (self.config.canonical(), String::from_utf8_lossy(&device));
         if ours != theirs {
             return Err(RestoreError::OtherDevice(first_difference(&ours, &theirs)));
         }
-        let drive = input.u64s("drive", 3)?;
+        let count = input.u64s("pending_count", 1)?[0];
+        let words = input.u64s("pending", count as usize)?;
+        let mut pending = WordReader::new(&words);
+        self.restore_pending(&mut pending)?;
+        pending.finish()?;
         self.ftl.restore(&mut input)?;
-        self.restart_at(Nanos(drive[0]));
-        self.host_read_bytes = drive[1];
-        self.write_cache = drive[2] == 1;
-        self.resynchronise_buffer();
         Ok(())
     }
 }

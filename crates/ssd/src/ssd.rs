@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use writecliff_base::codec::CodecError;
 use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
 use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_flash::wear::WearSummary;
@@ -13,6 +14,7 @@ use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::frontend::Frontend;
+use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
 pub struct Ssd {
@@ -508,11 +510,28 @@ impl Ssd {
         self.backend.now += Nanos(blocks * self.config.timing.erase.0);
     }
 
-    /// Set the clock of a quiet drive, to the past too: nothing is taken any more.
-    pub(crate) fn restart_at(&mut self, now: Nanos) {
-        self.backend.restart_at(now);
-        self.frontend.restart();
-        self.last_activity = now;
+    /// Everything under way, while the host has no command outstanding.
+    pub(crate) fn save_pending(&self, out: &mut WordWriter) {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.backend.save(out);
+        self.frontend.save(out);
+        out.put(self.buffer_free as u64);
+        out.put(self.host_read_bytes);
+        out.put(self.write_cache);
+        out.put(self.last_activity.0);
+        out.put(self.idle_check_scheduled);
+    }
+
+    pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.backend.restore(input)?;
+        self.frontend.restore(input)?;
+        self.buffer_free = input.get()? as i64;
+        self.host_read_bytes = input.get()?;
+        self.write_cache = input.flag()?;
+        self.last_activity = Nanos(input.get()?);
+        self.idle_check_scheduled = input.flag()?;
+        Ok(())
     }
 
     /// The buffer holds just what partly filled units hold.
