@@ -234,7 +234,12 @@ impl Ftl {
         Ppn(slot)
     }
 
-    pub(crate) fn program_filled<S: FlashSink>(&mut self, frontier: FrontierId, data: u32, sink: &mut S) {
+    pub(crate) fn program_filled<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        data: u32,
+        sink: &mut S,
+    ) {
         let slots = self.geometry.slots_per_unit;
         let f = &mut self.frontiers[frontier.index()];
         let first = self.geometry.first_slot(f.unit);

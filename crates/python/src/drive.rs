@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_runner::{StepOutcome, drive, fast_forward};
@@ -26,8 +27,15 @@ type Clock = fn(
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
-    fn get(&self) -> MutexGuard<'_, Ssd> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The drive, unless it is running: a hook that asks for it would wait for itself.
+    fn get(&self) -> PyResult<MutexGuard<'_, Ssd>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "the drive is running; what it counts comes with its progress",
+            )),
+        }
     }
 
     fn on_clock<'py>(
@@ -39,7 +47,9 @@ impl Drive {
     ) -> PyResult<Bound<'py, PyDict>> {
         let spec = WorkloadSpec::from_json(workload).map_err(|e| errors::spec(&e))?;
         let mut hook = Hook { callback: hook, raised: None };
-        let outcome = py.detach(|| clock(&mut self.get(), &spec, &mut hook));
+        let mut ssd = self.get()?;
+        let ssd = &mut *ssd;
+        let outcome = py.detach(|| clock(ssd, &spec, &mut hook));
         if let Some(raised) = hook.raised {
             return Err(raised);
         }
@@ -51,8 +61,7 @@ impl Drive {
 impl Drive {
     #[new]
     fn new(text: &str, file_name: &str, seed: u64) -> PyResult<Self> {
-        let config =
-            device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+        let config = device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
         let name = config.identity.name.clone();
         let ssd = Ssd::new(config).map_err(|e| errors::config(&e.to_string(), None))?;
         Ok(Self { inner: Mutex::new(ssd), name })
@@ -78,38 +87,46 @@ impl Drive {
         self.on_clock(py, fast_forward::run, workload, hook)
     }
 
-    fn purge(&self, py: Python<'_>) {
-        py.detach(|| self.get().purge());
+    fn purge(&self, py: Python<'_>) -> PyResult<()> {
+        let mut ssd = self.get()?;
+        let ssd = &mut *ssd;
+        py.detach(|| ssd.purge());
+        Ok(())
     }
 
-    fn set_write_cache(&self, enabled: bool) {
-        self.get().set_write_cache(enabled);
+    fn set_write_cache(&self, enabled: bool) -> PyResult<()> {
+        self.get()?.set_write_cache(enabled);
+        Ok(())
     }
 
     #[getter]
-    fn write_cache(&self) -> bool {
-        self.get().write_cache()
+    fn write_cache(&self) -> PyResult<bool> {
+        Ok(self.get()?.write_cache())
     }
 
     #[getter]
-    fn now_ns(&self) -> u64 {
-        self.get().now().0
+    fn now_ns(&self) -> PyResult<u64> {
+        Ok(self.get()?.now().0)
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        counters_to_dict(py, &self.get().counters())
+        counters_to_dict(py, &self.get()?.counters())
     }
 
     /// Check every invariant of the drive's state; raises `ValueError` naming the first violated one.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let outcome = py.detach(|| self.get().ftl().check_invariants());
-        outcome.map_err(pyo3::exceptions::PyValueError::new_err)
+        let ssd = self.get()?;
+        let ssd = &*ssd;
+        let outcome = py.detach(|| ssd.ftl().check_invariants());
+        outcome.map_err(PyValueError::new_err)
     }
 
     fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        let ssd = self.get()?;
+        let ssd = &*ssd;
         py.detach(|| {
             let file = File::create(path).map_err(|e| errors::state(path, &e))?;
-            let out = self.get().save(BufWriter::with_capacity(1 << 20, file));
+            let out = ssd.save(BufWriter::with_capacity(1 << 20, file));
             let out = out.map_err(|e| errors::state(path, &e))?;
             let file = out.into_inner().map_err(|e| errors::state(path, &e))?;
             file.sync_all().map_err(|e| errors::state(path, &e))
@@ -117,14 +134,16 @@ impl Drive {
     }
 
     fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        let mut ssd = self.get()?;
+        let ssd = &mut *ssd;
         py.detach(|| {
             let file = File::open(path).map_err(|e| errors::state(path, &e))?;
-            let restored = self.get().restore(BufReader::with_capacity(1 << 20, file));
+            let restored = ssd.restore(BufReader::with_capacity(1 << 20, file));
             restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
         })
     }
 
     fn __repr__(&self) -> String {
-        format!("Drive({}, now_ns={})", self.name, self.get().now().0)
+        format!("Drive({})", self.name)
     }
 }

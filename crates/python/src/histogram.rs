@@ -92,8 +92,7 @@ impl PyHistogram {
         sd_ns: f64,
     ) -> PyResult<Self> {
         let (values, counts) = (midpoints_ns.as_slice()?, counts.as_slice()?);
-        let histogram =
-            Histogram::from_buckets(values, counts, (min_ns, max_ns), (mean_ns, sd_ns));
+        let histogram = Histogram::from_buckets(values, counts, (min_ns, max_ns), (mean_ns, sd_ns));
         histogram.map(Self::of).map_err(value_error)
     }
 

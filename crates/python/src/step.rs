@@ -25,7 +25,9 @@ impl Observer for Hook {
         let outcome = Python::attach(|py| {
             py.check_signals()?;
             if let Some(callback) = &self.callback {
-                let look = (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf);
+                let counters = counters_to_dict(py, &live.counters)?;
+                let look =
+                    (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf, counters);
                 callback.call1(py, look)?;
             }
             Ok(())
@@ -97,6 +99,7 @@ pub(crate) fn counters_to_dict<'py>(
     let result = PyDict::new(py);
     result.set_item("host_write_bytes", c.host_write_bytes)?;
     result.set_item("host_read_bytes", c.host_read_bytes)?;
+    result.set_item("unmapped_read_bytes", c.unmapped_read_bytes)?;
     result.set_item("nand_write_bytes", c.nand_write_bytes)?;
     result.set_item("gc_moved_bytes", c.gc_moved_bytes)?;
     result.set_item("wear_moved_bytes", c.wear_moved_bytes)?;

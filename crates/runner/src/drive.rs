@@ -12,13 +12,16 @@ use writecliff_base::Nanos;
 use writecliff_ssd::{Completion, DriveCounters, Ssd};
 use writecliff_workload::{IoRequest, Limits, Operation, SpecError, WorkloadSpec};
 
+use crate::Histogram;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::series::{Cell, Series};
-use crate::Histogram;
 
 /// Completions between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
+
+/// Share of reads without data from which on a step is worth a warning.
+const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 /// A request that the drive has.
 #[derive(Clone, Copy)]
@@ -165,6 +168,7 @@ impl<'a> Run<'a> {
             ios: self.ios,
             iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
             waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
+            counters: self.ssd.counters(),
         }
     }
 
@@ -304,7 +308,8 @@ impl<'a> Run<'a> {
             self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
         let end = ends.iter().copied().fold(self.ssd.now().0, u64::max);
         self.ssd.idle_until(Nanos(end));
-        let warnings = self.warnings();
+        let mut warnings = self.warnings();
+        warnings.extend(unmapped_reads(&before, &self.ssd.counters()));
         let (ssd, amplification) = (&*self.ssd, &mut self.amplification);
         let intervals = self.series.finish(end, |_| amplification.next(ssd));
         let thread_ios = |job: usize| {
@@ -348,4 +353,18 @@ impl<'a> Run<'a> {
         }
         warnings
     }
+}
+
+/// Reads of addresses without data need no flash: a result that rests on them is not the drive's.
+fn unmapped_reads(before: &DriveCounters, after: &DriveCounters) -> Option<String> {
+    let read = after.host_read_bytes - before.host_read_bytes;
+    let unmapped = after.unmapped_read_bytes - before.unmapped_read_bytes;
+    let share = unmapped as f64 / read.max(1) as f64;
+    (share > UNMAPPED_SHARE_MAX).then(|| {
+        format!(
+            "{:.0} % of what was read had never been written (or was trimmed) and came without \
+             touching flash: write the range first",
+            100.0 * share.min(1.0)
+        )
+    })
 }

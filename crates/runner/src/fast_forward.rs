@@ -59,7 +59,11 @@ pub fn run(
         observer,
         stop: false,
     };
-    if rated == 0 { run.in_turns() } else { run.by_schedule() }
+    if rated == 0 {
+        run.in_turns()
+    } else {
+        run.by_schedule()
+    }
     run.catch_up();
     let (stop, threads) = (run.stop, run.threads);
     ssd.end_fast_forward();
@@ -168,7 +172,14 @@ impl Run<'_> {
     fn look(&mut self) {
         self.look_at += LOOK_EVERY;
         let fraction = self.jobs.iter().map(|job| job.fraction(0, 0)).fold(1.0, f64::min);
-        let live = Live { fraction, elapsed_ns: 0, ios: self.requests, iops: 0.0, waf: None };
+        let live = Live {
+            fraction,
+            elapsed_ns: 0,
+            ios: self.requests,
+            iops: 0.0,
+            waf: None,
+            counters: self.ssd.counters(),
+        };
         self.stop = self.observer.look(&live).is_break();
     }
 }

@@ -2,8 +2,8 @@
 
 use writecliff_base::{Bytes, StreamId};
 use writecliff_ssd::{Command, Operation};
-use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
 use writecliff_workload::Operation as Kind;
+use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
 
 /// One thread of a job.
 pub(crate) struct Thread {

@@ -53,6 +53,8 @@ pub struct Live {
     /// Over the time since the last look.
     pub iops: f64,
     pub waf: Option<f64>,
+    /// The drive's own counters, since it was new.
+    pub counters: DriveCounters,
 }
 
 /// Looks at a running step now and then; may stop it.

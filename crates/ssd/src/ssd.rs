@@ -31,6 +31,8 @@ pub struct Ssd {
     writes_in_transfer: u32,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
+    /// Slots read that held no data.
+    unmapped_read_slots: u64,
     last_activity: Nanos,
     idle_check_scheduled: bool,
     quiescing: bool,
@@ -41,6 +43,8 @@ pub struct Ssd {
 pub struct DriveCounters {
     pub host_write_bytes: u64,
     pub host_read_bytes: u64,
+    /// Of the reads, what held no data, in whole slots.
+    pub unmapped_read_bytes: u64,
     /// Slots placed on flash for whatever reason, in bytes; data still in the buffer count.
     pub nand_write_bytes: u64,
     pub gc_moved_bytes: u64,
@@ -66,6 +70,7 @@ impl Ssd {
             writes_in_transfer: 0,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
+            unmapped_read_slots: 0,
             last_activity: Nanos::ZERO,
             idle_check_scheduled: false,
             quiescing: false,
@@ -115,6 +120,7 @@ impl Ssd {
         DriveCounters {
             host_write_bytes: c.host_bytes,
             host_read_bytes: self.host_read_bytes,
+            unmapped_read_bytes: bytes(self.unmapped_read_slots),
             nand_write_bytes: self.nand_write_bytes(),
             gc_moved_bytes: bytes(c.gc_slots),
             wear_moved_bytes: bytes(c.wear_slots),
@@ -335,6 +341,7 @@ impl Ssd {
         for n in 0..slots {
             let ppn = self.ftl.lookup(Lpn(first.0 + n));
             if ppn.is_none() {
+                self.unmapped_read_slots += 1;
                 continue;
             }
             let place = self.config.geometry.place(ppn);
@@ -517,6 +524,7 @@ impl Ssd {
         self.frontend.save(out);
         out.put(self.buffer_free as u64);
         out.put(self.host_read_bytes);
+        out.put(self.unmapped_read_slots);
         out.put(self.write_cache);
         out.put(self.last_activity.0);
         out.put(self.idle_check_scheduled);
@@ -528,6 +536,7 @@ impl Ssd {
         self.frontend.restore(input)?;
         self.buffer_free = input.get()? as i64;
         self.host_read_bytes = input.get()?;
+        self.unmapped_read_slots = input.get()?;
         self.write_cache = input.flag()?;
         self.last_activity = Nanos(input.get()?);
         self.idle_check_scheduled = input.flag()?;

@@ -144,6 +144,7 @@ class Progress:
     ios: int
     iops: float  # over the last interval
     waf: float | None = None
+    counters: Counters | None = None  # the drive's, where they can be read while it runs
 
 
 ProgressHook = Callable[[Progress], None]

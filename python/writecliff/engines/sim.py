@@ -114,8 +114,15 @@ def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:
     if on_progress is None:
         return None
 
-    def look(fraction: float, elapsed_ns: int, ios: int, iops: float, waf: float | None) -> None:
-        on_progress(Progress(fraction, elapsed_ns, ios, iops, waf))
+    def look(
+        fraction: float,
+        elapsed_ns: int,
+        ios: int,
+        iops: float,
+        waf: float | None,
+        counters: Mapping[str, Any],
+    ) -> None:
+        on_progress(Progress(fraction, elapsed_ns, ios, iops, waf, _counters(counters)))
 
     return look
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff import Addresses, BlockSize, Job, SimEngine, Workload, _native
-from writecliff.engines.base import StepResult
+from writecliff.engines.base import Progress, StepResult
 from writecliff.errors import ConfigError
 from writecliff.workload.model import Segments, Zone, workload_from_mapping
 
@@ -222,6 +222,31 @@ def test_impossible_workloads_are_refused_in_words(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         engine.run(Workload("w", (job,)))
+
+
+def test_counters_can_be_read_while_it_runs(engine: SimEngine) -> None:
+    seen: list[Progress] = []
+    fill(engine)
+    result = engine.run(Workload("watched", (Job(queue_depth=32, ios=600_000),)), seen.append)
+    assert len(seen) >= 3
+    written = [look.counters.host_write_bytes for look in seen if look.counters]
+    assert written == sorted(set(written))
+    before, after = result.counters_before, result.counters_after
+    assert before.host_write_bytes < written[0] <= written[-1] <= after.host_write_bytes
+    assert all(look.counters and look.counters.erases_max > 0 for look in seen)
+
+
+def test_asking_a_running_drive_itself_is_an_error_not_a_deadlock(engine: SimEngine) -> None:
+    with pytest.raises(RuntimeError, match="is running"):
+        engine.run(Workload("w", (Job(queue_depth=32, ios=400_000),)), lambda _: engine.counters())
+
+
+def test_reads_of_nothing_are_warned_of(engine: SimEngine) -> None:
+    read = Workload("reads", (Job(read_pct=100, ios=1000),))
+    (warning,) = engine.run(read).warnings
+    assert warning.startswith("100 % of what was read had never been written")
+    fill(engine)
+    assert engine.run(read).warnings == ()
 
 
 def test_a_raising_hook_stops_the_run_and_leaves_a_sound_drive(engine: SimEngine) -> None:
