@@ -133,13 +133,20 @@ impl Drive {
         })
     }
 
+    /// Go back to a saved state. If that fails half way, the drive is a new one.
     fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         let mut ssd = self.get()?;
         let ssd = &mut *ssd;
         py.detach(|| {
             let file = File::open(path).map_err(|e| errors::state(path, &e))?;
             let restored = ssd.restore(BufReader::with_capacity(1 << 20, file));
-            restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
+            restored.map_err(|e| {
+                let config = ssd.config().clone();
+                if let Ok(fresh) = Ssd::new(config) {
+                    *ssd = fresh;
+                }
+                errors::config(&format!("{path}: {e}"), None)
+            })
         })
     }
 

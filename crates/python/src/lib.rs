@@ -2,6 +2,7 @@
 //! is pure Python. Nothing here decides anything: it carries values over the seam, and lets go of the
 //! interpreter while the simulator works.
 
+mod bench;
 mod description;
 mod drive;
 mod errors;
@@ -16,9 +17,11 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeConfigError", module.py().get_type::<errors::NativeConfigError>())?;
+    module.add_class::<bench::SimBench>()?;
     module.add_class::<drive::Drive>()?;
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<histogram::PyQuantile>()?;
+    module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(description::describe_device, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_time, module)?)?;

@@ -27,6 +27,7 @@ def run(
     *,
     target: TargetOptions = NO_TARGET,
     seed: int | None = None,
+    precondition: Literal["none", "fill", "sustained"] = "none",
     output_format: Literal["table", "json", "fio-json"] = "table",
     json: Annotated[bool, _FLAG] = False,
     quiet: Annotated[bool, _FLAG] = False,
@@ -39,6 +40,10 @@ def run(
         A fio job file (.fio) or a workload file (.toml).
     seed
         Fixes every random choice (default: that of the file).
+    precondition
+        State to bring the drive to first. fill: the whole capacity once, 128 KiB in order;
+        sustained: then twice, 4 KiB at random. A simulated drive is made once and cached; on a
+        real one it takes hours.
     output_format
         table for people, json (stable, small; times in ns), or fio-json as fio prints it.
     json
@@ -56,12 +61,23 @@ def run(
         load = read_load_file(file, engine.identify().capacity_bytes, seed)
         for note in () if quiet else load.notes:
             talk(f"note: {note}")
+        _precondition(engine, precondition, live=not quiet and sys.stderr.isatty())
         results = [
             _run_step(engine, ramp, workload, live=not quiet and sys.stderr.isatty())
             for ramp, workload in load.steps
         ]
         _show(load, results, form, engine)
     return 0
+
+
+def _precondition(engine: Engine, name: str, *, live: bool) -> None:
+    from writecliff.engines.preconditioned import StateCache, default_folder, precondition
+
+    ticker = _Ticker(live)
+    try:
+        precondition(engine, name, cache=StateCache(default_folder()), on_progress=ticker)
+    finally:
+        ticker.done()
 
 
 def _run_step(

@@ -39,12 +39,17 @@ class SimEngine:
         text, file_name = read_device_file(name_or_path)
         self._description = show_device(name_or_path)
         self._target = f"sim:{name_or_path}"
+        self.seed = seed
         with as_user_errors():
             self._drive = _native.Drive(text, file_name, seed)
 
     @property
     def description(self) -> DeviceDescription:
         return self._description
+
+    @property
+    def write_cache(self) -> bool:
+        return self._drive.write_cache
 
     def identify(self) -> DeviceIdentity:
         device = self._description

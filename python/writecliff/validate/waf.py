@@ -8,12 +8,12 @@ that collection circulates through: the idle pool that the FTL keeps is left out
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from writecliff import _native
+from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
 
 POLICIES = ("greedy", "fifo", "d=10", "random")
 OVERPROVISIONS = (0.07, 0.127, 0.20, 0.28)
@@ -43,11 +43,13 @@ class WafCase:
 
 
 def run() -> list[WafCase]:
-    """All rows, in order. Cases run side by side on the machine's cores; results do not depend on
-    how many there are."""
+    """All rows, in order. Cases run side by side; results do not depend on how many do."""
     cases = [*product(POLICIES, OVERPROVISIONS), *(("streams", op) for op in OVERPROVISIONS)]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(lambda case: _measure(*case), cases))
+    flash_bytes = BLOCKS * PAGES_PER_BLOCK * SLOT_BYTES
+    memory_bytes = drive_memory_bytes(flash_bytes, flash_bytes)
+    return run_side_by_side(
+        [Task(f"{policy} {op}", memory_bytes, partial(_measure, policy, op)) for policy, op in cases]
+    )
 
 
 def _measure(policy: str, overprovision: float) -> WafCase:

@@ -1,0 +1,101 @@
+"""Independent simulations side by side, within a memory budget.
+
+Each simulated drive is one thread of native code that has let go of the interpreter, so threads use
+all cores. A drive takes 8 bytes for each 4 KiB of flash, a terabyte 2 GB: how many run at a time is
+decided by memory first, cores second. Results come in the order of the tasks and do not depend on how
+many ran at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Condition
+from typing import Generic, TypeVar
+
+from writecliff.errors import ConfigError
+
+T = TypeVar("T")
+
+SLOT_BYTES = 4096
+MAP_BYTES_PER_SLOT = 4  # forward map by user slot, reverse map by flash slot
+FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tables
+
+
+@dataclass(frozen=True)
+class Task(Generic[T]):
+    """One independent run: what it is called, how much memory it takes, and how it is run."""
+
+    name: str
+    memory_bytes: int
+    run: Callable[[], T]
+
+
+def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
+    """Memory that a simulated drive takes while it runs."""
+    return (capacity_bytes + raw_bytes) // SLOT_BYTES * MAP_BYTES_PER_SLOT + FIXED_BYTES
+
+
+class _Budget:
+    """Memory to be had; a task that needs more than all of it never gets it."""
+
+    def __init__(self, total_bytes: int) -> None:
+        self._free_bytes = total_bytes
+        self._changed = Condition()
+
+    def take(self, size_bytes: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._free_bytes >= size_bytes)
+            self._free_bytes -= size_bytes
+
+    def give_back(self, size_bytes: int) -> None:
+        with self._changed:
+            self._free_bytes += size_bytes
+            self._changed.notify_all()
+
+
+def available_memory_bytes() -> int:
+    """Four fifths of the memory that the system has free now."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return free * 4 // 5
+
+
+def run_side_by_side(
+    tasks: Sequence[Task[T]],
+    *,
+    memory_budget_bytes: int | None = None,
+    workers: int | None = None,
+) -> list[T]:
+    """Run all tasks and return their results in order.
+
+    Raises ConfigError, before anything runs, if a task alone exceeds the budget (default: most of
+    what is free). The first error of a task is raised once those under way have ended.
+    """
+    budget_bytes = memory_budget_bytes or available_memory_bytes()
+    for task in tasks:
+        if task.memory_bytes > budget_bytes:
+            raise ConfigError(
+                f"{task.name} takes {task.memory_bytes / 1e9:.1f} GB of memory, "
+                f"the budget is {budget_bytes / 1e9:.1f} GB"
+            )
+    budget = _Budget(budget_bytes)
+    stopped = False
+
+    def one(task: Task[T]) -> T:
+        nonlocal stopped
+        budget.take(task.memory_bytes)
+        try:
+            if stopped:
+                raise ConfigError(f"{task.name} was not run: another run failed")
+            return task.run()
+        except BaseException:
+            stopped = True
+            raise
+        finally:
+            budget.give_back(task.memory_bytes)
+
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
+        futures = [pool.submit(one, task) for task in tasks]
+        return [future.result() for future in futures]
