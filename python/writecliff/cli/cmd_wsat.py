@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from writecliff.cli.run_options import NEW_RUN, RunOptions
 from writecliff.cli.runner import run_test
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
+from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 
 NO_NEGATIVE = Parameter(negative=())
@@ -23,9 +24,9 @@ def wsat(
     end: str | None = None,
     time_hours: float | None = None,
     drive_fills: float | None = None,
-    max_rounds: int | None = None,
-    threads: int | None = None,
-    queue_depth: int | None = None,
+    max_rounds: Whole = None,
+    threads: Whole = None,
+    queue_depth: Whole = None,
     write_cache: Literal["on", "off"] | None = None,
     round_minutes: float | None = None,
     sample_seconds: float | None = None,
@@ -33,7 +34,7 @@ def wsat(
     compressible_pct: float | None = None,
     histogram: Annotated[bool | None, Parameter(negative="--no-histogram")] = None,
     histogram_seconds: float | None = None,
-    seed: int | None = None,
+    seed: Whole = None,
     json: Annotated[bool, NO_NEGATIVE] = False,
 ) -> int:
     """See `cmd_test.WSAT_HELP`.

@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     as_json = "--json" in arguments
+    _open_closed_streams()
     try:
         if not arguments or arguments[0] in ("--help", "-h"):
             print(root_screen())
@@ -123,6 +124,13 @@ def _print_traceback() -> None:
     import traceback
 
     traceback.print_exc()
+
+
+def _open_closed_streams() -> None:
+    """A shell's `>&-` leaves no stream at all, not even one to fail on: say it to nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _silence_stdout() -> None:

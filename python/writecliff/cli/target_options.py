@@ -53,11 +53,28 @@ def size_bytes(text: str) -> int:
     return round(float(match[1]) * _UNITS[unit])
 
 
+def _check_options_fit(options: TargetOptions, target: str) -> None:
+    """An option that means nothing for this kind of target would hide a mistake."""
+    if options.size is not None and not target.startswith("file:"):
+        raise ConfigError(f"--size means nothing for {target}", hint="it is for file: targets")
+    if target.startswith("/dev/"):
+        return
+    for option, given in (
+        ("--destroy", options.destroy is not None),
+        ("--wipe-signatures", options.wipe_signatures),
+    ):
+        if given:
+            raise ConfigError(
+                f"{option} means nothing for {target}", hint="it is for /dev/ targets"
+            )
+
+
 @contextmanager
 def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
     """The engine of the target, closed at the end. Raises TargetError, ConfigError."""
     if options.on is None:
         raise ConfigError("no drive is named", hint="give --on, for example --on sim:sata-tlc-120")
+    _check_options_fit(options, options.on)
     from writecliff.engines.target import open_target
 
     engine = open_target(

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from writecliff.cli.commands import COMMANDS, PROGRAM
 from writecliff.errors import WritecliffError
+from writecliff.procedures.registry import PROCEDURES
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
+
+_HELP_WORDS = ("help", "h", "?", "usage", "man")
+_VERSION_WORDS = ("version", "v")
 
 
 class UsageError(WritecliffError):
@@ -49,7 +53,14 @@ def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
         hint = f"`{chain} --help` shows how it is used"
         return UsageError(f"unexpected argument '{word}' for `{chain}`", hint=hint)
     near = get_close_matches(word, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
+    if word.strip("-/").lower() in _HELP_WORDS:
+        hint = f"`{chain} --help` shows how it is used"
+    elif word.strip("-").lower() in _VERSION_WORDS:
+        hint = f"`{PROGRAM} --version` shows the version"
+    elif chain == PROGRAM and word in PROCEDURES:
+        hint = f"did you mean `{PROGRAM} test {word}`?"
+    else:
+        hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
     return UsageError(f"unknown command '{word}' for `{chain}`", hint=hint)
 
 

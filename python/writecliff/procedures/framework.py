@@ -13,6 +13,7 @@ the next step, and the manifest discloses the interruption.
 from __future__ import annotations
 
 import itertools
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -159,13 +160,17 @@ class _Driver:
                 self._checkpoint(self.engine_at)  # between steps; inside one the state fits none
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
-        command = f"writecliff test {self.procedure.name} --resume {self.directory}"
-        if self.identity.target.startswith("/dev/"):
-            command += f" --destroy {self.identity.serial}"
         return RunInterrupted(
             f"stopped; {len(self.history.rows)} complete steps are kept in {self.directory}",
-            hint=f"go on with `{command}`",
+            hint=f"go on with `{self._resume_command()}`",
         )
+
+    def _resume_command(self) -> str:
+        words = ["writecliff", "test", self.procedure.name, "--resume", str(self.directory)]
+        if self.identity.target.startswith("/dev/"):
+            # A drive without a serial number is consented to by its path.
+            words += ["--destroy", self.identity.serial or self.identity.target]
+        return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
         """Keep everything; a full disk or a lost directory must not hide the first error."""
@@ -176,6 +181,11 @@ class _Driver:
         except (OSError, StoreError):
             pass
         self.progress.end("failed", str(error))
+        if isinstance(error, EngineError | StoreError) and error.hint is None:
+            error.hint = (
+                f"{len(self.history.rows)} complete steps are kept; "
+                f"when the cause is removed, go on with `{self._resume_command()}`"
+            )
 
     def _partial_row(self, partial: StepResult | None) -> StepRow | None:
         if partial is None or self.running is None:

@@ -82,9 +82,11 @@ class Journal:
             yield
 
     def _create(self) -> RunDirectory:
-        if self._directory.exists() and not (
-            self._directory.is_dir() and not any(self._directory.iterdir())
-        ):
+        if self._directory.exists() and not self._directory.is_dir():
+            raise ConfigError(
+                f"{self._directory} is a file", hint="give a new directory for the run"
+            )
+        if self._directory.is_dir() and any(self._directory.iterdir()):
             raise ConfigError(
                 f"{self._directory} exists and is not empty",
                 hint="give a new directory, or go on with its run with --resume",

@@ -60,6 +60,18 @@ FOB_DRIVE_FILLS = (
     2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
 )
 
+# What engines can do, and runs that end: no more than a year, no more than wears any drive out.
+LIMITS = {
+    "threads": 4096,
+    "queue_depth": 65536,
+    "max_rounds": 100_000,
+    "time_hours": 8784.0,
+    "round_minutes": 60 * 8784.0,
+    "histogram_seconds": 3600 * 8784.0,
+    "drive_fills": 1e5,
+}
+MIN_STEP_S = 0.01  # the resolution of fio's run times is worse
+
 
 @dataclass(frozen=True, kw_only=True)
 class WsatOptions:
@@ -132,7 +144,8 @@ def _settled(options: WsatOptions) -> WsatOptions:
     filled = by_edition(options, options.edition, options.revision)
     if filled.get("histogram", False) is None:
         filled["histogram"] = False  # revision 1.x does not know it
-    return replace(options, **filled)
+    ends = tuple(dict.fromkeys(options.end))  # naming one twice means it once
+    return replace(options, **filled, end=ends)
 
 
 class Wsat(Procedure):
@@ -187,6 +200,13 @@ class Wsat(Procedure):
             raise ConfigError(f"compressible_pct must be in [0, 100], not {o.compressible_pct:g}")
         if not 0 <= o.seed < 1 << 63:
             raise ConfigError(f"seed must be in [0, 2^63), not {o.seed}")
+        for name, limit in LIMITS.items():
+            if getattr(o, name) > limit:
+                raise ConfigError(f"{name} must be at most {limit:g}, not {getattr(o, name):g}")
+        if o.sample_seconds < MIN_STEP_S:
+            raise ConfigError(
+                f"sample_seconds must be at least {MIN_STEP_S:g}, not {o.sample_seconds:g}"
+            )
         steps = o.round_minutes * 60 / o.sample_seconds
         if abs(steps - round(steps)) > 1e-9 or steps < 1:
             nearest = max(1, round(steps)) * o.sample_seconds / 60
@@ -287,7 +307,8 @@ class Wsat(Procedure):
         o = self.options
         assert o.time_hours is not None
         # Half a sample of slack: steps of a real drive last a few ms more or less than asked for.
-        limit_ns = round((o.time_hours * 3600 - o.sample_seconds / 2) * SECOND_NS)
+        whole_s = wsat_plan.whole_steps_s(o.time_hours * 3600, o.sample_seconds)
+        limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
         possible = {
             "steady": End(

@@ -45,11 +45,11 @@ def plan(test: Wsat, identity: DeviceIdentity) -> Plan:
             ends_max_s.append(o.max_rounds * round_s)
     if "capacity" in o.end:
         volume = o.drive_fills * identity.capacity_bytes
-        ends_min_s.append(_whole(volume / rate, o.sample_seconds))
+        ends_min_s.append(whole_steps_s(volume / rate, o.sample_seconds))
         # The step in which the volume is reached is run to its end.
         ends_max_bytes.append(volume + rate * o.sample_seconds)
     if "time" in o.end:
-        limit = _whole(o.time_hours * 3600, o.sample_seconds)
+        limit = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         ends_min_s.append(limit)
         ends_max_s.append(limit)
     after_s = o.histogram_seconds if o.histogram else 0.0
@@ -75,7 +75,7 @@ def plan(test: Wsat, identity: DeviceIdentity) -> Plan:
     )
 
 
-def _whole(seconds: float, sample_seconds: float) -> float:
+def whole_steps_s(seconds: float, sample_seconds: float) -> float:
     """`seconds` rounded up to whole samples, at least one."""
     return max(1, math.ceil(seconds / sample_seconds - 1e-9)) * sample_seconds
 
