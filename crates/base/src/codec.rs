@@ -1,26 +1,32 @@
-//! The container of saved device states: named sections, each compressed and checked.
+//! The container of saved device states: named sections in chunks, each packed and checked.
 //!
 //! ```text
-//! "WCSTATE1"                                 8 bytes
-//! section*: name length u16, name, raw length u64, packed length u64,
-//!           crc32 u32 of the lengths and the packed bytes, packed
+//! "WCSTATE2"                                 8 bytes
+//! section*: name length u16, name, raw length u64, chunk*
+//! chunk:    packing u8, packed length u32, crc32 u32, packed
 //! end:      name length 0
 //! ```
-//! All integers are little endian. A section is one dense array or one small record; zstd level 1
-//! packs a random mapping table at about the speed of a disk. Nothing here knows what is stored.
+//! All integers are little endian. A chunk holds 4 MiB of its section (the last one what is left); its
+//! checksum is over everything that leads to it: section name and length, its number, packing and
+//! packed length. So memory does not grow with the section, and no damage goes unnoticed. `pack.rs`
+//! knows how a chunk is packed. Nothing here knows what is stored.
+
+mod pack;
 
 use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
-const MAGIC: &[u8; 8] = b"WCSTATE1";
-/// Level 1: states are written once and read a few times; higher levels gain 3 % and cost 5 times.
-const LEVEL: i32 = 1;
+use pack::{Packing, pack_bytes, pack_numbers, unpack_bytes, unpack_numbers};
+
+const MAGIC: &[u8; 8] = b"WCSTATE2";
+const CHUNK_BYTES: usize = 4 << 20;
+const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
 /// Why a saved state cannot be read.
 #[derive(Debug, Error)]
 pub enum CodecError {
-    #[error("not a writecliff device state (it does not begin with WCSTATE1)")]
+    #[error("not a writecliff device state (it does not begin with WCSTATE2)")]
     NotAState,
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
@@ -30,6 +36,27 @@ pub enum CodecError {
     Length(String, u64, u64),
     #[error("device state: {0}")]
     Io(#[from] io::Error),
+}
+
+/// What the checksums of a section's chunks begin with.
+fn section_hash(name: &str, raw_length: u64) -> crc32fast::Hasher {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(name.as_bytes());
+    hasher.update(&raw_length.to_le_bytes());
+    hasher
+}
+
+fn chunk_crc(section: &crc32fast::Hasher, number: u64, header: [u8; 5], packed: &[u8]) -> u32 {
+    let mut hasher = section.clone();
+    hasher.update(&number.to_le_bytes());
+    hasher.update(&header);
+    hasher.update(packed);
+    hasher.finalize()
+}
+
+fn chunk_header(packing: Packing, packed_length: usize) -> [u8; 5] {
+    let [a, b, c, d] = (packed_length as u32).to_le_bytes();
+    [packing as u8, a, b, c, d]
 }
 
 /// Writes sections in order; `finish` writes the end mark.
@@ -44,27 +71,55 @@ impl<W: Write> StateWriter<W> {
     }
 
     pub fn bytes(&mut self, name: &str, raw: &[u8]) -> Result<(), CodecError> {
-        let packed = zstd::bulk::compress(raw, LEVEL)?;
-        self.out.write_all(&(name.len() as u16).to_le_bytes())?;
-        self.out.write_all(name.as_bytes())?;
-        self.out.write_all(&(raw.len() as u64).to_le_bytes())?;
-        self.out.write_all(&(packed.len() as u64).to_le_bytes())?;
-        let crc = checksum(raw.len() as u64, &packed);
-        self.out.write_all(&crc.to_le_bytes())?;
-        self.out.write_all(&packed)?;
+        let hash = self.begin(name, raw.len() as u64)?;
+        for (number, chunk) in raw.chunks(CHUNK_BYTES).enumerate() {
+            self.chunk(&hash, number as u64, Packing::Bytes, &pack_bytes(chunk)?)?;
+        }
         Ok(())
     }
 
-    pub fn u32s(&mut self, name: &str, values: &[u32]) -> Result<(), CodecError> {
-        let mut raw = Vec::with_capacity(values.len() * 4);
-        values.iter().for_each(|v| raw.extend_from_slice(&v.to_le_bytes()));
-        self.bytes(name, &raw)
+    /// An array of numbers, or of ids.
+    pub fn u32s<T: Copy + Into<u32>>(
+        &mut self,
+        name: &str,
+        values: &[T],
+    ) -> Result<(), CodecError> {
+        let hash = self.begin(name, values.len() as u64 * 4)?;
+        let mut numbers = Vec::new();
+        for (number, chunk) in values.chunks(CHUNK_NUMBERS).enumerate() {
+            numbers.clear();
+            numbers.extend(chunk.iter().map(|&value| value.into()));
+            let (packing, packed) = pack_numbers(&numbers)?;
+            self.chunk(&hash, number as u64, packing, &packed)?;
+        }
+        Ok(())
     }
 
     pub fn u64s(&mut self, name: &str, values: &[u64]) -> Result<(), CodecError> {
         let mut raw = Vec::with_capacity(values.len() * 8);
         values.iter().for_each(|v| raw.extend_from_slice(&v.to_le_bytes()));
         self.bytes(name, &raw)
+    }
+
+    fn begin(&mut self, name: &str, raw_length: u64) -> Result<crc32fast::Hasher, CodecError> {
+        self.out.write_all(&(name.len() as u16).to_le_bytes())?;
+        self.out.write_all(name.as_bytes())?;
+        self.out.write_all(&raw_length.to_le_bytes())?;
+        Ok(section_hash(name, raw_length))
+    }
+
+    fn chunk(
+        &mut self,
+        section: &crc32fast::Hasher,
+        number: u64,
+        packing: Packing,
+        packed: &[u8],
+    ) -> Result<(), CodecError> {
+        let header = chunk_header(packing, packed.len());
+        self.out.write_all(&header)?;
+        self.out.write_all(&chunk_crc(section, number, header, packed).to_le_bytes())?;
+        self.out.write_all(packed)?;
+        Ok(())
     }
 
     pub fn finish(mut self) -> Result<W, CodecError> {
@@ -74,17 +129,29 @@ impl<W: Write> StateWriter<W> {
     }
 }
 
-fn checksum(raw_length: u64, packed: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&raw_length.to_le_bytes());
-    hasher.update(&(packed.len() as u64).to_le_bytes());
-    hasher.update(packed);
-    hasher.finalize()
-}
-
 /// Reads sections in the order in which they were written; anything else is an error.
 pub struct StateReader<R: Read> {
     input: R,
+}
+
+/// A section being read.
+struct Section {
+    name: String,
+    hash: crc32fast::Hasher,
+    raw_length: u64,
+    chunks_read: u64,
+}
+
+impl Section {
+    fn damaged(&self) -> CodecError {
+        CodecError::Damaged(self.name.clone())
+    }
+
+    /// Raw bytes of the next chunk; 0 at the end.
+    fn next_length(&self) -> usize {
+        let left = self.raw_length.saturating_sub(self.chunks_read * CHUNK_BYTES as u64);
+        left.min(CHUNK_BYTES as u64) as usize
+    }
 }
 
 impl<R: Read> StateReader<R> {
@@ -98,6 +165,57 @@ impl<R: Read> StateReader<R> {
     }
 
     pub fn bytes(&mut self, name: &str) -> Result<Vec<u8>, CodecError> {
+        let mut section = self.begin(name)?;
+        let mut raw = Vec::new();
+        while section.next_length() > 0 {
+            let length = section.next_length();
+            let (packing, packed) = self.chunk(&mut section)?;
+            let chunk = match packing {
+                Packing::Bytes => unpack_bytes(&packed, length),
+                Packing::Deltas | Packing::Bits => None,
+            };
+            raw.extend_from_slice(&chunk.ok_or_else(|| section.damaged())?);
+        }
+        Ok(raw)
+    }
+
+    pub fn u32s(&mut self, name: &str, count: usize) -> Result<Vec<u32>, CodecError> {
+        let mut values = Vec::new();
+        self.u32s_each(name, count, |_, chunk| {
+            values.extend_from_slice(chunk);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// Hand out an array piece by piece, each with the index of its first number.
+    pub fn u32s_each(
+        &mut self,
+        name: &str,
+        count: usize,
+        mut take: impl FnMut(usize, &[u32]) -> Result<(), CodecError>,
+    ) -> Result<(), CodecError> {
+        let mut section = self.begin(name)?;
+        check_length(name, section.raw_length, count, 4)?;
+        let (mut first, mut numbers) = (0, Vec::new());
+        while section.next_length() > 0 {
+            let length = section.next_length() / 4;
+            let (packing, packed) = self.chunk(&mut section)?;
+            unpack_numbers(packing, &packed, length, &mut numbers)
+                .ok_or_else(|| section.damaged())?;
+            take(first, &numbers)?;
+            first += length;
+        }
+        Ok(())
+    }
+
+    pub fn u64s(&mut self, name: &str, count: usize) -> Result<Vec<u64>, CodecError> {
+        let raw = self.bytes(name)?;
+        check_length(name, raw.len() as u64, count, 8)?;
+        Ok(raw.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect())
+    }
+
+    fn begin(&mut self, name: &str) -> Result<Section, CodecError> {
         let length = u16::from_le_bytes(self.array()?) as usize;
         let mut found = vec![0; length];
         self.input.read_exact(&mut found)?;
@@ -106,37 +224,25 @@ impl<R: Read> StateReader<R> {
             return Err(CodecError::Unexpected { expected: name.to_owned(), found });
         }
         let raw_length = u64::from_le_bytes(self.array()?);
-        let packed_length = u64::from_le_bytes(self.array()?);
+        let hash = section_hash(name, raw_length);
+        Ok(Section { name: found, hash, raw_length, chunks_read: 0 })
+    }
+
+    fn chunk(&mut self, section: &mut Section) -> Result<(Packing, Vec<u8>), CodecError> {
+        let header: [u8; 5] = self.array()?;
         let crc = u32::from_le_bytes(self.array()?);
-        let mut packed = Vec::new();
-        (&mut self.input).take(packed_length).read_to_end(&mut packed)?;
-        if packed.len() as u64 != packed_length || checksum(raw_length, &packed) != crc {
-            return Err(CodecError::Damaged(name.to_owned()));
+        let [packing, length @ ..] = header;
+        let length = u32::from_le_bytes(length) as usize;
+        // Packing never grows a chunk by more than this; a damaged length must not ask for gigabytes.
+        let packing = Packing::from_u8(packing).filter(|_| length <= 2 * CHUNK_BYTES);
+        let packing = packing.ok_or_else(|| section.damaged())?;
+        let mut packed = vec![0; length];
+        self.input.read_exact(&mut packed)?;
+        if chunk_crc(&section.hash, section.chunks_read, header, &packed) != crc {
+            return Err(section.damaged());
         }
-        let raw = zstd::bulk::decompress(&packed, raw_length as usize)?;
-        if raw.len() as u64 != raw_length {
-            return Err(CodecError::Length(name.to_owned(), raw.len() as u64, raw_length));
-        }
-        Ok(raw)
-    }
-
-    pub fn u32s(&mut self, name: &str, count: usize) -> Result<Vec<u32>, CodecError> {
-        let raw = self.sized(name, count, 4)?;
-        Ok(raw.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect())
-    }
-
-    pub fn u64s(&mut self, name: &str, count: usize) -> Result<Vec<u64>, CodecError> {
-        let raw = self.sized(name, count, 8)?;
-        Ok(raw.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect())
-    }
-
-    fn sized(&mut self, name: &str, count: usize, width: usize) -> Result<Vec<u8>, CodecError> {
-        let raw = self.bytes(name)?;
-        if raw.len() != count * width {
-            let expected = (count * width) as u64;
-            return Err(CodecError::Length(name.to_owned(), raw.len() as u64, expected));
-        }
-        Ok(raw)
+        section.chunks_read += 1;
+        Ok((packing, packed))
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
@@ -146,9 +252,18 @@ impl<R: Read> StateReader<R> {
     }
 }
 
+fn check_length(name: &str, raw: u64, count: usize, width: u64) -> Result<(), CodecError> {
+    let expected = count as u64 * width;
+    if raw == expected {
+        return Ok(());
+    }
+    Err(CodecError::Length(name.to_owned(), raw, expected))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Prng;
 
     fn sample() -> Vec<u8> {
         let mut writer = StateWriter::new(Vec::new()).unwrap();
@@ -166,6 +281,31 @@ mod tests {
     }
 
     #[test]
+    fn sections_of_many_chunks_read_back_in_pieces() {
+        let mut random = Prng::new(1);
+        let count = 2 * CHUNK_NUMBERS + 12_345;
+        let values: Vec<u32> = (0..count).map(|_| random.below(1 << 29) as u32).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut writer = StateWriter::new(Vec::new()).unwrap();
+        writer.u32s("map", &values).unwrap();
+        writer.bytes("bytes", &bytes).unwrap();
+        writer.u32s::<u32>("none", &[]).unwrap();
+        let data = writer.finish().unwrap();
+        let mut reader = StateReader::new(&data[..]).unwrap();
+        let mut next = 0;
+        let check = |first: usize, chunk: &[u32]| {
+            assert_eq!(first, next);
+            next += chunk.len();
+            assert_eq!(chunk, &values[first..next]);
+            Ok(())
+        };
+        reader.u32s_each("map", count, check).unwrap();
+        assert_eq!(next, count);
+        assert_eq!(reader.bytes("bytes").unwrap(), bytes);
+        assert_eq!(reader.u32s("none", 0).unwrap(), [0; 0]);
+    }
+
+    #[test]
     fn every_flipped_byte_is_noticed() {
         let good = sample();
         for i in 0..good.len() - 2 {
@@ -175,6 +315,23 @@ mod tests {
                 .and_then(|mut r| r.u32s("map", 3).and_then(|_| r.u64s("counters", 2)));
             assert!(outcome.is_err(), "byte {i} flipped unnoticed");
         }
+    }
+
+    #[test]
+    fn swapped_chunks_are_noticed() {
+        let mut writer = StateWriter::new(Vec::new()).unwrap();
+        let mut random = Prng::new(1);
+        let raw: Vec<u32> = (0..2 * CHUNK_NUMBERS).map(|_| random.next_u64() as u32).collect();
+        writer.u32s("map", &raw).unwrap();
+        let mut data = writer.finish().unwrap();
+        // Magic, name length, name, raw length; then two chunks of one size.
+        let begin = 8 + 2 + 3 + 8;
+        let size = (data.len() - begin - 2) / 2;
+        let (one, two) = data[begin..begin + 2 * size].split_at_mut(size);
+        assert_eq!(one[..5], two[..5], "both chunks have the same header");
+        one.swap_with_slice(two);
+        let error = StateReader::new(&data[..]).unwrap().u32s("map", raw.len()).unwrap_err();
+        assert!(matches!(error, CodecError::Damaged(_)), "{error}");
     }
 
     #[test]

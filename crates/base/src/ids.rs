@@ -8,6 +8,13 @@ macro_rules! id {
         #[repr(transparent)]
         pub struct $name(pub u32);
 
+        impl From<$name> for u32 {
+            #[inline]
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
         // SAFETY: a transparent integer.
         unsafe impl crate::memory::Zeroed for $name {}
 

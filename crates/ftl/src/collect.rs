@@ -206,8 +206,9 @@ impl Ftl {
             let (first, room) = (f.next, f.fill_end - f.next);
             let (run, later) = rest.split_at(rest.len().min(room as usize));
             let count = run.len() as u32;
-            self.reverse[first as usize..(first + count) as usize].copy_from_slice(run);
-            for (slot, &lpn) in (first..).zip(run) {
+            let reverse = &mut self.reverse[first as usize..(first + count) as usize];
+            for ((slot, &lpn), back) in (first..).zip(run).zip(reverse) {
+                *back = lpn;
                 self.forward[lpn.index()] = Ppn(slot);
             }
             f.next += count;

@@ -10,8 +10,11 @@ use writecliff_flash::Wear;
 use crate::collect::Collection;
 use crate::counters::Counters;
 use crate::frontier::Frontier;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, prefetch};
 use crate::table::{Owner, UnitState};
+
+/// Map entries ahead of which the slots that they point to are fetched into the cache.
+const AHEAD: usize = 32;
 
 fn damaged(section: &str) -> CodecError {
     CodecError::Damaged(section.to_owned())
@@ -19,8 +22,7 @@ fn damaged(section: &str) -> CodecError {
 
 impl Ftl {
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
-        let forward: Vec<u32> = self.forward.iter().map(|p| p.0).collect();
-        out.u32s("ftl.forward", &forward)?;
+        out.u32s("ftl.forward", &self.forward)?;
         let t = &self.table;
         let states: Vec<u8> = t.state.iter().map(|&s| s as u8).collect();
         out.bytes("ftl.states", &states)?;
@@ -54,8 +56,10 @@ impl Ftl {
     /// Replace the state of a drive of the same geometry and configuration.
     pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.table.len() as usize;
-        let forward = input.u32s("ftl.forward", self.forward.len())?;
-        self.restore_maps(&forward)?;
+        self.mapped = 0;
+        input.u32s_each("ftl.forward", self.forward.len(), |first, places| {
+            self.restore_maps(first, places)
+        })?;
         let states = input.bytes("ftl.states")?;
         if states.len() != units {
             return Err(damaged("ftl.states"));
@@ -101,13 +105,17 @@ impl Ftl {
         Ok(())
     }
 
-    fn restore_maps(&mut self, forward: &[u32]) -> Result<(), CodecError> {
-        self.mapped = 0;
-        for (lpn, &ppn) in forward.iter().enumerate() {
-            self.forward[lpn] = Ppn(ppn);
+    /// Map the logical pages from `first` on to `places`.
+    fn restore_maps(&mut self, first: usize, places: &[u32]) -> Result<(), CodecError> {
+        let forward = &mut self.forward[first..first + places.len()];
+        for (i, (to, &ppn)) in forward.iter_mut().zip(places).enumerate() {
+            *to = Ppn(ppn);
+            if let Some(&soon) = places.get(i + AHEAD) {
+                prefetch(&self.reverse, soon as usize);
+            }
             if ppn != Ppn::NONE.0 {
                 let slot = self.reverse.get_mut(ppn as usize);
-                *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn(lpn as u32);
+                *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn((first + i) as u32);
                 self.mapped += 1;
             }
         }

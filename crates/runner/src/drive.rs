@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
                 }
                 return;
             }
-            let request = thread.generator.next();
+            let request = thread.requests.next(self.ssd);
             if request.op != Operation::Flush {
                 thread.pause = thread.pacing.pause_after_issue();
             }
@@ -253,9 +253,9 @@ impl<'a> Run<'a> {
     fn issue_by_schedule(&mut self, index: usize, now: u64) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
-            let start = self.start_ns;
+            let (start, ssd) = (self.start_ns, &*self.ssd);
             let (arrival, request) = *thread.next.get_or_insert_with(|| {
-                let request = thread.generator.next();
+                let request = thread.requests.next(ssd);
                 let due = thread.pacing.next_arrival_ns(request.length).unwrap_or(0);
                 (start.saturating_add(due), request)
             });

@@ -18,7 +18,7 @@ use crate::series::Columns;
 /// Requests between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 20;
 
-/// Requests that are known ahead of the one that the drive works on. Each misses the cache once or
+/// Requests that have been announced to the drive and not been done. Each misses the cache once or
 /// twice, and a core can wait for a dozen misses at a time.
 const AHEAD: usize = 32;
 
@@ -145,13 +145,12 @@ impl Run<'_> {
         if !job.may_issue(0) {
             return false;
         }
-        let request = thread.generator.next();
+        let request = thread.requests.next(self.ssd);
         if request.op != writecliff_workload::Operation::Flush {
             job.count_issue(request.length);
             thread.ios += 1;
         }
         let command = host::command(&request, 0, 0);
-        self.ssd.announce(&command);
         let oldest = std::mem::replace(&mut self.ahead[self.requests as usize % AHEAD], command);
         self.ssd.fast_forward(&oldest);
         self.requests += 1;

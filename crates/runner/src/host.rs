@@ -1,14 +1,41 @@
 //! The host: jobs and their threads, each with what it has outstanding and what it does next.
 
 use writecliff_base::{Bytes, StreamId};
-use writecliff_ssd::{Command, Operation};
+use writecliff_ssd::{Command, Operation, Ssd};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
+
+/// Requests that a thread has drawn before it issues them.
+const AHEAD: usize = 4;
+
+/// A thread's requests, drawn some requests early and announced to the drive: by the time that it
+/// looks for their places, these are in the cache. What is drawn does not depend on when.
+pub(crate) struct Requests {
+    generator: ThreadGenerator,
+    drawn: [IoRequest; AHEAD],
+    oldest: usize,
+}
+
+impl Requests {
+    fn new(mut generator: ThreadGenerator) -> Self {
+        let drawn = std::array::from_fn(|_| generator.next());
+        Self { generator, drawn, oldest: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self, ssd: &Ssd) -> IoRequest {
+        let drawn = self.generator.next();
+        ssd.announce(drawn.offset);
+        let next = std::mem::replace(&mut self.drawn[self.oldest % AHEAD], drawn);
+        self.oldest = (self.oldest + 1) % AHEAD;
+        next
+    }
+}
 
 /// One thread of a job.
 pub(crate) struct Thread {
     pub job: usize,
-    pub generator: ThreadGenerator,
+    pub requests: Requests,
     pub pacing: ThreadPacing,
     pub outstanding: u32,
     pub queue_depth: u32,
@@ -95,9 +122,10 @@ pub(crate) fn threads(
     let mut threads = Vec::new();
     for (index, spec) in jobs.iter().enumerate() {
         for thread in 0..spec.threads {
+            let generator = ThreadGenerator::new(spec, capacity, seed, index as u32, thread)?;
             threads.push(Thread {
                 job: index,
-                generator: ThreadGenerator::new(spec, capacity, seed, index as u32, thread)?,
+                requests: Requests::new(generator),
                 pacing: ThreadPacing::new(spec, seed, index as u32, thread),
                 outstanding: 0,
                 queue_depth: spec.queue_depth,

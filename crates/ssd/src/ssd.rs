@@ -188,7 +188,6 @@ impl Ssd {
         let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
-        self.ftl.prefetch(Lpn(first as u32));
         let number = self.commands.insert(InFlight {
             command,
             first: Lpn(first as u32),
@@ -477,11 +476,11 @@ impl Ssd {
         self.backend.now = self.backend.now.max(time);
     }
 
-    /// Announce a command that `fast_forward` will get in some dozens of commands' time, so that what
-    /// it touches is in the cache by then. No effect on the state.
+    /// Say that a command at `offset` will come soon: what it touches will be in the cache by then. No
+    /// effect on the state.
     #[inline]
-    pub fn announce(&self, command: &Command) {
-        self.ftl.prefetch(Lpn((command.offset / u64::from(SLOT_BYTES)) as u32));
+    pub fn announce(&self, offset: u64) {
+        self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
     }
 
     /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change
