@@ -49,7 +49,7 @@ class FakeEngine:
     before_run: Callable[[int], None] | None = None
     target: str = "sim:fake"
     wall_s_per_run: float = 0.0
-    serial: str = "FAKE0001"
+    serial: str | None = "FAKE0001"
     clock_ns: int = 0
     written_bytes: int = 0
     read_bytes: int = 0

@@ -57,10 +57,14 @@ def _check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
     if (target.on or "").startswith("/dev/") and target.destroy is None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
+        size = size_text(identity.capacity_bytes)
+        if identity.serial:
+            number, consent = f"serial number {identity.serial}", "that serial number"
+        else:
+            number, consent = "no serial number", f"its path, {target.on}"
         raise TargetError(
-            f"this test destroys all data on {target.on} ({who}, "
-            f"{size_text(identity.capacity_bytes)}, serial number {identity.serial or 'unknown'})",
-            hint="to confirm, repeat the command with --destroy and that serial number",
+            f"this test destroys all data on {target.on} ({who}, {size}, {number})",
+            hint=f"to confirm, repeat the command with --destroy and {consent}",
         )
 
 

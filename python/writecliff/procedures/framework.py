@@ -161,7 +161,7 @@ class _Driver:
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
-            f"stopped; {len(self.history.rows)} complete steps are kept in {self.directory}",
+            f"stopped; complete steps kept: {len(self.history.rows)}, in {self.directory}",
             hint=f"go on with `{self._resume_command()}`",
         )
 
@@ -183,7 +183,7 @@ class _Driver:
         self.progress.end("failed", str(error))
         if isinstance(error, EngineError | StoreError) and error.hint is None:
             error.hint = (
-                f"{len(self.history.rows)} complete steps are kept; "
+                f"complete steps kept: {len(self.history.rows)}; "
                 f"when the cause is removed, go on with `{self._resume_command()}`"
             )
 

@@ -238,7 +238,7 @@ hint: give a list of steady, capacity, time
 error: no simulated drive 'sim:nothing'
 hint: see `writecliff device list`
 """),
-    "test wsat --on sim:fake --size 10G": snapshot("""\
+    "test wsat --on file:image --size 10G": snapshot("""\
 error: '10G' is no size
 hint: write it as 500MB, 10GB (decimal) or 8GiB (binary)
 """),

@@ -106,7 +106,7 @@ def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
     said = cli(SHORT + " --output r")
     assert said.code == 130
     assert said.err.endswith(
-        "error: stopped; 1 complete steps are kept in r\n"
+        "error: stopped; complete steps kept: 1, in r\n"
         "hint: go on with `writecliff test wsat --resume r`\n"
     )
     fresh = FakeEngine()
@@ -120,7 +120,11 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = failing_at(2)
     said = cli(SHORT + " --output r --quiet")
     assert (said.code, said.out) == (1, "")
-    assert said.err == "error: fake drive gone\n"
+    assert said.err == (
+        "error: fake drive gone\n"
+        "hint: complete steps kept: 1; when the cause is removed, "
+        "go on with `writecliff test wsat --resume r`\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,3 +246,34 @@ hint: to confirm, repeat the command with --destroy and that serial number
         "hint: go on with `writecliff test wsat --resume r --destroy FAKE0001`\n"
     )
     assert "everything on /dev/fake is lost\n" in said.err
+
+
+def test_a_drive_without_serial_number_is_confirmed_by_its_path(
+    cli: CommandLine, drive: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive.kind, drive.target, drive.serial = "fio", "/dev/fake", None
+    monkeypatch.setattr(
+        sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
+    )
+    said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
+    assert "no serial number)\nhint: to confirm, repeat the command with --destroy and its path, " in (
+        said.err
+    )
+    drive.before_run = interrupted_at(2)
+    said = cli(
+        ["test", "wsat", "--on", "/dev/fake", "--end", "time", "--time-hours", "0.05"]
+        + ["--output", "r 1", "--destroy", "/dev/fake"]
+    )
+    assert said.err.endswith(
+        "hint: go on with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
+    )
+    drive.before_run = failing_at(drive.runs + 1, "fio failed: killed by SIGKILL")
+    said = cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"])
+    assert said.code == 1
+    assert said.err.endswith(
+        "error: fio failed: killed by SIGKILL\n"
+        "hint: complete steps kept: 1; when the cause is removed, "
+        "go on with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
+    )
+    drive.before_run = None
+    assert cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"]).code == 0

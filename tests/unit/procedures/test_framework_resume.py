@@ -43,7 +43,7 @@ def test_interrupted_at_any_step(
 ) -> None:
     directory = tmp_path / "r"
     engine = FakeEngine(before_run=interrupted_at(step))
-    with pytest.raises(RunInterrupted, match=f"{step - 1} complete steps") as caught:
+    with pytest.raises(RunInterrupted, match=f"steps kept: {step - 1}, in") as caught:
         run_procedure(
             PROCEDURE, engine, directory, checkpoint_interval_s=interval_s, clock=stopped_clock
         )

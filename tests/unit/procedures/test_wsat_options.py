@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
 
 from tests.support.fake_engine import FakeEngine
 from writecliff.errors import ConfigError
+from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.model import Plan
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.procedures.wsat import Wsat, WsatOptions
@@ -91,6 +93,11 @@ def test_options_survive_the_manifest() -> None:
         ({"active_range_pct": 101.0}, "active_range_pct must be in", None),
         ({"compressible_pct": -1.0}, "compressible_pct must be in", None),
         ({"seed": -1}, "seed must be in", None),
+        ({"threads": 4097}, "threads must be at most 4096, not 4097", None),
+        ({"queue_depth": 10**20}, "queue_depth must be at most 65536", None),
+        ({"drive_fills": 1e300}, "drive_fills must be at most 100000", None),
+        ({"time_hours": 1e9}, "time_hours must be at most 8784", None),
+        ({"sample_seconds": 1e-7}, "sample_seconds must be at least 0.01", None),
         ({"round_minutes": 1.5}, "no whole number of samples", "the nearest round is 2 min"),
     ],
 )
@@ -130,6 +137,20 @@ def test_plan_of_the_capacity_end() -> None:
 def test_plan_of_the_steady_end() -> None:
     bounds = plan(end=("steady",))
     assert (bounds.steps_min, bounds.steps_max) == (155, 775)
+
+
+def test_an_end_named_twice_is_named_once() -> None:
+    assert wsat(end=("steady", "steady")).ends(IDENTITY)[-1].name == "rounds"
+
+
+@pytest.mark.parametrize("seconds", [5.0, 7.0, 60.0])
+def test_the_time_end_comes_when_the_plan_says(seconds: float, tmp_path: Path) -> None:
+    test = wsat(
+        end=("time",), time_hours=0.02, sample_seconds=seconds, round_minutes=3 * seconds / 60
+    )
+    steps = len(run_procedure(test, FakeEngine(), tmp_path / "r").history.rows)
+    bounds = test.plan(IDENTITY)
+    assert (bounds.steps_min, bounds.steps_max) == (steps, steps)
 
 
 def test_plan_of_all_ends_with_histogram() -> None:

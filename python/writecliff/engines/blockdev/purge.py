@@ -76,7 +76,7 @@ def _discard(disk: BlockDevice, fd: int) -> Attempt:
     except OSError as error:
         return f"{error.strerror}"
     return PurgeReport(
-        "blkdiscard", False, "weak substitute: the drive may keep blocks that were discarded"
+        "blkdiscard", False, "the drive may keep the data of blocks that were discarded"
     )
 
 

@@ -1,0 +1,78 @@
+"""Mistakes that people make on the command line, and what they are told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("help", "`writecliff --help` shows how it is used"),
+        ("test help", "`writecliff test --help` shows how it is used"),
+        ("version", "`writecliff --version` shows the version"),
+        ("-V", "`writecliff --version` shows the version"),
+        ("wsat", "did you mean `writecliff test wsat`?"),
+        ("devcie", "did you mean 'device'?"),
+    ],
+)
+def test_a_word_that_is_no_command(cli: CommandLine, words: str, hint: str) -> None:
+    said = cli(words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines()[1] == f"hint: {hint}"
+
+
+@pytest.mark.parametrize("option", ["--threads", "--queue-depth", "--max-rounds", "--seed"])
+@pytest.mark.parametrize("value", ["2.7", "5.", "0x10", "1e3", "many"])
+def test_whole_numbers_are_not_rounded(cli: CommandLine, option: str, value: str) -> None:
+    said = cli(f"test wsat --on sim:fake --dry-run {option} {value}")
+    assert (said.code, said.out) == (2, "")
+    assert f"invalid value for {option}: '{value}' is no whole number" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--on sim:fake --size 1GB", "--size means nothing for sim:fake"),
+        ("--on sim:fake --destroy S1", "--destroy means nothing for sim:fake"),
+        ("--on sim:fake --wipe-signatures", "--wipe-signatures means nothing for sim:fake"),
+        ("--on file:image --destroy S1", "--destroy means nothing for file:image"),
+        ("--on /dev/none --size 1GB", "--size means nothing for /dev/none"),
+    ],
+)
+def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message: str) -> None:
+    said = cli(f"test wsat --dry-run {words}")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {message}\nhint: it is for ")
+
+
+def test_output_that_is_a_file(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken").touch()
+    said = cli("test wsat --on sim:fake --output taken")
+    assert said.code == 2
+    assert said.err == "error: taken is a file\nhint: give a new directory for the run\n"
+
+
+@pytest.mark.parametrize(("closed", "code"), [("1>&-", 0), ("2>&-", 0), ("1>&- 2>&-", 0)])
+def test_closed_streams_are_no_fault(closed: str, code: int) -> None:
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m writecliff test --list {closed}', sys.executable],
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == code
+    assert b"fault" not in done.stderr
