@@ -1,4 +1,4 @@
-"""Types of the native module. The public API is pure Python; nothing outside this package imports it."""
+"""Types of the native module. The public API is pure Python; only this package imports it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, final
@@ -6,11 +6,62 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-class NativeConfigError(ValueError): ...
+# What `Drive.run` calls about every 50 ms: share done, device time of the step in ns,
+# I/Os, IOPS now, write amplification now (None: nothing written), counters as `Drive.counters`.
+_Hook = Callable[[float, int, int, float, float | None, Mapping[str, Any]], None]
+
+class NativeConfigError(ValueError):
+    """Bad input. `args` is (message, hint); the hint is a text or None."""
+
+@final
+class Drive:
+    """A simulated SSD. Every method that works lets go of the interpreter.
+
+    While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
+    """
+
+    def __new__(cls, text: str, file_name: str, seed: int) -> Drive:
+        """From the text of a device file; `file_name` is for messages. Raises NativeConfigError."""
+    def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
+        """Run a workload (the JSON of `Workload.to_json`) in virtual time.
+
+        Returns started_ns, elapsed_ns, jobs, intervals, before, after, warnings: the fields of
+        `StepResult`. What the hook raises ends the step and is raised. Raises NativeConfigError.
+        """
+    def fast_forward(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
+        """The same without simulating time: elapsed_ns is 0 and there are no latencies."""
+    def purge(self) -> None:
+        """Erase every block, which takes device time."""
+    def set_write_cache(self, enabled: bool) -> None: ...
+    @property
+    def write_cache(self) -> bool: ...
+    @property
+    def now_ns(self) -> int:
+        """Device time."""
+    def counters(self) -> dict[str, Any]:
+        """Since the drive was new: bytes (`*_bytes`), collections, free_reclaim_units, erases_min,
+        erases_mean, erases_max, percentage_used."""
+    def check(self) -> None:
+        """Check every invariant of the state; raises ValueError naming the first violated one."""
+    def save(self, path: str) -> None:
+        """Write the state, with what is under way, and sync it. Raises OSError."""
+    def restore(self, path: str) -> None:
+        """Go back to a saved state of the same device.
+
+        Raises OSError and NativeConfigError; if it fails half way, the drive is a new one.
+        """
+
+@final
+class SimBench:
+    """Benchmark cases on a device; `scale` shortens what is measured."""
+
+    def __new__(cls, text: str, file_name: str, scale: float) -> SimBench: ...
+    def run(self, case: str) -> dict[str, str | float]:
+        """Run one case, preparing what it needs; its name as `case`, its figures by name."""
 
 @final
 class Quantile:
-    """A quantile of a histogram: an upper bound that never exceeds the maximum, with its evidence."""
+    """A quantile of a histogram: an upper bound never above the maximum, with its evidence."""
 
     @property
     def q(self) -> float: ...
@@ -28,12 +79,14 @@ class Quantile:
 
 @final
 class Histogram:
-    """Log-linear latency histogram: exact below 128 ns, then 64 buckets per power of two (1/64 wide).
+    """Log-linear latency histogram: exact below 128 ns, then 64 buckets per power of two.
 
     The layout is that of fio's json+ bins, without their 17 s ceiling. Counts are 64 bit.
     """
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Histogram: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__ = None  # type: ignore[assignment]
     def record(self, value_ns: int, count: int = 1) -> None: ...
     def merge(self, other: Histogram) -> None: ...
     @property
@@ -46,7 +99,8 @@ class Histogram:
     def mean_ns(self) -> float | None: ...
     @property
     def sd_ns(self) -> float | None: ...
-    def quantile(self, q: float) -> Quantile: ...
+    def quantile(self, q: float) -> Quantile:
+        """Raises ValueError unless 0 < q < 1."""
     def buckets(
         self,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
@@ -60,8 +114,45 @@ class Histogram:
         mean_ns: float,
         sd_ns: float,
     ) -> Histogram:
-        """From (value, count) pairs such as fio's json+ bins, each value anywhere in its bucket, and
-        the exact moments that came with them."""
+        """From (value, count) pairs such as fio's json+ bins, each value anywhere in its bucket,
+        and the exact moments that came with them. Raises ValueError."""
     def to_bytes(self) -> bytes: ...
     @staticmethod
-    def from_bytes(data: bytes) -> Histogram: ...
+    def from_bytes(data: bytes) -> Histogram:
+        """Raises ValueError for what `to_bytes` did not write."""
+
+def bench_cases() -> list[str]:
+    """The benchmark's cases, in the order in which they are best run on one device."""
+
+def describe_device(text: str, file_name: str) -> dict[str, Any]:
+    """Read and check a device file; returns the fields of `DeviceDescription`, with `canonical`
+    (the text that the device hash is taken over) and `rows` (key, value, comment, line).
+
+    Raises NativeConfigError.
+    """
+
+def parse_size(text: str) -> int:
+    """Bytes of "4 KiB", "120 GB", ... Raises NativeConfigError."""
+
+def parse_time(text: str) -> int:
+    """Nanoseconds of "50 us", "1.2 ms", ... Raises NativeConfigError."""
+
+def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
+    """A workload file as the JSON that `workload_from_mapping` reads; shares of the drive become
+    bytes. Raises NativeConfigError."""
+
+def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
+    """Check a workload (as JSON) against a drive; raises NativeConfigError."""
+
+def validate_waf(
+    policy: str,
+    overprovision: float,
+    pages_per_block: int,
+    blocks: int,
+    seed: int = 1,
+    warm_up: int = 10,
+    measured: int = 10,
+) -> tuple[float, float]:
+    """Measure one case; returns (measured, theory) write amplification. `policy`: "greedy", "fifo",
+    "random", "d=N", or "streams" (four sequential writers, a stream each). Raises
+    NativeConfigError."""

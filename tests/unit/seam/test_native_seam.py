@@ -1,0 +1,114 @@
+"""The seam to the native module: its types, its manners, and who may use it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import writecliff
+from writecliff import _native
+
+PACKAGE = Path(writecliff.__file__).parent
+ROOT = Path(__file__).parents[3]
+CRATE = ROOT / "crates" / "python" / "src"
+# Whoever needs more than the types of results. A new name here is a decision, see ARCHITECTURE.md.
+USERS = {
+    "bench/sim.py",
+    "cli/load_file.py",
+    "devices/__init__.py",
+    "engines/fio/parse.py",  # fills the same histogram from fio's bins
+    "engines/preconditioned.py",
+    "engines/sim.py",
+    "native_errors.py",
+    "store/tables.py",  # rebuilds histograms
+    "validate/waf.py",
+}
+CLASSES = sorted(
+    name
+    for name, value in vars(_native).items()
+    if isinstance(value, type) and not issubclass(value, Exception)
+)
+
+
+def test_the_stub_and_the_module_have_the_same_names_and_signatures() -> None:
+    """mypy's stubtest compares names, parameters, defaults and kinds, both ways."""
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "writecliff._native"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_there_are_classes_to_check() -> None:
+    assert {"Drive", "Histogram", "Quantile", "SimBench"} <= set(CLASSES)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_native_classes_are_frozen_and_show_what_they_are(name: str) -> None:
+    kind = getattr(_native, name)
+    assert "__repr__" in vars(kind), f"{name} has no __repr__ of its own"
+    assert "__dict__" not in vars(kind), f"{name} takes any attribute"
+
+
+def test_native_classes_are_declared_frozen() -> None:
+    """Freedom from `&mut self` cannot be seen from Python, so this reads the declarations."""
+    texts = (path.read_text(encoding="utf-8") for path in CRATE.glob("*.rs"))
+    declared = [line for text in texts for line in re.findall(r"#\[pyclass[^\]]*\]", text)]
+    assert len(declared) == len(CLASSES)
+    assert [line for line in declared if not re.search(r"\bfrozen\b", line)] == []
+
+
+def test_instances_take_no_attributes() -> None:
+    histogram = _native.Histogram()
+    for name in ("count", "unheard_of"):
+        with pytest.raises(AttributeError):
+            setattr(histogram, name, 1)
+    assert repr(histogram) == "Histogram(count=0)"
+
+
+def test_an_error_carries_a_message_and_a_hint() -> None:
+    with pytest.raises(_native.NativeConfigError) as caught:
+        _native.parse_size("4 KB or so")
+    message, hint = caught.value.args
+    assert "4 KB or so" in message
+    assert hint is None or isinstance(hint, str)
+
+
+def _imports_native_at_run_time(path: Path) -> bool:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        if any(name.startswith("writecliff._native") for name in names):
+            return True
+    return False
+
+
+def test_only_these_modules_import_the_native_module() -> None:
+    users = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if _imports_native_at_run_time(path)
+    }
+    assert users == USERS
