@@ -32,7 +32,7 @@ _WHERE = {
     "Workload": "writecliff.workload.model",
     "open_target": "writecliff.engines.target",
 }
-__all__ = sorted(_WHERE)
+__all__ = ["Addresses", "BlockSize", "Job", "SimEngine", "Workload", "open_target"]
 
 
 def __getattr__(name: str) -> Any:

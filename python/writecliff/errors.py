@@ -1,4 +1,4 @@
-"""The errors that users see: one clear line (what, where, what would be right), never a traceback."""
+"""The errors that users see: one clear line (what, where, what would be right), no traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class WritecliffError(Exception):
-    """Base of all errors with a message for the user; the CLI prints it and exits with `exit_code`."""
+    """Base of all errors for the user; the CLI prints its message and exits with `exit_code`."""
 
     exit_code = 1
 

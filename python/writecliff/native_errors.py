@@ -11,7 +11,7 @@ from writecliff.errors import ConfigError, EngineError
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """Turn what the native module raises into ConfigError (bad input) or EngineError (the system)."""
+    """Turn what the native module raises into ConfigError (bad input) or EngineError (system)."""
     try:
         yield
     except NativeConfigError as error:

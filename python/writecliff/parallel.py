@@ -2,8 +2,8 @@
 
 Each simulated drive is one thread of native code that has let go of the interpreter, so threads use
 all cores. A drive takes 8 bytes for each 4 KiB of flash, a terabyte 2 GB: how many run at a time is
-decided by memory first, cores second. Results come in the order of the tasks and do not depend on how
-many ran at a time.
+decided by memory first, cores second. Results come in the order of the tasks and do not depend on
+how many ran at a time.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from writecliff.report import write_report
 
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
 from tests.support.synthetic_run import build_run
+from writecliff.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"

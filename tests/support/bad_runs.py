@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.engines.base import CacheReport, PurgeReport
-
 from tests.support.synthetic_run import Drive, build_run
+from writecliff.engines.base import CacheReport, PurgeReport
 
 NEVER_SETTLING = Drive(drift_per_fill=0.35, has_waf=False)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from writecliff.engines.base import (
     CacheReport,
     Counters,

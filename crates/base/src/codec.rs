@@ -97,7 +97,9 @@ impl<W: Write> StateWriter<W> {
 
     pub fn u64s(&mut self, name: &str, values: &[u64]) -> Result<(), CodecError> {
         let mut raw = Vec::with_capacity(values.len() * 8);
-        values.iter().for_each(|v| raw.extend_from_slice(&v.to_le_bytes()));
+        for value in values {
+            raw.extend_from_slice(&value.to_le_bytes());
+        }
         self.bytes(name, &raw)
     }
 

@@ -32,6 +32,7 @@ impl Nanos {
     }
 
     #[inline]
+    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

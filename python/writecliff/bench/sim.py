@@ -1,7 +1,7 @@
 """Benchmark of the simulator: what fixed cases cost this machine.
 
-Times are CPU times (user + system), so that a shared machine disturbs them little; compare ratios of
-one run, not absolute figures. The cases are described in `docs/performance.md`.
+Times are CPU times (user + system), so that a shared machine disturbs them little; compare
+ratios of one run, not absolute figures. The cases are described in `docs/performance.md`.
 """
 
 from __future__ import annotations

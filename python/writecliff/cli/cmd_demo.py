@@ -13,8 +13,8 @@ from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
 DRIVE = "sim:sata-tlc-120"
-# Rounds of 10 minutes instead of 31: a drive of 120 GB is written four times within two hours of its
-# own time, too short for five samples half an hour apart. The report discloses it.
+# Rounds of 10 minutes instead of 31: a drive of 120 GB is written four times within two hours of
+# its own time, too short for five samples half an hour apart. The report discloses it.
 ROUND_MINUTES = 10.0
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def progress_for(*, quiet: bool, samples_only: bool = False) -> RunProgress:
-    """How a test shows its progress; `samples_only`: in a log, only the sample step of each round."""
+    """How a test shows its progress; `samples_only`: in a log, only each round's sample step."""
     if quiet:
         return RunProgress()
     if sys.stderr.isatty():

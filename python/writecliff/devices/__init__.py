@@ -43,7 +43,7 @@ class DeviceValue:
 
 @dataclass(frozen=True)
 class DeviceDescription:
-    """Everything that a device file says. `device_hash` is over all values that change behaviour."""
+    """Everything that a device file says. `device_hash` covers all values that change behaviour."""
 
     name: str
     description: str

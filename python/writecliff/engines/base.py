@@ -107,9 +107,10 @@ class JobResult:
 class StepResult:
     """Everything measured in one `Engine.run`.
 
-    `intervals` maps column names to numpy arrays of one length, a row an (interval, job, operation):
-    `end_ns` (device time since the step began), `job` (index), `operation` (0 read, 1 write, 2 trim),
-    `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, `waf` (NaN if unknown).
+    `intervals` maps column names to numpy arrays of one length, a row an (interval, job,
+    operation): `end_ns` (device time since the step began), `job` (index), `operation` (0 read,
+    1 write, 2 trim), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, `waf`
+    (NaN if unknown).
     """
 
     started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
@@ -166,7 +167,9 @@ class Engine(Protocol):
         was measured until then is on the exception as `partial`."""
         ...
 
-    def precondition(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def precondition(
+        self, workload: Workload, on_progress: ProgressHook | None = None
+    ) -> StepResult:
         """Bring the drive to the state after `workload`. A simulated drive may do so without
         simulating time (its `StepResult` then has no latencies and `elapsed_ns` 0)."""
         ...

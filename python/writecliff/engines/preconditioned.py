@@ -36,8 +36,8 @@ _SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit th
 def recipe(name: str, capacity_bytes: int) -> list[Workload]:
     """The workloads of a recipe for a drive of this capacity. Raises ConfigError.
 
-    "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of 128 KiB
-    sequential writes, two capacities of 4 KiB random writes.
+    "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
+    128 KiB sequential writes, two capacities of 4 KiB random writes.
     """
     if name not in RECIPES:
         known = ", ".join(RECIPES)
@@ -69,13 +69,12 @@ def precondition(
     steps = recipe(name, engine.identify().capacity_bytes)
     if not steps:
         return False
-    cached = cache is not None and isinstance(engine, SimEngine)
-    if cached and cache is not None and cache.restore(engine, steps):
+    if cache is not None and isinstance(engine, SimEngine) and cache.restore(engine, steps):
         return True
     engine.purge()
     for workload in steps:
         engine.precondition(workload, on_progress)
-    if cached and cache is not None:
+    if cache is not None and isinstance(engine, SimEngine):
         cache.save(engine, steps)
     return False
 

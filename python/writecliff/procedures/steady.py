@@ -29,7 +29,7 @@ Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
 
 @dataclass(frozen=True)
 class SteadyState:
-    """The determination table of one window. Excursions, average and line in the variable's unit."""
+    """The determination table of one window. Excursions, average and line in its unit."""
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]

@@ -1,7 +1,8 @@
 """Write amplification of the shipped FTL against closed forms.
 
-Loads for which theory exists: uniform random overwrites of single 4 KiB slots on a full drive, under
-greedy, FIFO, d-choices (d = 10) and random collection, and sequential writers with a stream each.
+Loads for which theory exists: uniform random overwrites of single 4 KiB slots on a full drive,
+under greedy, FIFO, d-choices (d = 10) and random collection, and sequential writers with a stream
+each.
 The formulas and their sources are in `crates/ftl/src/theory.rs`. Over-provisioning counts the slots
 that collection circulates through: the idle pool that the FTL keeps is left out.
 """
@@ -48,7 +49,10 @@ def run() -> list[WafCase]:
     flash_bytes = BLOCKS * PAGES_PER_BLOCK * SLOT_BYTES
     memory_bytes = drive_memory_bytes(flash_bytes, flash_bytes)
     return run_side_by_side(
-        [Task(f"{policy} {op}", memory_bytes, partial(_measure, policy, op)) for policy, op in cases]
+        [
+            Task(f"{policy} {op}", memory_bytes, partial(_measure, policy, op))
+            for policy, op in cases
+        ]
     )
 
 

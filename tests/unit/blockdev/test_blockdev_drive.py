@@ -6,8 +6,8 @@ import json
 from textwrap import dedent
 
 import pytest
-from tests.support.block_machine import Machine
 
+from tests.support.block_machine import Machine
 from writecliff.engines.base import Counters
 from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.cache import set_write_cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.block_machine import Machine
 
+from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import protection
 from writecliff.engines.blockdev.protection import claim, describe_cost, format_bytes, inspect
 from writecliff.engines.blockdev.topology import Node

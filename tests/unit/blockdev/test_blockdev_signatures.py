@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.block_machine import MIB, Machine
 
+from tests.support.block_machine import MIB, Machine
 from writecliff.engines.blockdev.signatures import magic_signatures, signatures_of
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.blockdev.topology import System

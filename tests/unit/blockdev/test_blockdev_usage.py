@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.support.block_machine import Machine
 
+from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import usage
 from writecliff.engines.blockdev.topology import device_at, disks_below
 from writecliff.engines.blockdev.usage import Use, uses_of

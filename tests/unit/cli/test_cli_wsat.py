@@ -256,8 +256,9 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )
     said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
-    assert "no serial number)\nhint: to confirm, repeat the command with --destroy and its path, " in (
-        said.err
+    assert (
+        "no serial number)\nhint: to confirm, repeat the command with --destroy and its path, "
+        in (said.err)
     )
     drive.before_run = interrupted_at(2)
     said = cli(

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.block_machine import Machine
 
+from tests.support.block_machine import Machine
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.fio.capability import Fio, Placement
 from writecliff.engines.fio.placement import find_placement

@@ -182,7 +182,7 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
         _native.check_workload(workload.to_json(), 1 << 31, 2)
         assert workload_from_mapping(json.loads(workload.to_json())) == workload
     # Every field of the model is known to the native crate: it refuses what it does not know.
-    with pytest.raises(_native.NativeConfigError, match="zoned|sequential"):
+    with pytest.raises(_native.NativeConfigError, match=r"zoned|sequential"):
         _native.check_workload(Workload("w", (job,)).to_json(), 1 << 31, 2)
 
 

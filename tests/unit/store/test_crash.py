@@ -12,13 +12,13 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+
+from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store import files as store_files
 from writecliff.store import rundir
 from writecliff.store.parts import PartedTable
 from writecliff.store.rundir import RunDirectory
-
-from tests.support.synthetic_run import build_run, manifest, records
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}

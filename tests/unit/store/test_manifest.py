@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+
+from tests.support.synthetic_run import manifest
 from writecliff.errors import StoreError
 from writecliff.store.catalog import latest_run, list_runs
 from writecliff.store.host import host_platform, versions
 from writecliff.store.manifest import Manifest, read_manifest, write_manifest
 from writecliff.store.rundir import RunDirectory
-
-from tests.support.synthetic_run import manifest
 
 
 def test_round_trip(tmp_path: Path) -> None:

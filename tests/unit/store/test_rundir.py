@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+
+from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
-
-from tests.support.synthetic_run import build_run, manifest, records
 
 SMALL = {"rounds": 2, "steps_per_round": 3, "step_s": 2.0}
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import FioJobFile, load_fio_job, read_fio_job

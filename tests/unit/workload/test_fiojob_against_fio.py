@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job

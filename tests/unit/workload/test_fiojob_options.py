@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.fiojob.option import Treatment, all_options, by_name
 from writecliff.workload.fiojob.reference import markdown

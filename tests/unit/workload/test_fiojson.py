@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from writecliff._native import Histogram
 from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
 from writecliff.workload.fiojob import FioJobFile, load_fio_job
