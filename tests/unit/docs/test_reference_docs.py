@@ -1,0 +1,51 @@
+"""The reference pages against the program: no option, column or key is missing or stale."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff.cli.main import main
+from writecliff.cli.reference import reference
+from writecliff.store.manifest import Manifest
+from writecliff.store.rundir import RunDirectory
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_command_line_reference_is_what_help_says() -> None:
+    written = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert written == reference(), "run: python -m writecliff.cli.reference > docs/reference/cli.md"
+
+
+def _documented(heading: str) -> set[str]:
+    """The names in the first column of the tables below a heading."""
+    text = (DOCS / "reference" / "run-directory.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    firsts = (line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
+    return {name for first in firsts for name in re.findall(r"`([^`]+)`", first)}
+
+
+def test_every_key_of_a_manifest_is_documented() -> None:
+    names = {item.name for item in fields(Manifest)} | {"schema"}
+    assert _documented("`manifest.json`") == names
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("run")
+    drive = write_small_drive(folder)
+    words = f"test wsat --on sim:{drive} --output {folder / 'r'} --quiet --end time"
+    words += " --time-hours 0.0005 --sample-seconds 0.1 --round-minutes 0.005"
+    assert main(words.split()) == 0
+    return RunDirectory.open(folder / "r")
+
+
+@pytest.mark.parametrize("table", ["rounds", "intervals", "histograms"])
+def test_every_column_that_a_run_writes_is_documented(run: RunDirectory, table: str) -> None:
+    written = set(run.query(f"select * from {table}").column_names)
+    assert written == _documented(f"`{table}`") | _documented("Columns of every table")
