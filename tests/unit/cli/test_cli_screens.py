@@ -76,6 +76,7 @@ Commands:
   device    List and show simulated drives.
   report    Write the report of a run.
   validate  Check the simulator against theory.
+  bench     Measure the speed of the simulator itself.
   demo      See a write cliff in a minute.
 
 Options:
@@ -200,7 +201,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, run, device, report, validate, demo
+hint: commands: test, run, device, report, validate, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
