@@ -2,7 +2,8 @@
 
 Owns the decisions about which data a figure stands for:
 
-* fresh out of box (FOB): the steps that begin in the first minute
+* fresh out of box (FOB): the steps that begin in the first minute, and before the whole capacity
+  has been written once
 * reported window: the last five samples that are steady; if no five are, the last five
 * latency: the response-time histogram phase if the run has one, else all steps from the first to
   the last sample of the reported window, merged as histograms
@@ -127,10 +128,29 @@ class RunData:
 
     @property
     def fob_iops(self) -> float:
-        """IOPS of the first minute."""
+        """IOPS of the steps that count as fresh out of box."""
+        return float(self.series.ios[self._fob_steps].sum() / (self.fob_ns / 1e9))
+
+    @property
+    def fob_ns(self) -> float:
+        """How long the steps took that count as fresh out of box."""
         s = self.series
-        first = s.start_ns < FOB_NS
-        return float(s.ios[first].sum() / ((s.end_ns - s.start_ns)[first].sum() / 1e9))
+        return float((s.end_ns - s.start_ns)[self._fob_steps].sum())
+
+    @property
+    def _fob_steps(self) -> npt.NDArray[np.bool_]:
+        s = self.series
+        written_before = s.written_bytes - s.host_write_bytes
+        fresh = (s.start_ns < FOB_NS) & (written_before < self.capacity_bytes)
+        fresh[0] = True
+        return fresh
+
+    @property
+    def idle_ns(self) -> float:
+        """Time between the steps in which nothing was written: a real drive's steps are processes
+        of their own. Pauses between sessions do not count, they are disclosed as interruptions."""
+        s = self.series
+        return float(np.maximum(s.start_ns[1:] - s.end_ns[:-1], 0).sum())
 
     @property
     def saturated_iops(self) -> float:

@@ -13,6 +13,7 @@ from writecliff.report.data import RunData
 from writecliff.store.manifest import Manifest
 
 # A driver's own warnings on what is disclosed here in any case.
+IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
 _SAID_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
@@ -24,6 +25,7 @@ def disclosures(data: RunData) -> tuple[str, ...]:
         *(_interruption(item) for item in manifest.interruptions),
         *_purge(manifest),
         *_write_cache(manifest),
+        *_idle(data),
         *(_deviation(item) for item in manifest.deviations),
         *(_sentence(text) for text in manifest.warnings if not text.lower().startswith(_SAID_HERE)),
     ]
@@ -82,6 +84,27 @@ def _write_cache(manifest: Manifest) -> list[str]:
     state = {True: "on", False: "off", None: "unknown: the drive does not tell"}[cache.enabled]
     note = f" {_sentence(cache.note)}" if cache.note else ""
     return [f"Write cache {state}; the test wants it {'on' if wanted else 'off'}.{note}"]
+
+
+def _idle(data: RunData) -> list[str]:
+    text = idle_text(data)
+    return [text] if text is not None and grave_idle(data) else []
+
+
+def grave_idle(data: RunData) -> bool:
+    """The drive had enough time between the steps to recover by collecting garbage."""
+    return data.idle_ns >= GRAVE_IDLE_SHARE * data.elapsed_ns
+
+
+def idle_text(data: RunData) -> str | None:
+    """How long the drive was idle between steps; None if that is nothing worth a line."""
+    if data.idle_ns < IDLE_SHARE * data.elapsed_ns:
+        return None
+    return (
+        f"The drive was idle between the steps for {units.duration(data.idle_ns)}, "
+        f"{units.percent(data.idle_ns / data.elapsed_ns)} of the time, while the load generator "
+        "was started again."
+    )
 
 
 def _deviation(item: Mapping[str, Any]) -> str:

@@ -12,12 +12,18 @@ import numpy as np
 
 from writecliff.report import figures, units, wsat_figures
 from writecliff.report.data import STEP_QUANTILES, RunData, load
-from writecliff.report.disclosure import disclosures
+from writecliff.report.disclosure import disclosures, grave_idle, idle_text
 from writecliff.report.header import header
 from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
-from writecliff.report.wsat_text import determination, latency_figures, latency_table, verdict
+from writecliff.report.wsat_text import (
+    determination,
+    drifting,
+    latency_figures,
+    latency_table,
+    verdict,
+)
 from writecliff.store.host import writecliff_version
 from writecliff.store.rundir import RunDirectory
 
@@ -36,10 +42,11 @@ def wsat_report(run: RunDirectory) -> ReportModel:
     flag = "" if data.state == "steady" else " - NOT STEADY STATE"
     device = data.manifest.device
     name = " ".join(filter(None, (device.vendor, device.model)))
+    size = units.capacity(device.capacity_bytes)
     with house_style():
         sections = _sections(data)
     return ReportModel(
-        title=f"Write Saturation Test{flag}: {name}, {units.capacity(device.capacity_bytes)}",
+        title=f"Write Saturation Test{flag}: {name}" + ("" if size in name else f", {size}"),
         header=header(data),
         disclosures=disclosures(data),
         verdict=box,
@@ -59,16 +66,22 @@ def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
     label = "Steady-state IOPS" if steady else "IOPS, not steady"
     samples = len(data.tracker.rounds)
     source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
+    if steady and data.steady is not None and (drift := drifting(data.steady)):
+        source += f", still {drift}"
+    fob_s = data.fob_ns / 1e9
+    fob_time = "minute" if round(fob_s) == 60 else f"{fob_s:.3g} s"
     ratio = data.saturated_iops / data.fob_iops if data.fob_iops else None
     amount = units.size(data.written_bytes).rpartition(" ")
     return (
-        KeyFigure("FOB IOPS", units.number(data.fob_iops), "", "fresh out of box: first minute"),
+        KeyFigure(
+            "FOB IOPS", units.number(data.fob_iops), "", f"fresh out of box: first {fob_time}"
+        ),
         KeyFigure(label, units.number(data.saturated_iops), "", source),
         KeyFigure(
             "Share of FOB",
             units.percent(ratio).removesuffix(" %"),
             "%",
-            "of the first minute's IOPS",
+            f"of the IOPS of the first {fob_time}",
         ),
         KeyFigure(
             "Write amplification",
@@ -236,6 +249,8 @@ def _notes(data: RunData) -> tuple[str, ...]:
     ]
     if data.manifest.device.simulated:
         notes.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
+    if (idle := idle_text(data)) is not None and not grave_idle(data):
+        notes.append(idle)
     if data.waf is None:
         notes.append("The drive does not report NAND writes, so write amplification is unknown.")
     return tuple(notes)
@@ -243,7 +258,11 @@ def _notes(data: RunData) -> tuple[str, ...]:
 
 def _footer(data: RunData) -> tuple[tuple[str, str], ...]:
     manifest = data.manifest
-    versions = ", ".join(f"{k} {v}" for k, v in manifest.versions.items() if v is not None)
+    versions = ", ".join(
+        f"{name} {version.removeprefix(f'{name}-')}"  # fio calls its own version fio-3.33
+        for name, version in manifest.versions.items()
+        if version is not None and not (name == "fio" and manifest.device.simulated)
+    )
     return (
         ("Command", shlex.join(manifest.command)),
         ("Seed", str(manifest.seed)),

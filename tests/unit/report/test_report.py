@@ -1,6 +1,5 @@
 """The report: what it says about good and bad runs, and the same bytes every time."""
 
-
 from __future__ import annotations
 
 import base64
@@ -15,14 +14,14 @@ from xml.etree import ElementTree
 
 import pytest
 from inline_snapshot import snapshot
+
+from tests.support.bad_runs import killed_early_run, unsteady_real_run
+from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.report import summarise, write_report
 from writecliff.report.model import ReportModel
 from writecliff.report.wsat import wsat_report
 from writecliff.store.rundir import RunDirectory
-
-from tests.support.bad_runs import killed_early_run, unsteady_real_run
-from tests.support.synthetic_run import Drive, build_run, manifest, records
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def test_good_run(good: ReportModel) -> None:
     assert good.title == "Write Saturation Test: Example SATA TLC 120, 120 GB"
     assert good.disclosures == ()
     assert good.verdict.level == "good"
-    assert good.verdict.headline == "Steady state reached in rounds 2 to 6"
+    assert good.verdict.headline == "Steady state reached in rounds 2 to 6, still falling"
     assert [(key.label, key.value, key.unit) for key in good.key_figures] == snapshot(
         [
             ("FOB IOPS", "83,645", ""),
