@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo setup test test-rust test-python needs lint lock clean
+.PHONY: help demo setup test test-rust test-python test-speed needs lint lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -17,7 +17,7 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust test-python ## run all tests: Rust, Python, fio, browser
+test: needs test-rust test-python test-speed ## run all tests: Rust, Python, fio, browser, speed
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
@@ -25,6 +25,9 @@ test-rust: ## Rust tests
 
 test-python: setup ## Python, fio and browser tests
 	$(BIN)/python -m pytest --quiet
+
+test-speed: ## instruction counts of small fixed cases against those on record
+	tools/instruction-counts
 
 needs: ## install what the tests need from Debian (as root), or say what is missing
 	@tools/test-needs
