@@ -114,10 +114,9 @@ impl Ftl {
         self.frontiers[frontier.index()].filled(self.geometry.slots_per_unit)
     }
 
-    /// Is the slot in a program unit that is not full yet?
+    /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
     #[inline]
-    pub fn is_filling(&self, ppn: Ppn) -> bool {
-        let unit = self.geometry.reclaim_unit_of(ppn);
+    pub fn is_filling(&self, ppn: Ppn, unit: ReclaimUnitId) -> bool {
         self.table.state[unit.index()] == UnitState::Open
             && self.frontiers.iter().any(|f| {
                 (f.fill_end - self.geometry.slots_per_unit.min(f.fill_end)..f.next).contains(&ppn.0)
@@ -234,7 +233,12 @@ impl Ftl {
         Ppn(slot)
     }
 
-    pub(crate) fn program_filled<S: FlashSink>(&mut self, frontier: FrontierId, data: u32, sink: &mut S) {
+    pub(crate) fn program_filled<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        data: u32,
+        sink: &mut S,
+    ) {
         let slots = self.geometry.slots_per_unit;
         let f = &mut self.frontiers[frontier.index()];
         let first = self.geometry.first_slot(f.unit);

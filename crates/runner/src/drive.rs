@@ -12,10 +12,10 @@ use writecliff_base::Nanos;
 use writecliff_ssd::{Completion, DriveCounters, Ssd};
 use writecliff_workload::{IoRequest, Limits, Operation, SpecError, WorkloadSpec};
 
+use crate::Histogram;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::series::{Cell, Series};
-use crate::Histogram;
 
 /// Completions between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 17;

@@ -59,7 +59,11 @@ pub fn run(
         observer,
         stop: false,
     };
-    if rated == 0 { run.in_turns() } else { run.by_schedule() }
+    if rated == 0 {
+        run.in_turns()
+    } else {
+        run.by_schedule()
+    }
     run.catch_up();
     let (stop, threads) = (run.stop, run.threads);
     ssd.end_fast_forward();

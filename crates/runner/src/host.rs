@@ -2,8 +2,8 @@
 
 use writecliff_base::{Bytes, StreamId};
 use writecliff_ssd::{Command, Operation, Ssd};
-use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
 use writecliff_workload::Operation as Kind;
+use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
 
 /// Requests that a thread has drawn before it issues them.
 const AHEAD: usize = 4;
