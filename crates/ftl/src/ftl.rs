@@ -15,6 +15,10 @@ use crate::table::{Owner, UnitState, UnitTable};
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
+/// Slots ahead of a frontier that are fetched into the cache: stores leave the core in order, so one
+/// that misses holds up all that follow.
+pub(crate) const WRITE_AHEAD: usize = 64;
+
 /// A flash translation layer and everything that it knows. See the crate text for its contract.
 #[derive(Clone, Debug)]
 pub struct Ftl {
@@ -227,6 +231,7 @@ impl Ftl {
         self.table.valid[f.unit.index()] += 1;
         let full = f.next == f.fill_end;
         self.reverse[slot as usize] = lpn;
+        prefetch(&self.reverse, slot as usize + WRITE_AHEAD);
         if full {
             self.program_filled(frontier, self.geometry.slots_per_unit, sink);
         }
