@@ -6,10 +6,10 @@
 //! chunk:    packing u8, packed length u32, crc32 u32, packed
 //! end:      name length 0
 //! ```
-//! All integers are little endian. A chunk holds 4 MiB of its section (the last one what is left); its
-//! checksum is over everything that leads to it: section name and length, its number, packing and
-//! packed length. So memory does not grow with the section, and no damage goes unnoticed. `pack.rs`
-//! knows how a chunk is packed. Nothing here knows what is stored.
+//! All integers are little endian. A chunk holds 4 MiB of its section (the last one what is left);
+//! its checksum is over everything that leads to it: section name and length, its number, packing
+//! and packed length. So memory does not grow with the section, and no damage goes unnoticed.
+//! `pack.rs` knows how a chunk is packed. Nothing here knows what is stored.
 
 mod pack;
 
@@ -235,7 +235,8 @@ impl<R: Read> StateReader<R> {
         let crc = u32::from_le_bytes(self.array()?);
         let [packing, length @ ..] = header;
         let length = u32::from_le_bytes(length) as usize;
-        // Packing never grows a chunk by more than this; a damaged length must not ask for gigabytes.
+        // Packing never grows a chunk by more than this; a damaged length must not ask for
+        // gigabytes.
         let packing = Packing::from_u8(packing).filter(|_| length <= 2 * CHUNK_BYTES);
         let packing = packing.ok_or_else(|| section.damaged())?;
         let mut packed = vec![0; length];

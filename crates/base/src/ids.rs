@@ -44,7 +44,8 @@ id! {
     Ppn
 }
 id! {
-    /// A reclaim unit: the set of blocks, one a plane of every die, that is written and erased as one.
+    /// A reclaim unit: the set of blocks, one a plane of every die, that is written and erased as
+    /// one.
     ReclaimUnitId
 }
 

@@ -45,7 +45,8 @@ pub struct LocatedToml {
     source: Source,
 }
 
-/// Where byte positions of one text are. Kept apart from the document so that a table can borrow it.
+/// Where byte positions of one text are. Kept apart from the document so that a table can borrow
+/// it.
 #[derive(Debug)]
 struct Source {
     file: String,

@@ -25,7 +25,8 @@ impl Prng {
         Self { state: std::array::from_fn(|_| splitmix64(&mut s)) }
     }
 
-    /// An independent generator for part `label` of whatever `seed` seeds (a thread, a job, the FTL).
+    /// An independent generator for part `label` of whatever `seed` seeds (a thread, a job, the
+    /// FTL).
     pub fn derive(seed: u64, label: u64) -> Self {
         let mut s = seed;
         let mixed = splitmix64(&mut s) ^ label.wrapping_mul(0xd605_1a8f_2d5b_6e25);

@@ -11,7 +11,7 @@
 use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
-use crate::ftl::{Ftl, prefetch};
+use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
 use crate::sink::FlashSink;
 use crate::table::UnitState;
 
@@ -211,6 +211,7 @@ impl Ftl {
                 *back = lpn;
                 self.forward[lpn.index()] = Ppn(slot);
             }
+            prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
             self.idle_slots -= i64::from(count);
             self.table.valid[f.unit.index()] += count;

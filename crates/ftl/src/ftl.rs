@@ -15,6 +15,10 @@ use crate::table::{Owner, UnitState, UnitTable};
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
+/// Slots ahead of a frontier that are fetched into the cache: stores leave the core in order, so one
+/// that misses holds up all that follow.
+pub(crate) const WRITE_AHEAD: usize = 64;
+
 /// A flash translation layer and everything that it knows. See the crate text for its contract.
 #[derive(Clone, Debug)]
 pub struct Ftl {
@@ -114,10 +118,9 @@ impl Ftl {
         self.frontiers[frontier.index()].filled(self.geometry.slots_per_unit)
     }
 
-    /// Is the slot in a program unit that is not full yet?
+    /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
     #[inline]
-    pub fn is_filling(&self, ppn: Ppn) -> bool {
-        let unit = self.geometry.reclaim_unit_of(ppn);
+    pub fn is_filling(&self, ppn: Ppn, unit: ReclaimUnitId) -> bool {
         self.table.state[unit.index()] == UnitState::Open
             && self.frontiers.iter().any(|f| {
                 (f.fill_end - self.geometry.slots_per_unit.min(f.fill_end)..f.next).contains(&ppn.0)
@@ -228,6 +231,7 @@ impl Ftl {
         self.table.valid[f.unit.index()] += 1;
         let full = f.next == f.fill_end;
         self.reverse[slot as usize] = lpn;
+        prefetch(&self.reverse, slot as usize + WRITE_AHEAD);
         if full {
             self.program_filled(frontier, self.geometry.slots_per_unit, sink);
         }

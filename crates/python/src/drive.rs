@@ -113,7 +113,8 @@ impl Drive {
         counters_to_dict(py, &self.get()?.counters())
     }
 
-    /// Check every invariant of the drive's state; raises `ValueError` naming the first violated one.
+    /// Check every invariant of the drive's state; raises `ValueError` naming the first violated
+    /// one.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let ssd = self.get()?;
         let ssd = &*ssd;

@@ -1,6 +1,6 @@
-//! The module `writecliff._native`. Its public face, types included, is `_native.pyi`; the public API
-//! is pure Python. Nothing here decides anything: it carries values over the seam, and lets go of the
-//! interpreter while the simulator works.
+//! The module `writecliff._native`. Its public face, types included, is `_native.pyi`; the public
+//! API is pure Python. Nothing here decides anything: it carries values over the seam, and lets go
+//! of the interpreter while the simulator works.
 
 mod bench;
 mod description;

@@ -14,7 +14,8 @@ use crate::histogram::PyHistogram;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
 
-/// Calls the hook with each look, and stops the step when Python raises: the hook itself, or a signal.
+/// Calls the hook with each look, and stops the step when Python raises: the hook itself, or a
+/// signal.
 pub(crate) struct Hook {
     pub(crate) callback: Option<Py<PyAny>>,
     pub(crate) raised: Option<PyErr>,

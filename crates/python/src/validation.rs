@@ -9,7 +9,9 @@ use crate::errors;
 /// Measure one case; returns (measured, theory). `policy`: "greedy", "fifo", "random", "d=N", or
 /// "streams" (four sequential writers, a stream each).
 #[pyfunction]
-#[pyo3(signature = (policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10))]
+#[pyo3(signature = (
+    policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
+))]
 #[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
 pub(crate) fn validate_waf(
     py: Python<'_>,

@@ -6,7 +6,8 @@ use writecliff_workload::{Limits, WorkloadSpec};
 
 use crate::errors;
 
-/// A workload file in TOML as the JSON that the Python model reads; shares of the drive become bytes.
+/// A workload file in TOML as the JSON that the Python model reads; shares of the drive become
+/// bytes.
 #[pyfunction]
 pub(crate) fn parse_workload_toml(
     text: &str,

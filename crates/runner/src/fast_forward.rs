@@ -7,8 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use writecliff_base::StreamId;
-use writecliff_ssd::{Command, Operation, Ssd};
+use writecliff_ssd::Ssd;
 use writecliff_workload::{Limits, SpecError, WorkloadSpec};
 
 use crate::host::{self, Job, Thread};
@@ -17,10 +16,6 @@ use crate::series::Columns;
 
 /// Requests between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 20;
-
-/// Requests that have been announced to the drive and not been done. Each misses the cache once or
-/// twice, and a core can wait for a dozen misses at a time.
-const AHEAD: usize = 32;
 
 /// Bring the drive to the state after `spec`. Jobs need an end by volume or number of I/Os.
 pub fn run(
@@ -49,22 +44,13 @@ pub fn run(
     let started_ns = ssd.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
-    let mut run = Run {
-        ssd,
-        jobs,
-        threads,
-        ahead: [NOTHING; AHEAD],
-        requests: 0,
-        look_at: LOOK_EVERY,
-        observer,
-        stop: false,
-    };
+    let mut run =
+        Run { ssd, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
     if rated == 0 {
         run.in_turns()
     } else {
         run.by_schedule()
     }
-    run.catch_up();
     let (stop, threads) = (run.stop, run.threads);
     ssd.end_fast_forward();
     let outcome = |(index, job): (usize, &writecliff_workload::JobSpec)| JobOutcome {
@@ -89,23 +75,11 @@ struct Run<'a> {
     ssd: &'a mut Ssd,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
-    /// The last requests generated, by number modulo their count: the drive has yet to do them.
-    ahead: [Command; AHEAD],
     requests: u64,
     look_at: u64,
     observer: &'a mut dyn Observer,
     stop: bool,
 }
-
-/// Does nothing to a drive.
-const NOTHING: Command = Command {
-    operation: Operation::Flush,
-    offset: 0,
-    length: 0,
-    stream: StreamId::DEFAULT,
-    queue: 0,
-    tag: 0,
-};
 
 impl Run<'_> {
     fn in_turns(&mut self) {
@@ -150,22 +124,12 @@ impl Run<'_> {
             job.count_issue(request.length);
             thread.ios += 1;
         }
-        let command = host::command(&request, 0, 0);
-        let oldest = std::mem::replace(&mut self.ahead[self.requests as usize % AHEAD], command);
-        self.ssd.fast_forward(&oldest);
+        self.ssd.fast_forward(&host::command(&request, 0, 0));
         self.requests += 1;
         if self.requests == self.look_at {
             self.look();
         }
         true
-    }
-
-    /// Do the requests that are still ahead, in their order.
-    fn catch_up(&mut self) {
-        for n in 0..AHEAD {
-            let index = (self.requests as usize + n) % AHEAD;
-            self.ssd.fast_forward(&std::mem::replace(&mut self.ahead[index], NOTHING));
-        }
     }
 
     fn look(&mut self) {

@@ -5,30 +5,42 @@ use writecliff_ssd::{Command, Operation, Ssd};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
 
-/// Requests that a thread has drawn before it issues them.
-const AHEAD: usize = 4;
+/// Requests that are drawn at a time.
+const BATCH: usize = 16;
 
-/// A thread's requests, drawn some requests early and announced to the drive: by the time that it
-/// looks for their places, these are in the cache. What is drawn does not depend on when.
+/// A thread's requests, drawn one or two batches early and announced to the drive: by the time that
+/// it looks for their places, these are in the cache. In batches, because a core waits for the address
+/// translation of an announcement, but for several at once. What is drawn does not depend on when.
 pub(crate) struct Requests {
     generator: ThreadGenerator,
-    drawn: [IoRequest; AHEAD],
-    oldest: usize,
+    /// Two batches; when one is used up, it is drawn anew, while the other one is used.
+    drawn: [IoRequest; 2 * BATCH],
+    next: usize,
 }
 
 impl Requests {
     fn new(mut generator: ThreadGenerator) -> Self {
         let drawn = std::array::from_fn(|_| generator.next());
-        Self { generator, drawn, oldest: 0 }
+        Self { generator, drawn, next: 0 }
     }
 
     #[inline]
     pub(crate) fn next(&mut self, ssd: &Ssd) -> IoRequest {
-        let drawn = self.generator.next();
-        ssd.announce(drawn.offset);
-        let next = std::mem::replace(&mut self.drawn[self.oldest % AHEAD], drawn);
-        self.oldest = (self.oldest + 1) % AHEAD;
-        next
+        let request = self.drawn[self.next % (2 * BATCH)];
+        self.next += 1;
+        if self.next.is_multiple_of(BATCH) {
+            self.draw(ssd);
+        }
+        request
+    }
+
+    /// Draw the batch before `next` anew.
+    #[cold]
+    fn draw(&mut self, ssd: &Ssd) {
+        let used = &mut self.drawn[self.next - BATCH..self.next];
+        used.fill_with(|| self.generator.next());
+        used.iter().for_each(|request| ssd.announce(request.offset));
+        self.next %= 2 * BATCH;
     }
 }
 

@@ -98,9 +98,16 @@ impl Backend {
             slots: slots as u16,
             purpose: ReadFor::Host { command },
         };
-        let die = place.die as usize;
-        self.dies[die].reads.push_back(operation);
-        self.wake(die);
+        let index = place.die as usize;
+        let die = &mut self.dies[index];
+        if die.is_quiet(self.now) && !die.wake_scheduled {
+            // The common case without a detour through the queue.
+            die.begin_read();
+            self.start(index, operation);
+            return;
+        }
+        die.reads.push_back(operation);
+        self.wake(index);
     }
 
     fn work(&mut self, die: usize, operation: FlashOperation) {

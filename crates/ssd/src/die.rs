@@ -116,7 +116,7 @@ impl Die {
     pub fn next(&mut self, reads_in_a_row_max: u32) -> Next {
         let others = self.suspended.is_some() || !self.work.is_empty();
         if !self.reads.is_empty() && (!others || self.reads_in_a_row < reads_in_a_row_max) {
-            self.reads_in_a_row += 1;
+            self.begin_read();
             return self.reads.pop_front().map_or(Next::Nothing, Next::Start);
         }
         self.reads_in_a_row = 0;
@@ -177,6 +177,13 @@ impl Die {
         })
     }
 
+    /// A read is about to start.
+    #[inline]
+    pub fn begin_read(&mut self) {
+        self.reads_in_a_row += 1;
+    }
+
+    #[inline]
     pub fn is_quiet(&self, now: Nanos) -> bool {
         let still = match self.state {
             DieState::Idle => true,

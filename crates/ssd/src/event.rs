@@ -76,12 +76,25 @@ impl Event {
 /// time << 64 | order << 32 | packed event: one comparison orders two events.
 type Key = u128;
 
-/// The head of an empty lane: after all events.
-const NEVER: Key = Key::MAX;
+/// The time of an empty lane: after all events, and no two alike.
+#[inline]
+const fn never(lane: usize) -> u64 {
+    u64::MAX - lane as u64
+}
 
 #[inline]
 fn time_of(key: Key) -> Nanos {
     Nanos((key >> 64) as u64)
+}
+
+/// Insert `key` into a slice that is in ascending order but for its last place, which is free.
+fn move_up(live: &mut [Key], key: Key) {
+    let mut hole = live.len() - 1;
+    while hole > 0 && live[hole - 1] > key {
+        live[hole] = live[hole - 1];
+        hole -= 1;
+    }
+    live[hole] = key;
 }
 
 /// Events in ascending order in `keys[first..end]`.
@@ -93,32 +106,32 @@ struct SortedLane {
 }
 
 impl SortedLane {
-    /// Insert from the end; returns the head.
-    #[inline]
-    fn insert(&mut self, key: Key) -> Key {
+    /// Insert from the end; returns the time of the head.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn insert(&mut self, key: Key) -> u64 {
         if self.end == self.keys.len() {
             self.make_room();
         }
         let live = &mut self.keys[self.first..=self.end];
-        let mut hole = live.len() - 1;
-        while hole > 0 && live[hole - 1] > key {
-            live[hole] = live[hole - 1];
-            hole -= 1;
-        }
-        live[hole] = key;
         self.end += 1;
-        live[0]
+        match live {
+            [only] => *only = key,
+            [.., last, new] if *last <= key => *new = key,
+            _ => move_up(live, key),
+        }
+        time_of(live[0]).0
     }
 
-    /// Remove the head; returns the next one.
+    /// Remove the head; returns the time of the next one.
     #[inline]
-    fn advance(&mut self) -> Key {
+    fn advance(&mut self, lane: usize) -> u64 {
         self.first += 1;
         if self.first == self.end {
             (self.first, self.end) = (0, 0);
-            return NEVER;
+            return never(lane);
         }
-        self.keys[self.first]
+        time_of(self.keys[self.first]).0
     }
 
     #[cold]
@@ -127,18 +140,19 @@ impl SortedLane {
         self.end -= self.first;
         self.first = 0;
         // At least half is free now, so that making room is rare.
-        self.keys.resize(self.keys.len().max(64).max(2 * self.end), NEVER);
+        self.keys.resize(self.keys.len().max(64).max(2 * self.end), 0);
     }
 
-    fn head(&self) -> Key {
-        if self.first == self.end { NEVER } else { self.keys[self.first] }
+    fn head(&self, lane: usize) -> u64 {
+        if self.first == self.end { never(lane) } else { time_of(self.keys[self.first]).0 }
     }
 }
 
 /// Events to come.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    heads: [Key; LANES],
+    /// Of the lanes' heads.
+    times: [u64; LANES],
     lanes: [SortedLane; LANES],
     scheduled: u32,
 }
@@ -146,36 +160,62 @@ pub struct EventQueue {
 impl Default for EventQueue {
     fn default() -> Self {
         let lanes = std::array::from_fn(|_| SortedLane::default());
-        Self { heads: [NEVER; LANES], lanes, scheduled: 0 }
+        Self { times: std::array::from_fn(never), lanes, scheduled: 0 }
     }
 }
 
 impl EventQueue {
-    #[inline]
+    // Always inline: with a constant lane and kind of event little is left of it.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn push(&mut self, lane: Lane, time: Nanos, event: Event) {
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
         let key = Key::from(time.0) << 64 | Key::from(order) << 32 | Key::from(event.pack());
-        self.heads[lane as usize] = self.lanes[lane as usize].insert(key);
+        self.times[lane as usize] = self.lanes[lane as usize].insert(key);
     }
 
     /// The next event, unless it is after `limit`.
     #[inline]
     pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
-        // Which lane is next is a coin toss that no branch predictor wins: a knock-out by selection.
-        let h = &self.heads;
-        let less = |a: (Key, usize), b: (Key, usize)| {
-            let first = a.0 < b.0;
-            (select_unpredictable(first, a.0, b.0), select_unpredictable(first, a.1, b.1))
-        };
-        let (ab, cd, ef) =
-            (less((h[0], 0), (h[1], 1)), less((h[2], 2), (h[3], 3)), less((h[4], 4), (h[5], 5)));
-        let (key, lane) = less(less(ab, cd), ef);
-        if time_of(key) > limit || key == NEVER {
+        let (time, lane) = self.earliest();
+        if time > limit.0 {
             return None;
         }
-        self.heads[lane] = self.lanes[lane].advance();
-        Some((time_of(key), Event::unpack(key as u32)))
+        let sorted = &mut self.lanes[lane];
+        // Nothing is left if the limit lies behind what empty lanes have for a time.
+        let key = *sorted.keys[..sorted.end].get(sorted.first)?;
+        self.times[lane] = sorted.advance(lane);
+        Some((Nanos(time), Event::unpack(key as u32)))
+    }
+
+    /// Time and lane of the next event. Which lane that is is a coin toss that no branch predictor
+    /// wins, hence a knock-out by selection.
+    #[inline]
+    fn earliest(&self) -> (u64, usize) {
+        let t = &self.times;
+        let mut tie = false;
+        let mut first = |a: (u64, usize), b: (u64, usize)| {
+            tie |= a.0 == b.0;
+            let second = b.0 < a.0;
+            (select_unpredictable(second, b.0, a.0), select_unpredictable(second, b.1, a.1))
+        };
+        let ab = first((t[0], 0), (t[1], 1));
+        let cd = first((t[2], 2), (t[3], 3));
+        let ef = first((t[4], 4), (t[5], 5));
+        let abcd = first(ab, cd);
+        let winner = first(abcd, ef);
+        if tie { self.earliest_of_equals() } else { winner }
+    }
+
+    /// The same when times alone may not tell.
+    #[cold]
+    fn earliest_of_equals(&self) -> (u64, usize) {
+        let head = |lane: usize| {
+            self.lanes[lane].keys[..self.lanes[lane].end].get(self.lanes[lane].first).copied()
+        };
+        let lane = (0..LANES).min_by_key(|&lane| head(lane).unwrap_or(Key::MAX)).unwrap_or(0);
+        (self.times[lane], lane)
     }
 
     /// Take back an event that was pushed into `lane` for `time`.
@@ -186,7 +226,7 @@ impl EventQueue {
         let position = live.iter().position(is_it).expect("an event that is scheduled");
         live.copy_within(position + 1.., position);
         sorted.end -= 1;
-        self.heads[lane as usize] = sorted.head();
+        self.times[lane as usize] = sorted.head(lane as usize);
     }
 
     pub fn len(&self) -> usize {
@@ -209,7 +249,7 @@ impl EventQueue {
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.scheduled = input.narrow()?;
-        for (head, lane) in self.heads.iter_mut().zip(&mut self.lanes) {
+        for (number, lane) in self.lanes.iter_mut().enumerate() {
             let key = |input: &mut WordReader<'_>| {
                 Ok(Key::from(input.get()?) << 64 | Key::from(input.get()?))
             };
@@ -218,7 +258,7 @@ impl EventQueue {
             if !lane.keys.is_sorted() {
                 return Err(damaged());
             }
-            *head = lane.head();
+            self.times[number] = lane.head(number);
         }
         Ok(())
     }

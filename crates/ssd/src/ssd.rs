@@ -334,6 +334,33 @@ impl Ssd {
     fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
+        let reads = match slots {
+            1 => self.read_slot(number, first),
+            _ => self.read_slots(number, first, slots),
+        };
+        self.commands.get(number).pending = reads;
+        if reads == 0 {
+            let at = self.frontend.send(self.backend.now, command.length, true);
+            self.backend.queue.push(Lane::Completed, at, Event::Completed { command: number });
+        }
+    }
+
+    /// Returns the number of flash reads: 0 if the slot is not on flash.
+    #[inline]
+    fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
+        let ppn = self.ftl.lookup(lpn);
+        if ppn.is_none() {
+            return 0;
+        }
+        let place = self.config.geometry.place(ppn);
+        if self.is_buffered(ppn, &place) {
+            return 0;
+        }
+        self.backend.host_read(number, place, 1);
+        1
+    }
+
+    fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         let per_group = self.config.geometry.slots_per_group;
         let mut run: Option<(Place, u32)> = None;
         let mut reads = 0;
@@ -364,17 +391,13 @@ impl Ssd {
             reads += 1;
             self.backend.host_read(number, start, count);
         }
-        self.commands.get(number).pending = reads;
-        if reads == 0 {
-            let at = self.frontend.send(self.backend.now, command.length, true);
-            self.backend.queue.push(Lane::Completed, at, Event::Completed { command: number });
-        }
+        reads
     }
 
     /// Is the slot still in the write buffer (its unit not yet on flash)?
     #[inline]
     fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
-        self.ftl.is_filling(ppn)
+        self.ftl.is_filling(ppn, place.reclaim_unit)
             || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
     }
 

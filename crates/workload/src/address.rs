@@ -1,11 +1,11 @@
 //! Where the next I/O goes: one generator of offsets for each kind of address.
 //!
 //! Offsets are relative to the begin of the range, multiples of the alignment (by default the block
-//! size), and leave room for the whole block. Alignment counts from the begin of the range, or of the
-//! segment, as fio counts from `offset`.
+//! size), and leave room for the whole block. Alignment counts from the begin of the range, or of
+//! the segment, as fio counts from `offset`.
 //!
-//! Uniform addresses are drawn in slots of the I/O's own size. Zipf and zoned addresses are drawn in
-//! units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
+//! Uniform addresses are drawn in slots of the I/O's own size. Zipf and zoned addresses are drawn
+//! in units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
 //! agree on which addresses are hot.
 
 use writecliff_base::{Bytes, Prng};
@@ -81,7 +81,8 @@ impl Place {
 ///
 /// Each operation has a position of its own because fio's `rw=rw` has (observed with 3.33: mixed
 /// reads and writes each pass over the whole file, and neither skips what the other did). A block
-/// that would cross the end of the range begins it anew, so a rest smaller than a block is never used.
+/// that would cross the end of the range begins it anew, so a rest smaller than a block is never
+/// used.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequential {
     positions: [u64; 3],

@@ -36,7 +36,8 @@ pub struct IoRequest {
     pub stream: StreamId,
 }
 
-/// The endless sequence of requests of one thread of one job; when it ends is the runner's business.
+/// The endless sequence of requests of one thread of one job; when it ends is the runner's
+/// business.
 #[derive(Clone, Debug)]
 pub struct ThreadGenerator {
     random: Prng,
@@ -102,9 +103,9 @@ impl Mix {
     }
 
     #[inline]
-    fn draw(&self, random: &mut Prng, only: &SizeClass) -> (Operation, SizeClass) {
+    fn draw<'a>(&'a self, random: &mut Prng, only: &'a SizeClass) -> (Operation, &'a SizeClass) {
         if let (Some(operation), true) = (self.single, self.sizes.is_empty()) {
-            return (operation, *only);
+            return (operation, only);
         }
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
@@ -114,13 +115,13 @@ impl Mix {
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
         let operation = self.single.unwrap_or(mixed);
         let class = self.sizes.iter().find(|(below, _)| for_size < *below);
-        (operation, class.map_or(*only, |(_, class)| *class))
+        (operation, class.map_or(only, |(_, class)| class))
     }
 }
 
 impl ThreadGenerator {
-    /// The generator of thread `thread_index` of the job at `job_index` of a workload with `seed`, on a
-    /// drive of `device_capacity`. Errors are those of [`JobSpec::validate`].
+    /// The generator of thread `thread_index` of the job at `job_index` of a workload with `seed`,
+    /// on a drive of `device_capacity`. Errors are those of [`JobSpec::validate`].
     pub fn new(
         job: &JobSpec,
         device_capacity: Bytes,
@@ -156,7 +157,7 @@ impl ThreadGenerator {
             return IoRequest { op: Operation::Flush, offset: 0, length: 0, stream: self.stream };
         }
         let (op, class) = self.mix.draw(&mut self.random, &self.class);
-        let offset = self.offset + self.addresses.next(&mut self.random, &class, op);
+        let offset = self.offset + self.addresses.next(&mut self.random, class, op);
         // Wraps below 0 where flushes are off, and is then never looked at.
         self.flush.left = self.flush.left.wrapping_sub(u64::from(op == Operation::Write));
         IoRequest { op, offset, length: class.length, stream: self.stream }

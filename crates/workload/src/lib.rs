@@ -1,9 +1,9 @@
 //! What hosts do: the definition of a workload and the generators of its I/Os.
 //!
-//! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and comes from JSON (the seam
-//! to Python) or TOML (for people). Each thread of a job then has a [`ThreadGenerator`], which says
-//! what its next I/O is, and a [`ThreadPacing`], which says when. Both depend on nothing but the
-//! specification, the capacity and the seed: no clock, no drive, no other thread.
+//! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and comes from JSON (the
+//! seam to Python) or TOML (for people). Each thread of a job then has a [`ThreadGenerator`], which
+//! says what its next I/O is, and a [`ThreadPacing`], which says when. Both depend on nothing but
+//! the specification, the capacity and the seed: no clock, no drive, no other thread.
 
 mod address;
 mod check;

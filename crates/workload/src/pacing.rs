@@ -1,21 +1,24 @@
 //! When a thread's next I/O is due.
 //!
-//! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the drive,
-//! and response time counts from the intended arrival, so a stall shows in every I/O that it delays
-//! (the opposite, measuring from issue only, is known as coordinated omission). All other jobs are
+//! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the
+//! drive, and response time counts from the intended arrival, so a stall shows in every I/O that it
+//! delays (the opposite, measuring from issue only, is known as coordinated omission). All other
+//! jobs are
 //! *closed* loops: a thread issues whenever it has fewer than its queue depth outstanding.
 //!
 //! The rate of a job is shared by its T threads. Linear: the job's arrival number i is at i / rate
-//! and belongs to thread i mod T. Poisson: each thread is a Poisson process of rate / T, and together
-//! they are one of the full rate. For rates in bytes an I/O takes as long as its bytes do at that rate.
+//! and belongs to thread i mod T. Poisson: each thread is a Poisson process of rate / T, and
+//! together they are one of the full rate. For rates in bytes an I/O takes as long as its bytes do
+//! at that rate.
 //!
 //! Think time in a closed loop: after every n I/Os the thread lets its outstanding I/Os complete,
 //! idles, and goes on (as fio does with `thinktime`). In an open loop the schedule itself
 //! pauses: all later arrivals move by the think time.
 //!
 //! Known errors: rates are kept in millionths, exactly; linear arrivals are then exact rationals
-//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. What they must
-//! pass: exact arrival times after 10^6 I/Os; mean, variance and a Kolmogorov-Smirnov test of gaps.
+//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. What they
+//! must pass: exact arrival times after 10^6 I/Os; mean, variance and a Kolmogorov-Smirnov test of
+//! gaps.
 
 use writecliff_base::Prng;
 
@@ -57,7 +60,8 @@ struct Linear {
     per_byte: bool,
     /// Threads: each takes every T-th arrival.
     factor: u128,
-    /// The last length asked for, and its step: one size is the common case, and 128-bit division slow.
+    /// The last length asked for, and its step: one size is the common case, and 128-bit division
+    /// slow.
     length: u32,
     whole: u64,
     part: u64,
@@ -74,8 +78,8 @@ struct Poisson {
 }
 
 impl ThreadPacing {
-    /// The schedule of thread `thread_index` of the job at `job_index` of a workload with `seed`. The
-    /// job must have passed [`crate::WorkloadSpec::check`].
+    /// The schedule of thread `thread_index` of the job at `job_index` of a workload with `seed`.
+    /// The job must have passed [`crate::WorkloadSpec::check`].
     pub fn new(job: &JobSpec, seed: u64, job_index: u32, thread_index: u32) -> Self {
         let rate = job.rate_iops.or(job.rate_bytes_per_s);
         let per_byte = job.rate_bytes_per_s.is_some();
@@ -126,8 +130,9 @@ impl ThreadPacing {
         Some(arrival)
     }
 
-    /// Closed loop: to be called once for each I/O issued. `Some(ns)`: let all outstanding I/Os of the
-    /// thread complete, then idle that long. Always `None` in an open loop, whose arrivals hold the pause.
+    /// Closed loop: to be called once for each I/O issued. `Some(ns)`: let all outstanding I/Os of
+    /// the thread complete, then idle that long. Always `None` in an open loop, whose arrivals hold
+    /// the pause.
     #[inline]
     pub fn pause_after_issue(&mut self) -> Option<u64> {
         if self.think_ns == 0 || self.schedule.is_some() {
@@ -153,7 +158,8 @@ impl Schedule {
             whole: 0,
             part: 0,
         };
-        // Thread t begins with the job's arrival number t, counted in average blocks for byte rates.
+        // Thread t begins with the job's arrival number t, counted in average blocks for byte
+        // rates.
         let bytes = if per_byte { job.mean_block_bytes().round() as u128 } else { 1 };
         let phase = NUMERATOR * u128::from(thread) * bytes;
         let ns = u64::try_from(phase / u128::from(line.denominator)).unwrap_or(u64::MAX);

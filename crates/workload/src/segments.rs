@@ -2,9 +2,9 @@
 //!
 //! Definition: n contiguous, equal LBA ranges inside the active range; their starts are randomly
 //! distributed, the set spans the active range, and no two touch (SNIA PTS, terms "AR Segments" and
-//! "AR Amount"; segment size = AR amount / n). Read here as: the first segment begins the range, the
-//! last one ends it, and the starts between are uniform over all placements with a gap of at least
-//! one block. The standard leaves the distribution open; this is ours.
+//! "AR Amount"; segment size = AR amount / n). Read here as: the first segment begins the range,
+//! the last one ends it, and the starts between are uniform over all placements with a gap of at
+//! least one block. The standard leaves the distribution open; this is ours.
 
 use writecliff_base::{Bytes, Prng};
 
@@ -136,7 +136,8 @@ mod tests {
             count in 1_u64..200, blocks in 1_u64..50, slack in 0_u64..10_000, seed: u64,
         ) {
             let range = (count * (blocks + 1) - 1 + slack) * 4096;
-            let map = SegmentMap::new(&job(count, count * blocks * 4096, seed), Bytes(range)).unwrap();
+            let job = job(count, count * blocks * 4096, seed);
+            let map = SegmentMap::new(&job, Bytes(range)).unwrap();
             let starts = map.starts();
             prop_assert_eq!(starts.len() as u64, count);
             prop_assert_eq!(starts[0], 0);

@@ -1,8 +1,9 @@
 //! The definition of a workload: `writecliff.workload.model`, field by field.
 //!
 //! Units are in the names because the names are the JSON keys. Fields ending in `_pct` that have a
-//! sibling in bytes are shares of the drive: TOML files may say `range = "25 %"` before any drive is
-//! known. [`WorkloadSpec::resolved`] turns them into bytes; the Python side only ever sees bytes.
+//! sibling in bytes are shares of the drive: TOML files may say `range = "25 %"` before any drive
+//! is known. [`WorkloadSpec::resolved`] turns them into bytes; the Python side only ever sees
+//! bytes.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
@@ -199,7 +200,8 @@ impl WorkloadSpec {
 }
 
 impl JobSpec {
-    /// The same job on a drive of `capacity`: shares of the drive become bytes, rounded down to 4 KiB.
+    /// The same job on a drive of `capacity`: shares of the drive become bytes, rounded down to 4
+    /// KiB.
     #[must_use]
     pub fn resolved(&self, capacity: Bytes) -> Self {
         let share = |pct: f64| {

@@ -20,8 +20,8 @@
 //! volume = "200 %"             # of the drive; or a size
 //! ```
 //!
-//! Every number with a unit is text. `offset`, `range` and `volume` are sizes or shares of the drive;
-//! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
+//! Every number with a unit is text. `offset`, `range` and `volume` are sizes or shares of the
+//! drive; `rate` is `"1000 IOPS"` or `"200 MB/s"`.
 
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 

@@ -1,8 +1,8 @@
 //! Uniform addresses: every aligned offset at which the block fits is equally likely.
 //!
-//! Drawn with repetition, like fio's `norandommap`, which the PTS asks for. Bias of the bounded draw
-//! below range / 2^64 ([`writecliff_base::Prng::below`]). What it must pass: a chi-square test over
-//! all slots, with and without segments (`address` tests).
+//! Drawn with repetition, like fio's `norandommap`, which the PTS asks for. Bias of the bounded
+//! draw below range / 2^64 ([`writecliff_base::Prng::below`]). What it must pass: a chi-square test
+//! over all slots, with and without segments (`address` tests).
 
 use writecliff_base::Prng;
 

@@ -1,10 +1,11 @@
 //! Zipf-distributed addresses: rank r of n is drawn with probability proportional to r^-theta.
 //!
-//! Method: rejection-inversion (W. Hörmann, G. Derflinger: "Rejection-inversion to generate variates
-//! from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184): O(1) a draw for any
-//! theta > 0, with theta = 1 as a limit, and no table. The widespread method of Gray et al. ("Quickly
-//! generating billion-record synthetic databases", SIGMOD 1994), used by fio and YCSB, is an
-//! approximation: only ranks 1 and 2 have their exact probability, and theta >= 1 needs a detour.
+//! Method: rejection-inversion (W. Hörmann, G. Derflinger: "Rejection-inversion to generate
+//! variates from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184): O(1) a
+//! draw for any theta > 0, with theta = 1 as a limit, and no table. The widespread method of Gray
+//! et al. ("Quickly generating billion-record synthetic databases", SIGMOD 1994), used by fio and
+//! YCSB, is an approximation: only ranks 1 and 2 have their exact probability, and theta >= 1 needs
+//! a detour.
 //!
 //! Known errors: `exp` and `ln` come from the platform's C library, so two platforms may differ in
 //! rare draws; on one platform a seed gives the same draws. Ranks above 2^53 are not representable.
@@ -13,8 +14,8 @@
 //! [`Permutation`] scatters the ranks in one fixed way for each number of blocks, whatever the
 //! workload's seed, so that all jobs and all steps of a test share their hot blocks.
 //!
-//! What it must pass: chi-square against the exact probabilities over all ranks of a small range, and
-//! Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.
+//! What it must pass: chi-square against the exact probabilities over all ranks of a small range,
+//! and Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.
 
 use writecliff_base::Prng;
 
@@ -58,7 +59,8 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Integral of x^-theta, shifted to be continuous in theta at 1: (x^(1-theta) - 1) / (1 - theta).
+    /// Integral of x^-theta, shifted to be continuous in theta at 1: (x^(1-theta) - 1) / (1 -
+    /// theta).
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let exponent = (1.0 - self.theta) * log;

@@ -4,8 +4,8 @@
 //! 30 % to the next 15 % and 20 % to the last 80 %; fio's `random_distribution=zoned` is the same.
 //! Hot and cold data are two zones. Within a zone addresses are uniform.
 //!
-//! Known errors: zone boundaries are rounded to whole units (the smallest alignment of the job), and
-//! each zone has at least one unit. A block that begins in a zone may end in the next.
+//! Known errors: zone boundaries are rounded to whole units (the smallest alignment of the job),
+//! and each zone has at least one unit. A block that begins in a zone may end in the next.
 //!
 //! What it must pass: chi-square of the accesses by zone, and a uniform spread inside each zone.
 

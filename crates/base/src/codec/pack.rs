@@ -1,6 +1,6 @@
-//! How a chunk is packed: bytes by zstd; numbers by zstd of their differences where these repeat (a map
-//! written in order), else in as many bits as the largest needs (a map written at random, which is
-//! incompressible but for its leading zeros, and a general compressor would only slow down).
+//! How a chunk is packed: bytes by zstd; numbers by zstd of their differences where these repeat (a
+//! map written in order), else in as many bits as the largest needs (a map written at random, which
+//! is incompressible but for its leading zeros, and a general compressor would only slow down).
 
 use std::io;
 
@@ -52,7 +52,8 @@ fn zigzag_delta(from: u32, to: u32) -> u32 {
     delta << 1 ^ ((delta as i32) >> 31) as u32
 }
 
-/// By byte planes (all first bytes, all second ones, ...): small differences are long runs of zeros.
+/// By byte planes (all first bytes, all second ones, ...): small differences are long runs of
+/// zeros.
 fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     let mut raw = vec![0; numbers.len() * 4];
     let mut previous = 0;

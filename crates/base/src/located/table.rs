@@ -11,7 +11,8 @@ use crate::units::{self, Bytes, BytesPerSecond, Nanos, QuantityError};
 
 /// Asks for keys by type. `optional_*` give `None` where the key is absent, `required_*` an error.
 ///
-/// Call [`Table::finish`] on every table: a key that nobody asked for is a typing error of the user.
+/// Call [`Table::finish`] on every table: a key that nobody asked for is a typing error of the
+/// user.
 #[must_use = "call finish() so that unknown keys are refused"]
 pub struct Table<'a> {
     source: &'a Source,
@@ -108,8 +109,8 @@ impl<'a> Table<'a> {
         units::parse_rate(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
     }
 
-    /// A share such as `"7 %"`, as a number of percent. The range is the caller's: over-provisioning
-    /// may pass 100 %, a probability may not.
+    /// A share such as `"7 %"`, as a number of percent. The range is the caller's:
+    /// over-provisioning may pass 100 %, a probability may not.
     pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {

@@ -117,7 +117,8 @@ proptest! {
         range in 1200_u64..100_000,
         segments in proptest::option::of(1_u64..3),
     ) {
-        let block_sizes = sectors.iter().map(|n| BlockSize { bytes: n * 512, weight: 1.0 }).collect();
+        let size = |n: &u64| BlockSize { bytes: n * 512, weight: 1.0 };
+        let block_sizes = sectors.iter().map(size).collect();
         let range = Bytes(range * 512);
         let segments = segments.filter(|_| pattern == Pattern::Random).map(|count| {
             SegmentSpec { count, amount_bytes: range.0 / 4 * count, seed: 1 }
@@ -137,7 +138,8 @@ proptest! {
             let within = starts.as_ref().map_or(offset, |map| {
                 offset - map.starts().iter().rev().find(|&&start| start <= offset).unwrap()
             });
-            let align = align_bytes.unwrap_or(if pattern == Pattern::Sequential { 512 } else { class.align });
+            let own = if pattern == Pattern::Sequential { 512 } else { class.align };
+            let align = align_bytes.unwrap_or(own);
             prop_assert_eq!(within % align, 0);
             if let Some(map) = &starts {
                 prop_assert!(within + u64::from(class.length) <= map.size());
