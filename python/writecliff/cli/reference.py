@@ -1,6 +1,7 @@
-"""`docs/reference/cli.md`, made of the command line's own help: `python -m writecliff.cli.reference`.
+"""`docs/reference/cli.md`, made of the command line's own help.
 
-A test compares the file with `reference()`, so an option that the file does not know fails it.
+`python -m writecliff.cli.reference` prints it. A test compares the file with
+`reference()`, so an option that the file does not know fails it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _HEAD = f"""\
 # The command line
 
-Made by `python -m writecliff.cli.reference > docs/reference/cli.md` from what `--help` shows; do not
-edit it by hand. Guides: [WSAT](../guides/wsat.md), [workloads](../guides/workloads.md),
+Made by `python -m writecliff.cli.reference > docs/reference/cli.md` from what `--help` shows; do
+not edit it by hand. Guides: [WSAT](../guides/wsat.md), [workloads](../guides/workloads.md),
 [devices](../guides/devices.md), [fio job files](../guides/fio-jobs.md).
 
 ## `{PROGRAM}`

@@ -1,0 +1,57 @@
+"""The examples of the guides do what the guides say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff.cli.main import main
+from writecliff.devices import FOLDER, show_device
+from writecliff.errors import ConfigError
+
+GUIDES = Path(__file__).parents[3] / "docs" / "guides"
+
+
+def _examples(name: str) -> list[str]:
+    text = (GUIDES / name).read_text(encoding="utf-8")
+    return re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S)
+
+
+def test_there_are_three_workloads() -> None:
+    assert len(_examples("workloads.md")) == 3
+
+
+@pytest.mark.parametrize("example", _examples("workloads.md"))
+def test_each_workload_runs(
+    example: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = write_small_drive(tmp_path)
+    file = tmp_path / "w.toml"
+    file.write_text(example, encoding="utf-8")
+    assert main(["run", str(file), "--on", f"sim:{drive}", "--json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert len(step["jobs"]) == example.count("[[job]]")
+
+
+def test_the_device_opens_and_a_mistake_is_named_as_the_guide_says(tmp_path: Path) -> None:
+    (example,) = _examples("devices.md")
+    file = tmp_path / "my.toml"
+    file.write_text(example, encoding="utf-8")
+    assert show_device(str(file)).capacity_bytes == 960_000_000
+    file.write_text(example.replace("channels =", "chanels ="), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        show_device(str(file))
+    guide = (GUIDES / "devices.md").read_text(encoding="utf-8")
+    assert f"error: my.toml{str(caught.value).removeprefix(str(file))}" in guide
+    assert f"hint: {caught.value.hint}" in guide
+
+
+def test_every_key_of_the_presets_is_in_the_guide() -> None:
+    guide = (GUIDES / "devices.md").read_text(encoding="utf-8")
+    for path in FOLDER.glob("*.toml"):
+        for key in re.findall(r"^(\w+) = ", path.read_text(encoding="utf-8"), re.M):
+            assert f"`{key}`" in guide, key
