@@ -1,0 +1,120 @@
+"""WSAT on a loop device, from the command line: what is stored against what fio itself printed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from writecliff.store.rundir import RunDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 3
+SHORT = ["--end", "time", "--time-hours", "0.0008", "--sample-seconds", "1"]
+SHORT += ["--round-minutes", "0.05"]
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "writecliff", "test", "wsat", *words],
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def stored_raw(run: Path, step: int) -> dict[str, Any]:
+    document = json.loads(gzip.decompress((run / "raw" / f"{step:06d}.json.gz").read_bytes()))
+    (job,) = document["fio"]["jobs"]
+    return job["write"]
+
+
+def fios_percentile(write: dict[str, Any], share: float) -> int:
+    """The nearest-rank percentile over fio's own bins; fio names each by its middle."""
+    bins = sorted((int(value), count) for value, count in write["lat_ns"]["bins"].items())
+    rank, seen = share * sum(count for _, count in bins), 0
+    for value, count in bins:
+        seen += count
+        if seen >= rank:
+            return value
+    raise AssertionError("a percentile is in some bin")
+
+
+def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("--on", loop, "--destroy", loop, "--output", str(run), "--json", *SHORT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    outcome = json.loads(out)
+    rows = pq.read_table(run / "rounds.parquet").to_pylist()
+    assert len(rows) == outcome["steps"] == STEPS
+    histograms = RunDirectory.open(run).histograms_by_step()
+    for row in rows:
+        write = stored_raw(run, row["seq"])
+        assert row["ios"] == write["total_ios"]
+        assert row["bytes"] == write["io_bytes"]
+        # fio counts run time in whole milliseconds and ends its jobs one by one.
+        assert row["iops"] == pytest.approx(write["iops"], rel=0.01)
+        megabytes = row["bytes"] / (row["elapsed_ns"] / 1e9)
+        assert megabytes == pytest.approx(write["bw_bytes"], rel=0.01)
+        assert row["latency_mean_ns"] == pytest.approx(write["lat_ns"]["mean"], rel=1e-9)
+        assert row["latency_max_ns"] == write["lat_ns"]["max"]
+        assert histograms[row["seq"]].count == write["lat_ns"]["N"]
+        middle = fios_percentile(write, 0.9999)
+        # Ours is the upper edge of the bin, theirs its middle; a bin is 1/64 of its lower edge.
+        assert middle * (1 - 1e-9) <= row["latency_p9999_ns"] <= middle * (1 + 1 / 64)
+
+
+@pytest.mark.parametrize("victim", ["writecliff", "fio"])
+def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victim: str) -> None:
+    run = tmp_path / "run"
+    process = start("--on", loop, "--destroy", loop, "--output", str(run), *SHORT)
+    deadline = time.monotonic() + 30
+    while not (run / "rounds" / "000001.parquet").exists() or not fios_of(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    fios = fios_of(process.pid)
+    os.kill(process.pid if victim == "writecliff" else fios[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    if victim == "fio":
+        assert process.returncode == 1
+        assert "error: fio failed: killed by SIGKILL\nhint: complete steps kept: " in err
+        assert f"--resume {run} --destroy {loop}`" in err
+    wait_for_end(fios)
+    again = start("--resume", str(run), "--destroy", loop)
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    with RunDirectory.open(run) as finished:
+        assert finished.status == "complete"
+        assert finished.rounds().num_rows == STEPS
+
+
+def fios_of(pid: int) -> list[int]:
+    """The fio processes that `pid` started."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            comm = Path(f"/proc/{child}/comm")
+            if comm.exists() and comm.read_text().strip() == "fio":
+                found.append(int(child))
+    return found
+
+
+def wait_for_end(pids: list[int]) -> None:
+    """fio dies with its parent; who inherits the zombie may take its time to reap it."""
+    deadline = time.monotonic() + 10
+    for pid in pids:
+        stat = Path(f"/proc/{pid}/stat")
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX":
+            assert time.monotonic() < deadline, f"fio {pid} is still running"
+            time.sleep(0.05)
