@@ -26,6 +26,7 @@ from writecliff.workload.fiojob.values import LARGEST
 from writecliff.workload.model import Addresses, Job, Zone
 
 _US = 1000
+LOG_FILES = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 _RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
 
 
@@ -195,5 +196,8 @@ def _general_notes(settings: Settings, ops: Operations, notes: list[str]) -> Non
         notes.append("time_based has no effect without runtime, as in fio")
     if not settings["randrepeat"] and not settings.given("randseed"):
         notes.append("randrepeat=0: runs still repeat; change randseed for another course")
+    logs = [name for name in LOG_FILES if settings.given(name)]
+    if logs:
+        notes.append(f"{', '.join(logs)}: no log files are written")
     if settings.given("directory"):
         notes.append(f"directory={settings['directory']}: the drive of the run takes its place")

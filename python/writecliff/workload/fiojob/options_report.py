@@ -6,7 +6,7 @@ from writecliff.workload.fiojob.option import Option, no_effect, reporting
 from writecliff.workload.fiojob.values import boolean, choice, flag, percentiles
 
 _DEFAULT_PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
-_NO_LOGS = "no log files: the run keeps the series and histograms of every step"
+_NO_LOGS = "no log files are written"
 _SERIES = "rows of the series are as wide as log_avg_msec says, or 1 s"
 _DISPLAY = "concerns fio's text output"
 
