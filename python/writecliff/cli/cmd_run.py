@@ -13,6 +13,7 @@ from writecliff.cli.load_file import LoadFile, check_path, read_load_file
 from writecliff.cli.output import count_text, emit_json, factor_text, talk
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
+from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def run(
     file: Path,
     *,
     target: TargetOptions = NO_TARGET,
-    seed: int | None = None,
+    seed: Whole = None,
     precondition: Literal["none", "fill", "sustained"] = "none",
     output_format: Literal["table", "json", "fio-json"] = "table",
     json: Annotated[bool, _FLAG] = False,

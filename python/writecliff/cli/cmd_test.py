@@ -33,7 +33,7 @@ def overview(
     json
         Print the list as JSON: {"tests": [{"name", "title", "summary", "editions"}]}.
     """
-    if not list_:
+    if not list_ and not json:
         print(f"tests: {', '.join(PROCEDURES)}; `writecliff test NAME --help` shows one")
         return 0
     if json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,13 @@ def test_whole_numbers_are_not_rounded(cli: CommandLine, option: str, value: str
     assert f"invalid value for {option}: '{value}' is no whole number" in said.err
 
 
+def test_the_seed_of_run_is_not_rounded(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "w.toml").touch()
+    said = cli(["run", str(tmp_path / "w.toml"), "--on", "sim:fake", "--seed", "1.5"])
+    assert (said.code, said.out) == (2, "")
+    assert "invalid value for --seed: '1.5' is no whole number" in said.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -53,6 +61,10 @@ def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message
     said = cli(f"test wsat --dry-run {words}")
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"error: {message}\nhint: it is for ")
+
+
+def test_json_lists_the_tests(cli: CommandLine) -> None:
+    assert [entry["name"] for entry in json.loads(cli("test --json").out)["tests"]] == ["wsat"]
 
 
 def test_output_that_is_a_file(
