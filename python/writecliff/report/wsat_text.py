@@ -123,8 +123,8 @@ def _drift_meaning(state: SteadyState) -> str:
     share = 100 * abs(state.slope) / state.average
     return (
         f" The samples still {direction} from round to round, by {share:.2g} % on average: the "
-        f"rule allows it, but a longer run would end {end}, and the average is not the drive's final "
-        "rate."
+        f"rule allows it, but a longer run would end {end}, and the average is not the drive's "
+        "final rate."
     )
 
 
