@@ -1,0 +1,1 @@
+"""The command line: commands, words for people, progress, exit codes."""

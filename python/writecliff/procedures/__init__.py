@@ -1,0 +1,1 @@
+"""Tests of the standard, and the framework that runs them on any engine."""
