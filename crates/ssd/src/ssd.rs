@@ -350,6 +350,7 @@ impl Ssd {
     fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
         let ppn = self.ftl.lookup(lpn);
         if ppn.is_none() {
+            self.unmapped_read_slots += 1;
             return 0;
         }
         let place = self.config.geometry.place(ppn);

@@ -82,7 +82,7 @@ def test_a_damaged_or_foreign_state_is_refused(engine: SimEngine, tmp_path: Path
     (tmp_path / "state").write_bytes(data)
     with pytest.raises(ConfigError, match="state"):
         engine.restore(tmp_path / "state")
-    with pytest.raises(ConfigError, match="WCSTATE1"):
+    with pytest.raises(ConfigError, match="not a writecliff device state"):
         (tmp_path / "other").write_text("hello, this is no state")
         engine.restore(tmp_path / "other")
 
