@@ -21,6 +21,8 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
         return Vec::new();
     }
     let layout = Layout::array::<T>(length).expect("an array that fits the address space");
+    // All of it is in use from the start, so length and capacity are one.
+    #[allow(clippy::same_length_and_capacity)]
     // SAFETY: the layout has a size, as `Zeroed` promises for `T` and the length is above 0. The
     // vector gets memory of just its layout from the global allocator, all of it valid values.
     unsafe {

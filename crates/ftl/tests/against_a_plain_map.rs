@@ -214,7 +214,9 @@ proptest! {
             bench.apply(&Step::Write { lpn, stream: (n % 3) as u16, bytes: 4096 });
         }
         bench.check();
-        prop_assert!(bench.ftl.counters().collections > 0, "collection was exercised");
+        // Purges in bad places may leave too few writes at a stretch to fill the drive.
+        let purged = steps.iter().any(|step| matches!(step, Step::Purge));
+        prop_assert!(purged || bench.ftl.counters().collections > 0, "collection was exercised");
     }
 }
 

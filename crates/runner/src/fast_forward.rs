@@ -47,9 +47,9 @@ pub fn run(
     let mut run =
         Run { ssd, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
     if rated == 0 {
-        run.in_turns()
+        run.in_turns();
     } else {
-        run.by_schedule()
+        run.by_schedule();
     }
     let (stop, threads) = (run.stop, run.threads);
     ssd.end_fast_forward();

@@ -49,7 +49,7 @@ pub(super) fn pack_numbers(numbers: &[u32]) -> io::Result<(Packing, Vec<u8>)> {
 
 fn zigzag_delta(from: u32, to: u32) -> u32 {
     let delta = to.wrapping_sub(from);
-    delta << 1 ^ ((delta as i32) >> 31) as u32
+    delta << 1 ^ (delta.cast_signed() >> 31).cast_unsigned()
 }
 
 /// By byte planes (all first bytes, all second ones, ...): small differences are long runs of
