@@ -140,7 +140,9 @@ def test_header_block_and_verdict(browser: Any, reports: dict[str, Path]) -> Non
     with Visit(browser, reports["good"], 1200) as visit:
         page = visit.page
         assert page.title() == "Write Saturation Test: Example SATA TLC 120, 120 GB"
-        assert page.inner_text("#verdict h2") == "Steady state reached in rounds 2 to 6, still falling"
+        assert (
+            page.inner_text("#verdict h2") == "Steady state reached in rounds 2 to 6, still falling"
+        )
         columns = page.query_selector_all(".block .column")
         assert [column.query_selector("h3").inner_text() for column in columns] == [
             "Test Platform", "Device Under Test", "Set Up Parameters", "Test Parameters",

@@ -15,7 +15,6 @@ pub unsafe trait Zeroed: Copy {}
 unsafe impl Zeroed for u32 {}
 
 /// An array of zeros that costs memory only where it is written.
-#[expect(clippy::same_length_and_capacity, reason = "the allocation has just this length")]
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     if length == 0 {
         return Vec::new();

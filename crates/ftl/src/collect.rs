@@ -227,7 +227,9 @@ impl Ftl {
     fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
         let (begin, group) = (first as usize, group as usize);
         if let Some(ahead) = self.reverse.get(begin + AHEAD..begin + AHEAD + group) {
-            ahead.iter().for_each(|lpn| prefetch(&self.forward, lpn.index()));
+            for lpn in ahead {
+                prefetch(&self.forward, lpn.index());
+            }
             prefetch(&self.reverse, begin + FAR_AHEAD);
         }
         let mut count = 0;

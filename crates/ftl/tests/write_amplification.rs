@@ -78,7 +78,6 @@ fn uniform_random_agrees_with_theory() {
     for (policy, expected) in rows {
         let measured = steady_waf(policy);
         let error = 100.0 * (measured / expected - 1.0);
-        println!("{} {measured:.4} {expected:.4} {error:+.2} %", policy.name());
         assert!(error.abs() < 0.5, "{}: {measured} v {expected}: {error} %", policy.name());
     }
 }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
 use writecliff_ssd::{Completion, DriveCounters, Ssd};
-use writecliff_workload::{IoRequest, Limits, Operation, SpecError, WorkloadSpec};
+use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
 use crate::host::{self, Job, Thread};
@@ -75,9 +75,7 @@ pub fn run(
     spec: &WorkloadSpec,
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
-    let capacity = ssd.config().user_capacity;
-    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
-    let spec = spec.resolved(capacity);
+    let spec = host::checked(spec, ssd)?;
     let before = ssd.counters();
     let mut run = Run::new(ssd, &spec)?;
     run.start();

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use writecliff_ssd::Ssd;
-use writecliff_workload::{Limits, SpecError, WorkloadSpec};
+use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
@@ -24,8 +24,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
     let capacity = ssd.config().user_capacity;
-    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
-    let spec = spec.resolved(capacity);
+    let spec = host::checked(spec, ssd)?;
     for job in &spec.jobs {
         if job.volume_bytes.is_none() && job.ios.is_none() {
             return Err(SpecError::Workload(format!(

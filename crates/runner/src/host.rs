@@ -3,7 +3,9 @@
 use writecliff_base::{Bytes, StreamId};
 use writecliff_ssd::{Command, Operation, Ssd};
 use writecliff_workload::Operation as Kind;
-use writecliff_workload::{IoRequest, JobSpec, SpecError, ThreadGenerator, ThreadPacing};
+use writecliff_workload::{
+    IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
+};
 
 /// Requests that are drawn at a time.
 const BATCH: usize = 16;
@@ -39,7 +41,9 @@ impl Requests {
     fn draw(&mut self, ssd: &Ssd) {
         let used = &mut self.drawn[self.next - BATCH..self.next];
         used.fill_with(|| self.generator.next());
-        used.iter().for_each(|request| ssd.announce(request.offset));
+        for request in used {
+            ssd.announce(request.offset);
+        }
         self.next %= 2 * BATCH;
     }
 }
@@ -123,6 +127,13 @@ impl Job {
         let ios = share(self.ios_left, self.ios_total);
         time.max(volume).max(ios).min(1.0)
     }
+}
+
+/// The workload as it is on this drive, if the drive can run it.
+pub(crate) fn checked(spec: &WorkloadSpec, ssd: &Ssd) -> Result<WorkloadSpec, SpecError> {
+    let capacity = ssd.config().user_capacity;
+    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
+    Ok(spec.resolved(capacity))
 }
 
 /// The threads of all jobs, in order of job and thread.

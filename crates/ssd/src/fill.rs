@@ -30,7 +30,7 @@ pub struct Fill {
 /// All fills, the one that each frontier is filling, and those that may not be programmed yet.
 #[derive(Clone, Debug)]
 pub struct Fills {
-    fills: Vec<Fill>,
+    all: Vec<Fill>,
     free: Vec<FillId>,
     current: Vec<FillId>,
     /// Full units that wait for reads, or behind one that does, by frontier.
@@ -42,7 +42,7 @@ pub struct Fills {
 impl Fills {
     pub fn new(frontiers: usize, reclaim_units: usize) -> Self {
         Self {
-            fills: Vec::new(),
+            all: Vec::new(),
             free: Vec::new(),
             current: vec![NO_FILL; frontiers],
             held: vec![VecDeque::new(); frontiers],
@@ -52,7 +52,7 @@ impl Fills {
 
     #[inline]
     pub fn get(&mut self, id: FillId) -> &mut Fill {
-        &mut self.fills[id as usize]
+        &mut self.all[id as usize]
     }
 
     /// The fill that `frontier` is filling.
@@ -69,13 +69,13 @@ impl Fills {
 
     fn fresh(&mut self, frontier: FrontierId) -> FillId {
         if let Some(id) = self.free.pop() {
-            let fill = &mut self.fills[id as usize];
+            let fill = &mut self.all[id as usize];
             fill.frontier = frontier;
             return id;
         }
-        let id = FillId::try_from(self.fills.len()).expect("fewer than 65,535 units in flight");
+        let id = FillId::try_from(self.all.len()).expect("fewer than 65,535 units in flight");
         assert!(id != NO_FILL);
-        self.fills.push(Fill { frontier, unit: None, reads_pending: 0, waiting: Vec::new() });
+        self.all.push(Fill { frontier, unit: None, reads_pending: 0, waiting: Vec::new() });
         id
     }
 
@@ -85,7 +85,7 @@ impl Fills {
         let id = self.current(frontier);
         self.current[frontier.index()] = NO_FILL;
         self.in_flight[unit.reclaim_unit.index()] += 1;
-        let fill = &mut self.fills[id as usize];
+        let fill = &mut self.all[id as usize];
         fill.unit = Some(unit);
         if fill.reads_pending == 0 && self.held[frontier.index()].is_empty() {
             return Some(id);
@@ -96,14 +96,14 @@ impl Fills {
 
     /// One of the reads that a fill waits for is done. Follow with `release` until it is empty.
     pub fn read_done(&mut self, id: FillId) {
-        self.fills[id as usize].reads_pending -= 1;
+        self.all[id as usize].reads_pending -= 1;
     }
 
     /// The next held unit of the frontier of `id` that may be programmed now.
     pub fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
         let held = &mut self.held[frontier.index()];
         let &front = held.front()?;
-        if self.fills[front as usize].reads_pending > 0 {
+        if self.all[front as usize].reads_pending > 0 {
             return None;
         }
         held.pop_front()
@@ -113,7 +113,7 @@ impl Fills {
     /// next fill begins; see [`Self::take_waiting`].
     #[inline]
     pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
-        let fill = &mut self.fills[id as usize];
+        let fill = &mut self.all[id as usize];
         let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
         let frontier = fill.frontier;
         self.in_flight[unit.reclaim_unit.index()] -= 1;
@@ -124,26 +124,26 @@ impl Fills {
     /// The commands that wait for a fill; from now on, none.
     #[inline]
     pub fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
-        std::mem::take(&mut self.fills[id as usize].waiting)
+        std::mem::take(&mut self.all[id as usize].waiting)
     }
 
     /// Is unit `unit` of a reclaim unit full but not yet on flash?
     #[inline]
     pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
         self.in_flight[reclaim_unit] > 0
-            && self.fills.iter().any(|f| {
+            && self.all.iter().any(|f| {
                 f.unit.is_some_and(|u| u.unit == unit && u.reclaim_unit.index() == reclaim_unit)
             })
     }
 
     /// Fills that hold full units not yet on flash, in ascending order.
     pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
-        (0..self.fills.len() as FillId).filter(|&id| self.fills[id as usize].unit.is_some())
+        (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
     }
 
     /// No command may wait for a fill: there is none.
     pub(crate) fn save(&self, out: &mut WordWriter) {
-        out.list(self.fills.iter(), |out, fill| {
+        out.list(self.all.iter(), |out, fill| {
             debug_assert!(fill.waiting.is_empty());
             out.put(fill.frontier.0);
             out.put(fill.reads_pending);
@@ -160,7 +160,7 @@ impl Fills {
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.fills = input.list(|input| {
+        self.all = input.list(|input| {
             let (frontier, reads_pending) = (FrontierId(input.narrow()?), input.narrow()?);
             let full = input.flag()?;
             let unit = ProgramUnit {
@@ -178,7 +178,7 @@ impl Fills {
             *held = input.list(WordReader::narrow)?.into();
         }
         self.in_flight.fill(0);
-        for unit in self.fills.iter().filter_map(|fill| fill.unit) {
+        for unit in self.all.iter().filter_map(|fill| fill.unit) {
             let count = self.in_flight.get_mut(unit.reclaim_unit.index());
             *count.ok_or_else(damaged)? += 1;
         }

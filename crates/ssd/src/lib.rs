@@ -14,7 +14,8 @@
 //! | `backend.rs` | dies and channels: flash operations in time |
 //! | `fill.rs` | program units on their way to flash |
 //! | `frontend.rs` | queues, firmware, link: commands in time |
-//! | `ssd.rs` | the drive: commands, buffer, both clocks |
+//! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
+//! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `snapshot.rs` | save and restore |
 //!
 //! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.

@@ -1,15 +1,17 @@
 //! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
 
+mod io;
+
 use std::collections::VecDeque;
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
-use writecliff_flash::geometry::{Place, SLOT_BYTES};
+use writecliff_base::{Lpn, Nanos};
+use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
-use crate::backend::{Backend, Outcome};
+use crate::backend::Backend;
 use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
@@ -210,233 +212,6 @@ impl Ssd {
         }
     }
 
-    /// Let waiting writes send their data while the buffer has room for them.
-    #[inline]
-    fn admit_writes(&mut self) {
-        while let Some(&(number, ready)) = self.write_waiting.front() {
-            let (slots, length) = {
-                let c = self.commands.get(number);
-                (i64::from(c.slots), c.command.length)
-            };
-            // What partly filled units cannot keep: a larger command need not wait for more.
-            if self.buffer_free < slots.min(self.buffer_assured()) {
-                return;
-            }
-            self.write_waiting.pop_front();
-            self.buffer_free -= slots;
-            self.writes_in_transfer += 1;
-            let at = self.frontend.receive(ready.max(self.backend.now), length);
-            self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
-        }
-    }
-
-    /// Buffer slots that are free whenever nothing is on its way to flash.
-    fn buffer_assured(&self) -> i64 {
-        let units = i64::from(self.config.ftl.streams);
-        i64::from(self.config.buffer_slots())
-            - units * i64::from(self.config.geometry.slots_per_unit)
-    }
-
-    fn arrived(&mut self, number: u16) -> Option<Completion> {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
-        match command.operation {
-            Operation::Write => {
-                self.writes_in_transfer -= 1;
-                self.write(number, command, first, slots)
-            }
-            Operation::Trim => {
-                self.trim(&command);
-                Some(self.complete(number))
-            }
-            Operation::Flush => self.flush(number),
-            Operation::Read => unreachable!("reads do not carry data to the drive"),
-        }
-    }
-
-    #[inline]
-    fn write(
-        &mut self,
-        number: u16,
-        command: Command,
-        first: Lpn,
-        slots: u32,
-    ) -> Option<Completion> {
-        let durable = self.write_cache || self.config.controller.power_loss_protection;
-        let end = command.offset + u64::from(command.length);
-        for n in 0..slots {
-            let lpn = Lpn(first.0 + n);
-            let bytes = slot_overlap(lpn, command.offset, end);
-            if !durable {
-                self.wait_for_current_unit(number, command.stream);
-            }
-            self.ftl.write(lpn, command.stream, bytes, &mut self.backend);
-        }
-        if durable {
-            return Some(self.complete(number));
-        }
-        if self.writes_in_transfer == 0 {
-            self.close_units(true);
-        }
-        None
-    }
-
-    fn wait_for_current_unit(&mut self, number: u16, stream: StreamId) {
-        let fill = self.backend.fills.current(self.ftl.host_frontier(stream));
-        let waiting = &mut self.backend.fills.get(fill).waiting;
-        if waiting.last() != Some(&number) {
-            waiting.push(number);
-            self.commands.get(number).pending += 1;
-        }
-    }
-
-    /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only those
-    /// that a command waits for.
-    fn close_units(&mut self, waited_for: bool) {
-        for stream in 0..self.config.ftl.streams {
-            let frontier = FrontierId(stream);
-            if waited_for {
-                let fill = self.backend.fills.current(frontier);
-                if self.backend.fills.get(fill).waiting.is_empty() {
-                    continue;
-                }
-            }
-            self.ftl.pad(frontier, &mut self.backend);
-        }
-    }
-
-    fn flush(&mut self, number: u16) -> Option<Completion> {
-        if self.config.controller.power_loss_protection || !self.write_cache {
-            return Some(self.complete(number));
-        }
-        self.close_units(false);
-        let outstanding: Vec<u16> = self.backend.fills.outstanding().collect();
-        let mut pending = 0;
-        for id in outstanding {
-            let fill = self.backend.fills.get(id);
-            if self.ftl.is_host_frontier(fill.frontier) {
-                fill.waiting.push(number);
-                pending += 1;
-            }
-        }
-        self.commands.get(number).pending = pending;
-        if pending == 0 { Some(self.complete(number)) } else { None }
-    }
-
-    fn trim(&mut self, command: &Command) {
-        let slot = u64::from(SLOT_BYTES);
-        let first = command.offset.div_ceil(slot);
-        let end = (command.offset + u64::from(command.length)) / slot;
-        (first..end).for_each(|lpn| self.ftl.trim(Lpn(lpn as u32)));
-    }
-
-    /// Start the flash reads of a command: one for each run of slots in one read group.
-    #[inline]
-    fn read(&mut self, number: u16) {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
-        self.host_read_bytes += u64::from(command.length);
-        let reads = match slots {
-            1 => self.read_slot(number, first),
-            _ => self.read_slots(number, first, slots),
-        };
-        self.commands.get(number).pending = reads;
-        if reads == 0 {
-            let at = self.frontend.send(self.backend.now, command.length, true);
-            self.backend.queue.push(Lane::Completed, at, Event::Completed { command: number });
-        }
-    }
-
-    /// Returns the number of flash reads: 0 if the slot is not on flash.
-    #[inline]
-    fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
-        let ppn = self.ftl.lookup(lpn);
-        if ppn.is_none() {
-            self.unmapped_read_slots += 1;
-            return 0;
-        }
-        let place = self.config.geometry.place(ppn);
-        if self.is_buffered(ppn, &place) {
-            return 0;
-        }
-        self.backend.host_read(number, place, 1);
-        1
-    }
-
-    fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        let per_group = self.config.geometry.slots_per_group;
-        let mut run: Option<(Place, u32)> = None;
-        let mut reads = 0;
-        for n in 0..slots {
-            let ppn = self.ftl.lookup(Lpn(first.0 + n));
-            if ppn.is_none() {
-                self.unmapped_read_slots += 1;
-                continue;
-            }
-            let place = self.config.geometry.place(ppn);
-            if self.is_buffered(ppn, &place) {
-                continue;
-            }
-            match run {
-                Some((start, count)) if start == place => {
-                    run = Some((start, (count + 1).min(per_group)));
-                }
-                other => {
-                    if let Some((start, count)) = other {
-                        reads += 1;
-                        self.backend.host_read(number, start, count);
-                    }
-                    run = Some((place, 1));
-                }
-            }
-        }
-        if let Some((start, count)) = run {
-            reads += 1;
-            self.backend.host_read(number, start, count);
-        }
-        reads
-    }
-
-    /// Is the slot still in the write buffer (its unit not yet on flash)?
-    #[inline]
-    fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
-        self.ftl.is_filling(ppn, place.reclaim_unit)
-            || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
-    }
-
-    #[inline]
-    fn flash_outcome(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Nothing => {}
-            Outcome::HostData { command, slots, at } => self.host_data(command, slots, at),
-            Outcome::Programmed { unit, frontier, fill } => {
-                for number in self.backend.fills.take_waiting(fill) {
-                    let c = self.commands.get(number);
-                    c.pending -= 1;
-                    if c.pending == 0 {
-                        let (now, event) = (self.backend.now, Event::Completed { command: number });
-                        self.backend.queue.push(Lane::Completed, now, event);
-                    }
-                }
-                if self.ftl.is_host_frontier(frontier) {
-                    self.buffer_free += i64::from(unit.data_slots);
-                    self.admit_writes();
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn host_data(&mut self, number: u16, slots: u32, at: Nanos) {
-        let c = self.commands.get(number);
-        c.pending -= 1;
-        let last = c.pending == 0;
-        let bytes = if last { c.unsent } else { c.unsent.min(slots * SLOT_BYTES) };
-        c.unsent -= bytes;
-        let end = self.frontend.send(at, bytes, last);
-        if last {
-            self.backend.queue.push(Lane::Completed, end, Event::Completed { command: number });
-        }
-    }
-
     #[inline]
     fn complete(&mut self, number: u16) -> Completion {
         let done = self.commands.remove(number).command;
@@ -517,7 +292,7 @@ impl Ssd {
                 let end = command.offset + u64::from(command.length);
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
-                    let bytes = slot_overlap(lpn, command.offset, end);
+                    let bytes = io::slot_overlap(lpn, command.offset, end);
                     self.ftl.write(lpn, command.stream, bytes, &mut FastForward);
                 }
             }
@@ -571,11 +346,4 @@ impl Ssd {
         let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
         self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held);
     }
-}
-
-/// Bytes of a slot that lie in `offset..end`.
-#[inline]
-fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
-    let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
-    (end.min(start + u64::from(SLOT_BYTES)) - offset.max(start)) as u32
 }

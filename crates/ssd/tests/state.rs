@@ -52,7 +52,9 @@ fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
     closed_loop(&mut timed, 1, commands.len() as u32, |n| commands[n as usize]);
     timed.quiesce();
     let mut fast = drive(&[]);
-    commands.iter().for_each(|c| fast.fast_forward(c));
+    for command in &commands {
+        fast.fast_forward(command);
+    }
     fast.end_fast_forward();
     assert!(fast.counters().collections > 100, "collection took part");
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());

@@ -7,12 +7,12 @@ import math
 from pathlib import Path
 
 import pytest
-from writecliff.errors import StoreError
-from writecliff.report import summarise
-from writecliff.store.rundir import RunDirectory
 
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
 from tests.support.synthetic_run import Drive, build_run, manifest, records
+from writecliff.errors import StoreError
+from writecliff.report import summarise
+from writecliff.store.rundir import RunDirectory
 
 
 def test_figures_are_those_of_the_steps(good_run: Path) -> None:

@@ -358,7 +358,10 @@ def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-
         ("rw=write\nsync=1", "followed by a flush"),
         ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
         ("randrepeat=0", "still repeat"),
-        ("write_bw_log=x\nwrite_lat_log=x", "write_bw_log, write_lat_log: no log files are written"),
+        (
+            "write_bw_log=x\nwrite_lat_log=x",
+            "write_bw_log, write_lat_log: no log files are written",
+        ),
         ("buffer_pattern=0xaa", "fully compressible"),
         ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "centre of zipf"),
     ],
