@@ -54,4 +54,4 @@ def _plain(value: str | float) -> str | float | int | None:
         return value
     if math.isnan(value):
         return None
-    return int(value) if value == int(value) and abs(value) >= 1 else value
+    return int(value) if value == int(value) else value
