@@ -13,8 +13,9 @@ from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
 DRIVE = "sim:sata-tlc-120"
-# Rounds of 10 minutes instead of 31: a drive of 120 GB is written four times within two hours of
-# its own time, too short for five samples half an hour apart. The report discloses it.
+# Six drive fills instead of four, so that the picture shows the drive settled, and rounds of 10 minutes
+# instead of 31, so that it has rounds enough: the report discloses both.
+DRIVE_FILLS = 6.0
 ROUND_MINUTES = 10.0
 
 
@@ -49,6 +50,7 @@ def demo(
     procedure = Wsat(
         WsatOptions(
             end=("capacity",),
+            drive_fills=DRIVE_FILLS,
             round_minutes=ROUND_MINUTES,
         )
     )
