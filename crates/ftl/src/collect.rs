@@ -1,10 +1,10 @@
 //! Collection: moving what is valid out of a victim so that it becomes free.
 //!
 //! Three ways to the same steps:
-//! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are kept
-//!   at a target. After every host slot as much of the victim is moved as brings them back to it,
-//!   counting what a half-emptied victim will yield in proportion; so writes stay smooth, and the
-//!   spare space that collection circulates through is constant;
+//! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are
+//!   kept at a target. After every host slot as much of the victim is moved as brings them back to
+//!   it, counting what a half-emptied victim will yield in proportion; so writes stay smooth, and
+//!   the spare space that collection circulates through is constant;
 //! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
 //! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
 
@@ -157,8 +157,8 @@ impl Ftl {
         self.collection.victim = ReclaimUnitId::NONE;
     }
 
-    /// Move the valid slots of the victim's next read group that has any; free the victim at its end.
-    /// Returns how many slots moved.
+    /// Move the valid slots of the victim's next read group that has any; free the victim at its
+    /// end. Returns how many slots moved.
     fn collect_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
         let victim = self.collection.victim;
         let size = self.geometry.slots_per_reclaim_unit;
@@ -234,8 +234,8 @@ impl Ftl {
         }
         let mut count = 0;
         for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
-            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that no
-            // branch predictor wins.
+            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
+            // no branch predictor wins.
             live[count] = lpn;
             count += usize::from(self.forward[lpn.index()] == Ppn(slot));
         }

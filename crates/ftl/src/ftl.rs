@@ -15,8 +15,8 @@ use crate::table::{Owner, UnitState, UnitTable};
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
-/// Slots ahead of a frontier that are fetched into the cache: stores leave the core in order, so one
-/// that misses holds up all that follow.
+/// Slots ahead of a frontier that are fetched into the cache: stores leave the core in order, so
+/// one that misses holds up all that follow.
 pub(crate) const WRITE_AHEAD: usize = 64;
 
 /// A flash translation layer and everything that it knows. See the crate text for its contract.
@@ -26,8 +26,8 @@ pub struct Ftl {
     pub(crate) config: FtlConfig,
     /// Physical place of every logical page; `NONE` where nothing is stored.
     pub(crate) forward: Vec<Ppn>,
-    /// Last logical page written to every slot. It is current only if `forward` points back; so 0 does
-    /// for a slot that holds nothing, and there is no "none".
+    /// Last logical page written to every slot. It is current only if `forward` points back; so 0
+    /// does for a slot that holds nothing, and there is no "none".
     pub(crate) reverse: Vec<Lpn>,
     pub(crate) table: UnitTable,
     pub(crate) wear: Wear,
@@ -128,8 +128,8 @@ impl Ftl {
             })
     }
 
-    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state. (The counters
-    /// of reclaim units are few and always there.)
+    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state. (The
+    /// counters of reclaim units are few and always there.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.forward, lpn.index());
@@ -172,8 +172,8 @@ impl Ftl {
         }
     }
 
-    /// Close the program unit that a host frontier is filling, padding what is empty. Returns whether
-    /// there was one.
+    /// Close the program unit that a host frontier is filling, padding what is empty. Returns
+    /// whether there was one.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         let slots = self.geometry.slots_per_unit;
         let f = &mut self.frontiers[frontier.index()];
@@ -267,7 +267,8 @@ impl Ftl {
         }
         let cold = !host && self.collection.is_for_wear();
         let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
-        // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the floor.
+        // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the
+        // floor.
         let unit = unit.expect("a free reclaim unit is always kept for collection");
         let index = unit.index();
         assert_eq!(self.table.state[index], UnitState::Free);

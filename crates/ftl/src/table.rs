@@ -1,4 +1,5 @@
-//! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it needs.
+//! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it
+//! needs.
 
 use writecliff_base::{ReclaimUnitId, StreamId};
 

@@ -1,7 +1,7 @@
 //! Write amplification in closed form, for uniform random overwrites of single slots without TRIM.
 //!
-//! `alpha` is the share of valid slots among those that collection circulates through, `b` the slots
-//! of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
+//! `alpha` is the share of valid slots among those that collection circulates through, `b` the
+//! slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
 
 /// Principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
 fn lambert_w0(x: f64) -> f64 {

@@ -1,5 +1,5 @@
-//! Random operations on the FTL beside a plain map. Every invariant is checked as it goes, and a sink
-//! that stands for the flash checks that what the FTL asks of it is possible.
+//! Random operations on the FTL beside a plain map. Every invariant is checked as it goes, and a
+//! sink that stands for the flash checks that what the FTL asks of it is possible.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +88,9 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let any = 0..USER;
     let hot = 0..USER / 10;
+    let length = prop_oneof![9 => Just(4096), 1 => Just(512)];
     prop_oneof![
-        60 => (prop_oneof![any.clone(), hot], 0..STREAMS, prop_oneof![9 => Just(4096), 1 => Just(512)])
+        60 => (prop_oneof![any.clone(), hot], 0..STREAMS, length)
             .prop_map(|(lpn, stream, bytes)| Step::Write { lpn, stream, bytes }),
         4 => (any, 1..20_u32).prop_map(|(lpn, count)| Step::Trim { lpn, count }),
         2 => (0..STREAMS).prop_map(|stream| Step::Pad { stream }),
@@ -193,7 +194,11 @@ fn policies() -> impl Strategy<Value = (GcPolicy, PlacementPolicy, WearPolicy, b
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn the_ftl_is_a_map(

@@ -22,7 +22,8 @@ use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 use crate::outcome::{StepOutcome, Unobserved};
 use crate::{drive, fast_forward};
 
-/// All cases, in the order that does the least preconditioning. `growth-*` build drives of their own.
+/// All cases, in the order that does the least preconditioning. `growth-*` build drives of their
+/// own.
 pub const CASES: [&str; 8] = [
     "ff-960",
     "read-qd32",
@@ -89,7 +90,8 @@ impl Row {
     }
 }
 
-/// Runs cases on a device. `scale` shortens (or stretches) what is measured, not the preconditioning.
+/// Runs cases on a device. `scale` shortens (or stretches) what is measured, not the
+/// preconditioning.
 pub struct Bench {
     device: DeviceConfig,
     scale: f64,
@@ -176,7 +178,8 @@ impl Bench {
         Ok(row)
     }
 
-    /// The device with another number of dies, random writes after an equal share of preconditioning.
+    /// The device with another number of dies, random writes after an equal share of
+    /// preconditioning.
     fn growth(
         &mut self,
         case: &str,
@@ -200,8 +203,8 @@ impl Bench {
 
 fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
     let capacity = ssd.config().user_capacity.0;
-    // Seeds of its own: a load with the seed of the preconditioning would visit its addresses again,
-    // in the order in which they lie on flash.
+    // Seeds of its own: a load with the seed of the preconditioning would visit its addresses
+    // again, in the order in which they lie on flash.
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,
@@ -271,7 +274,8 @@ impl Meter {
 /// CPU seconds (user and system) and peak resident MiB of this process.
 #[cfg(unix)]
 fn usage() -> (f64, f64) {
-    // SAFETY: `rusage` is plain integers, for which zero is a value, and the call only writes to it.
+    // SAFETY: `rusage` is plain integers, for which zero is a value, and the call only writes to
+    // it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);

@@ -1,8 +1,8 @@
 //! The timed clock: a host with threads and queues drives a simulated SSD in virtual time.
 //!
-//! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its schedule:
-//! it issues at the intended arrival, or, when its queue is full, as soon as a place is free; the
-//! response time then counts from the arrival all the same.
+//! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
+//! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a place is
+//! free; the response time then counts from the arrival all the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,8 +68,8 @@ impl Amplification {
     }
 }
 
-/// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced after,
-/// so that steps follow each other without a gap.
+/// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
+/// after, so that steps follow each other without a gap.
 pub fn run(
     ssd: &mut Ssd,
     spec: &WorkloadSpec,

@@ -1,5 +1,6 @@
-//! The fast-forward clock: the requests of a workload, in the order in which a fair host would issue
-//! them, without time. It is for preconditioning; nothing is measured but what the drive counts.
+//! The fast-forward clock: the requests of a workload, in the order in which a fair host would
+//! issue them, without time. It is for preconditioning; nothing is measured but what the drive
+//! counts.
 //!
 //! Closed-loop threads take turns, each with as many I/Os a turn as its queue holds, which is their
 //! share on a drive that serves all alike. Open-loop threads go by their schedules.

@@ -139,8 +139,8 @@ impl Histogram {
 
     /// Bounds of the sample of `rank` (from 1), narrowed by the exact minimum and maximum.
     ///
-    /// The outermost buckets reach to the extremes even beyond their own bounds: fio keeps all above
-    /// 17 s in one bucket, and only its maximum tells how far that bucket really goes.
+    /// The outermost buckets reach to the extremes even beyond their own bounds: fio keeps all
+    /// above 17 s in one bucket, and only its maximum tells how far that bucket really goes.
     pub(crate) fn bounds_of_rank(&self, rank: u64) -> (u64, u64) {
         debug_assert!((1..=self.count()).contains(&rank));
         let mut below = 0;

@@ -11,8 +11,9 @@ use writecliff_workload::{
 const BATCH: usize = 16;
 
 /// A thread's requests, drawn one or two batches early and announced to the drive: by the time that
-/// it looks for their places, these are in the cache. In batches, because a core waits for the address
-/// translation of an announcement, but for several at once. What is drawn does not depend on when.
+/// it looks for their places, these are in the cache. In batches, because a core waits for the
+/// address translation of an announcement, but for several at once. What is drawn does not depend
+/// on when.
 pub(crate) struct Requests {
     generator: ThreadGenerator,
     /// Two batches; when one is used up, it is drawn anew, while the other one is used.
@@ -162,7 +163,8 @@ pub(crate) fn threads(
     Ok(threads)
 }
 
-/// A request as the drive's command. `queue`: each thread uses its own submission queue, as hosts do.
+/// A request as the drive's command. `queue`: each thread uses its own submission queue, as hosts
+/// do.
 #[inline]
 pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
     let operation = match request.op {

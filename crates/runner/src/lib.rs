@@ -1,8 +1,8 @@
 //! Running a workload on a simulated drive, and measuring it.
 //!
 //! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
-//! [`fast_forward::run`] is the other one: the same requests, no time. [`validation`] holds the drive
-//! against theory.
+//! [`fast_forward::run`] is the other one: the same requests, no time. [`validation`] holds the
+//! drive against theory.
 //!
 //! [`Histogram`] holds every latency of a step, [`Quantile`] reads it with its evidence, and
 //! [`Series`] keeps the rows by interval. None of them knows where a latency came from: real

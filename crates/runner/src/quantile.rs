@@ -8,9 +8,10 @@
 //!
 //! Interval: distribution-free, from order statistics. The number of samples at or below the true
 //! quantile is binomial (N, q), so the samples of ranks l and u enclose it with probability
-//! `P(l <= B < u)`; each tail gets at most 2.5 % (Hahn, Meeker: Statistical Intervals, 1991, section
-//! 5.2; David, Nagaraja: Order Statistics, 2003, section 7.1). It assumes independent samples.
-//! Latencies of neighbouring I/Os are not quite, so read it as the least uncertainty there is.
+//! `P(l <= B < u)`; each tail gets at most 2.5 % (Hahn, Meeker: Statistical Intervals, 1991,
+//! section 5.2; David, Nagaraja: Order Statistics, 2003, section 7.1). It assumes independent
+//! samples. Latencies of neighbouring I/Os are not quite, so read it as the least uncertainty there
+//! is.
 
 use crate::histogram::{Histogram, HistogramError};
 

@@ -85,8 +85,8 @@ impl Series {
         self.open_ios += 1;
     }
 
-    /// Close every interval that ends before `now_ns`. `waf` is asked once for each, with its end on
-    /// the caller's clock, and answers with the write amplification since it was last asked.
+    /// Close every interval that ends before `now_ns`. `waf` is asked once for each, with its end
+    /// on the caller's clock, and answers with the write amplification since it was last asked.
     pub fn advance(&mut self, now_ns: u64, mut waf: impl FnMut(u64) -> f64) {
         while self.is_due(now_ns) {
             let amplification = waf(self.end_ns);
@@ -95,7 +95,8 @@ impl Series {
         }
     }
 
-    /// Close all intervals up to `now_ns`, the last one short if it is not over, and hand out the rows.
+    /// Close all intervals up to `now_ns`, the last one short if it is not over, and hand out the
+    /// rows.
     pub fn finish(mut self, now_ns: u64, mut waf: impl FnMut(u64) -> f64) -> Columns {
         self.advance(now_ns, &mut waf);
         let opened = self.end_ns - self.width_ns;

@@ -1,10 +1,10 @@
 //! The event queue: lanes of 16-byte events, each in order of (time, order of scheduling).
 //!
-//! Events of one kind are scheduled nearly in the order in which they happen: firmware and link serve
-//! first come first served, and operations of one kind take about as long. So each kind has a lane,
-//! sorted by insertion from its end, which rarely moves more than a few entries; the next event is
-//! the least of the lanes' heads. Which lane an event is in is a matter of speed only: the order is
-//! total over all, and the same pushes give the same pops, always.
+//! Events of one kind are scheduled nearly in the order in which they happen: firmware and link
+//! serve first come first served, and operations of one kind take about as long. So each kind has a
+//! lane, sorted by insertion from its end, which rarely moves more than a few entries; the next
+//! event is the least of the lanes' heads. Which lane an event is in is a matter of speed only: the
+//! order is total over all, and the same pushes give the same pops, always.
 
 use std::hint::select_unpredictable;
 
@@ -302,7 +302,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pops are a stable sort of what was pushed and not cancelled, by time, whatever the lanes.
+        /// Pops are a stable sort of what was pushed and not cancelled, by time, whatever the
+        /// lanes.
         #[test]
         fn pops_in_time_then_scheduling_order(
             pushes in prop::collection::vec((0_u64..50, 0..LANES, 0..4), 0..300),

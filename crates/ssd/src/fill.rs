@@ -1,8 +1,9 @@
-//! Fills: program units on their way to flash, from the first slot placed to the end of the program.
+//! Fills: program units on their way to flash, from the first slot placed to the end of the
+//! program.
 //!
 //! A fill may wait for flash reads whose data it holds (collection, merges of small writes), and
-//! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed in
-//! order.
+//! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed
+//! in order.
 
 use std::collections::VecDeque;
 
@@ -109,8 +110,8 @@ impl Fills {
         held.pop_front()
     }
 
-    /// The unit of a fill is on flash: forget the fill. Whoever waits for it has to be told before the
-    /// next fill begins; see [`Self::take_waiting`].
+    /// The unit of a fill is on flash: forget the fill. Whoever waits for it has to be told before
+    /// the next fill begins; see [`Self::take_waiting`].
     #[inline]
     pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
         let fill = &mut self.all[id as usize];

@@ -1,8 +1,8 @@
 //! The complete state of a drive, to a file and back.
 //!
 //! A drive is saved between two commands of the host. What it is still doing (programs, collection,
-//! transfers) is part of the state, so saving disturbs nothing: a run that saves now and then is the
-//! same run. The file carries the canonical device description; a state is never restored into
+//! transfers) is part of the state, so saving disturbs nothing: a run that saves now and then is
+//! the same run. The file carries the canonical device description; a state is never restored into
 //! another device.
 
 use std::io::{Read, Write};

@@ -275,15 +275,15 @@ impl Ssd {
         self.backend.now = self.backend.now.max(time);
     }
 
-    /// Say that a command at `offset` will come soon: what it touches will be in the cache by then. No
-    /// effect on the state.
+    /// Say that a command at `offset` will come soon: what it touches will be in the cache by then.
+    /// No effect on the state.
     #[inline]
     pub fn announce(&self, offset: u64) {
         self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
     }
 
-    /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes change
-    /// nothing. The drive must be quiet; call `end_fast_forward` after the last one.
+    /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes
+    /// change nothing. The drive must be quiet; call `end_fast_forward` after the last one.
     #[inline]
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
@@ -305,8 +305,8 @@ impl Ssd {
         self.resynchronise_buffer();
     }
 
-    /// Bring the drive to "no writes": every block erased. Takes one erase of every block in turn on
-    /// all dies at once.
+    /// Bring the drive to "no writes": every block erased. Takes one erase of every block in turn
+    /// on all dies at once.
     pub fn purge(&mut self) {
         self.quiesce();
         self.ftl.purge();

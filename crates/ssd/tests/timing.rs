@@ -1,4 +1,5 @@
-//! Measured times against closed formulas, and gates that must be tight: blocked at t − 1, open at t.
+//! Measured times against closed formulas, and gates that must be tight: blocked at t − 1, open at
+//! t.
 
 mod common;
 

@@ -13,8 +13,8 @@ from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
 DRIVE = "sim:sata-tlc-120"
-# Six drive fills instead of four, so that the picture shows the drive settled, and rounds of 10 minutes
-# instead of 31, so that it has rounds enough: the report discloses both.
+# Six drive fills instead of four, so that the picture shows the drive settled, and rounds of 10
+# minutes instead of 31, so that it has rounds enough: the report discloses both.
 DRIVE_FILLS = 6.0
 ROUND_MINUTES = 10.0
 

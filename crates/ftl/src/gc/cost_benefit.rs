@@ -1,6 +1,7 @@
 //! Cost-benefit: the unit with the greatest `age × (1 − u) / u`, `u` its valid share
 //! (Rosenblum and Ousterhout's cleaner, ACM TOCS 10(1), 1992, with the reading cost left out as
-//! Kawaguchi et al. do for flash, USENIX 1995). Age is counted in host writes since the unit closed.
+//! Kawaguchi et al. do for flash, USENIX 1995). Age is counted in host writes since the unit
+//! closed.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -1,4 +1,5 @@
-//! Wear-levelling policies: which free unit to open next, and when to move cold data for wear's sake.
+//! Wear-levelling policies: which free unit to open next, and when to move cold data for wear's
+//! sake.
 
 mod dynamic;
 mod oldest;

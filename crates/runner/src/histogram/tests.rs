@@ -41,8 +41,8 @@ fn every_fio_bucket_is_ours() {
     }
 }
 
-/// All `bins` of a run of fio 3.33 (300 random 64 KiB writes to a file, direct), and what it printed
-/// beside them: clat min 100629, max 417268, mean 144357.506667, stddev 24977.614461.
+/// All `bins` of a run of fio 3.33 (300 random 64 KiB writes to a file, direct), and what it
+/// printed beside them: clat min 100629, max 417268, mean 144357.506667, stddev 24977.614461.
 #[rustfmt::skip]
 const FIO_BINS: [(u64, u64); 52] = [
     (100_864, 1), (105_984, 2), (112_128, 1), (114_176, 1), (115_200, 5), (116_224, 1),

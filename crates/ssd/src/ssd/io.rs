@@ -1,4 +1,5 @@
-//! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes, TRIMs.
+//! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes,
+//! TRIMs.
 
 use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
 use writecliff_flash::geometry::{Place, SLOT_BYTES};
@@ -89,8 +90,8 @@ impl Ssd {
         }
     }
 
-    /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only those
-    /// that a command waits for.
+    /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only
+    /// those that a command waits for.
     fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.config.ftl.streams {
             let frontier = FrontierId(stream);
