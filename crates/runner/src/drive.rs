@@ -230,7 +230,15 @@ impl<'a> Run<'a> {
     fn issue_closed(&mut self, index: usize, now: u64) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
-            if !self.jobs[thread.job].may_issue(now) {
+            let job = &self.jobs[thread.job];
+            if !job.may_issue(now) {
+                return;
+            }
+            if let Some(burst) = job.paused_until(now) {
+                // A pause that lasts until the end needs no waking up.
+                if job.may_issue(burst) {
+                    self.sleep(index, burst);
+                }
                 return;
             }
             if let Some(pause) = thread.pause {

@@ -78,6 +78,31 @@ pub(crate) struct Job {
     pub outstanding: u64,
     pub last_completion_ns: u64,
     pub is_open: bool,
+    /// Bursts and the pauses between them.
+    pub cycle: Option<Cycle>,
+}
+
+/// Bursts of I/O with pauses, counted from the job's start.
+pub(crate) struct Cycle {
+    begin_ns: u64,
+    burst_ns: u64,
+    period_ns: u64,
+}
+
+impl Cycle {
+    fn of(spec: &JobSpec, start_ns: u64) -> Option<Self> {
+        (spec.pause_ns > 0).then(|| Self {
+            begin_ns: start_ns.saturating_add(spec.start_delay_ns),
+            burst_ns: spec.burst_ns,
+            period_ns: spec.burst_ns.saturating_add(spec.pause_ns),
+        })
+    }
+
+    /// In a pause: when the next burst begins.
+    fn next_burst_ns(&self, now_ns: u64) -> Option<u64> {
+        let since = (now_ns - self.begin_ns) % self.period_ns;
+        (since >= self.burst_ns).then(|| now_ns + (self.period_ns - since))
+    }
 }
 
 impl Job {
@@ -93,7 +118,14 @@ impl Job {
             outstanding: 0,
             last_completion_ns: start_ns,
             is_open: spec.rate_iops.is_some() || spec.rate_bytes_per_s.is_some(),
+            cycle: Cycle::of(spec, start_ns),
         }
+    }
+
+    /// The job is in a pause: when its next burst begins.
+    #[inline]
+    pub(crate) fn paused_until(&self, now_ns: u64) -> Option<u64> {
+        self.cycle.as_ref().and_then(|cycle| cycle.next_burst_ns(now_ns))
     }
 
     /// May the job issue another I/O at `now`?

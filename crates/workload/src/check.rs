@@ -238,7 +238,14 @@ impl JobSpec {
         ensure(self.arrival == Arrival::Linear || iops || bytes, "arrival", || {
             "poisson arrivals need a rate".to_owned()
         })?;
-        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is never reached".to_owned())
+        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is never reached".to_owned())?;
+        let (burst, pause) = (self.burst_ns > 0, self.pause_ns > 0);
+        ensure(burst == pause, if burst { "pause" } else { "burst" }, || {
+            "bursts and pauses come in pairs, both longer than 0".to_owned()
+        })?;
+        ensure(!(pause && (iops || bytes)), "pause", || {
+            "a rate has arrivals of its own and cannot pause".to_owned()
+        })
     }
 
     fn check_end(&self) -> Check {

@@ -127,6 +127,10 @@ pub struct JobSpec {
     /// Idle after every `think_after_ios` I/Os of a thread.
     pub think_ns: u64,
     pub think_after_ios: u64,
+    /// Issue for `burst_ns`, then nothing for `pause_ns`, over and over; 0: no pauses. The cycle is
+    /// counted from the job's start, whatever is still outstanding.
+    pub burst_ns: u64,
+    pub pause_ns: u64,
     pub start_delay_ns: u64,
     /// 0: never.
     pub flush_every_writes: u64,
@@ -162,6 +166,8 @@ impl Default for JobSpec {
             arrival: Arrival::Linear,
             think_ns: 0,
             think_after_ios: 1,
+            burst_ns: 0,
+            pause_ns: 0,
             start_delay_ns: 0,
             flush_every_writes: 0,
             duration_ns: None,
@@ -262,7 +268,8 @@ mod tests {
         "thread_stride_bytes":0,"align_bytes":null,
         "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,"stream":0,
         "rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear","think_ns":0,
-        "think_after_ios":1,"start_delay_ns":0,"flush_every_writes":0,"duration_ns":null,
+        "think_after_ios":1,"burst_ns":0,"pause_ns":0,"start_delay_ns":0,
+        "flush_every_writes":0,"duration_ns":null,
         "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;
 
     #[test]

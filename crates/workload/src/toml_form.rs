@@ -91,6 +91,8 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         arrival: table.optional_choice("arrival", ARRIVALS)?.unwrap_or_default(),
         think_ns: time("think")?.unwrap_or(0),
         think_after_ios: count("think_after_ios", 1)?.unwrap_or(1),
+        burst_ns: time("burst")?.unwrap_or(0),
+        pause_ns: time("pause")?.unwrap_or(0),
         start_delay_ns: time("start_delay")?.unwrap_or(0),
         flush_every_writes: count("flush_every_writes", 0)?.unwrap_or(0),
         duration_ns: time("duration")?,

@@ -93,6 +93,8 @@ class Job:
     arrival: Arrival = "linear"
     think_ns: int = 0  # idle after every `think_after_ios` I/Os of a thread
     think_after_ios: int = 1
+    burst_ns: int = 0  # issue for `burst_ns`, then nothing for `pause_ns`, over and over from the
+    pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
     start_delay_ns: int = 0
     flush_every_writes: int = 0  # 0: never
     duration_ns: int | None = None

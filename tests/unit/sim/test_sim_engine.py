@@ -121,6 +121,22 @@ def test_think_time_lets_the_drive_idle(engine: SimEngine) -> None:
     assert result.elapsed_ns > 9 * 10_000_000
 
 
+def test_bursts_are_followed_by_pauses_without_io(engine: SimEngine) -> None:
+    ms = 1_000_000
+    job = Job(threads=2, queue_depth=4, burst_ns=5 * ms, pause_ns=15 * ms, duration_ns=60 * ms)
+    result = engine.run(Workload("bursts", (job,), interval_ns=5 * ms))
+    busy = [0] * 12
+    writes = result.intervals["operation"] == 1
+    for end_ns, ios in zip(
+        result.intervals["end_ns"][writes], result.intervals["ios"][writes], strict=True
+    ):
+        busy[int(end_ns) // (5 * ms) - 1] += int(ios)
+    # What is outstanding when a burst ends completes at the begin of the pause.
+    assert [place for place, ios in enumerate(busy) if ios > 8] == [0, 4, 8]
+    assert sum(busy[2:4] + busy[6:8] + busy[10:12]) == 0
+    assert result.elapsed_ns == 60 * ms
+
+
 def test_trims_free_the_drive(engine: SimEngine) -> None:
     fill(engine, 2)
     capacity = engine.identify().capacity_bytes

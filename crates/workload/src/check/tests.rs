@@ -80,6 +80,12 @@ fn impossible_jobs_are_refused_in_words() {
         (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes a second"),
         (r#""arrival":"poisson""#, "arrival: poisson arrivals need a rate"),
         (r#""think_after_ios":0"#, "think_after_ios: 0 is never reached"),
+        (r#""burst_ns":5"#, "pause: bursts and pauses come in pairs, both longer than 0"),
+        (r#""pause_ns":5"#, "burst: bursts and pauses come in pairs, both longer than 0"),
+        (
+            r#""rate_iops":100,"burst_ns":5,"pause_ns":5"#,
+            "pause: a rate has arrivals of its own and cannot pause",
+        ),
         (r#""duration_ns":0"#, "duration: 0 ends the job before it begins"),
         (r#""duration_ns":null"#, "duration: the job never ends"),
         (r#""stream":4"#, "stream: 4 is not below the drive's number of streams, 4"),
@@ -97,6 +103,7 @@ fn possible_jobs_pass() {
         r#""read_pct":33.3,"trim_pct":66.7"#,
         r#""range_pct":25,"offset_pct":75"#,
         r#""addresses":{"kind":"hot_cold","zones":[{"access_pct":80,"size_pct":20}]}"#,
+        r#""burst_ns":5000000000,"pause_ns":25000000000"#,
         r#""segments":{"count":2048,"amount_bytes":16777216}"#,
         r#""rate_iops":100,"arrival":"poisson","think_ns":5"#,
     ] {
