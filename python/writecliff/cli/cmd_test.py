@@ -9,12 +9,6 @@ from cyclopts import App, Parameter
 from writecliff.cli.output import emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
-# Also in the list of commands, where the module of the command is not loaded.
-WSAT_HELP = """\
-Write saturation test: random 4 KiB writes from purge until saturation.
-
-Options that are not at the standard's value are disclosed in the report."""
-
 app = App(name="test", help="Run a test of the standard on a drive.")
 
 
@@ -44,4 +38,10 @@ def overview(
     return 0
 
 
-app.command("writecliff.cli.cmd_wsat:wsat", name="wsat", help=WSAT_HELP)
+for _name, _entry in PROCEDURES.items():
+    app.command(
+        f"writecliff.cli.test_commands:{_name.replace('-', '_')}",
+        name=_name,
+        # Also shown in the list of commands, where the module of the command is not loaded.
+        help=f"{_entry.title}: {_entry.summary[:1].lower()}{_entry.summary[1:]}",
+    )

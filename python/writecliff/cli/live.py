@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import (
         End,
         History,
-        Phase,
         Plan,
         Procedure,
+        Stage,
         StepRow,
     )
     from writecliff.procedures.steady import Decision
@@ -64,7 +64,6 @@ class LiveProgress(RunProgress):
     ) -> None:
         for line in opening_lines(procedure, identity, plan, run_directory):
             self._console.print(line, markup=False, highlight=False)
-        self._ends = procedure.ends(identity)
         self._live = Live(
             get_renderable=self._render,
             console=self._console,
@@ -81,9 +80,14 @@ class LiveProgress(RunProgress):
         if detail:
             self._say(f"{name}: {detail}")
 
-    def step_begin(self, phase: Phase, round_number: int, step: int, steps: int, name: str) -> None:
+    def stage_begin(self, stage: Stage) -> None:
+        self._ends = stage.ends
+        self._fraction_at_start = None
+        self._decision = None
+
+    def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         self._progress = None
-        where = f"round {round_number}, " if phase == "rounds" else ""
+        where = f"round {round_number}, " if round_number else ""
         self._place = f"{where}step {step} of {steps}: {name}"
 
     def step_progress(self, progress: Progress) -> None:
@@ -117,10 +121,10 @@ class LiveProgress(RunProgress):
 
     def _fraction(self) -> float:
         """How far the run is on its way to the nearest end that can be foreseen."""
-        if self._history is None:
+        if self._history is None or not self._history.stages:
             return 0.0
-        history = self._history
-        known = [end.fraction(history) for end in self._ends if end.fraction is not None]
+        stage = self._history.current
+        known = [end.fraction(stage) for end in self._ends if end.fraction is not None]
         return min(1.0, max(known, default=0.0))
 
     def _time_left(self, fraction: float) -> str:

@@ -69,7 +69,7 @@ def written_text(plan: Plan, identity: DeviceIdentity) -> str:
 def step_line(row: StepRow) -> str:
     """A finished step as one line."""
     parts = [
-        f"round {row.round}" if row.phase == "rounds" else row.phase,
+        f"round {row.round}" if row.round else row.phase,
         row.name,
         f"{count_text(row.iops)} IOPS",
         f"mean {latency_text(row.latency_mean_ns)}",

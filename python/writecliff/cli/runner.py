@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from writecliff.procedures.registry import procedure_from_mapping
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.framework import RunOutcome
-    from writecliff.procedures.model import Plan, Procedure
+    from writecliff.procedures.model import Plan, Procedure, StageHistory
     from writecliff.procedures.steady import Decision
 
 
@@ -151,9 +151,33 @@ def _steady_mapping(decision: Decision | None) -> dict[str, Any]:
     return {name: {**vars(state), "steady": state.steady} for name, state in states.items()}
 
 
+def _stage_mapping(stage: StageHistory) -> dict[str, Any]:
+    return {
+        "phase": stage.phase,
+        "rounds": stage.rounds_done,
+        "steady_at_round": stage.steady_at_round,
+        "steady_state": _steady_mapping(stage.decision),
+    }
+
+
+def _steady_text(stages: Sequence[StageHistory]) -> str:
+    """By stage, where there are several."""
+    texts = {
+        stage.phase: "not reached"
+        if stage.steady_at_round is None
+        else f"at round {stage.steady_at_round}"
+        for stage in stages
+    }
+    if not texts:
+        return "not looked for"
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{phase} {text}" for phase, text in texts.items())
+
+
 def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
     last = outcome.history.rows[-1]
-    decision = outcome.history.tracker.current
+    stages = [stage for stage in outcome.history.stages.values() if stage.tracker is not None]
     if as_json:
         emit_json(
             {
@@ -162,9 +186,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 "status": "complete",
                 "ended_by": outcome.ended_by,
                 "steps": len(outcome.history.rows),
-                "rounds": outcome.history.rounds_done,
-                "steady_at_round": outcome.history.steady_at_round,
-                "steady_state": _steady_mapping(decision),
+                "stages": [_stage_mapping(stage) for stage in stages],
                 "device_time_ns": outcome.history.elapsed_ns,
                 "total_write_bytes": last.total_write_bytes,
                 "drive_fills": last.drive_fills,
@@ -173,13 +195,12 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
             }
         )
         return
-    steady = outcome.history.steady_at_round
     print(
         pairs(
             (
                 ("run", str(outcome.run_directory)),
                 ("ended by", outcome.reason),
-                ("steady state", "not reached" if steady is None else f"at round {steady}"),
+                ("steady state", _steady_text(stages)),
                 ("device time", duration_text(outcome.history.elapsed_ns)),
                 ("written", f"{size_text(last.total_write_bytes)} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),

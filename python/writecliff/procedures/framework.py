@@ -28,8 +28,9 @@ from writecliff.procedures.measure import row_of
 from writecliff.procedures.model import (
     End,
     History,
-    Phase,
     Procedure,
+    Stage,
+    StageHistory,
     Step,
     StepRow,
 )
@@ -94,15 +95,16 @@ class _Driver:
         self.directory = run_directory
         self.progress = progress
         self.identity = engine.identify()
-        self.history = History(procedure.tracking())
+        self.history = History()
         self.journal = Journal(run_directory, procedure, self.identity)
         self.checkpoints = Checkpoints(
             run_directory, engine, interval_s=checkpoint_interval_s, clock=clock
         )
         self.stored: list[StepRow] = []  # rows of earlier sessions, in order
-        self.engine_at = 0  # steps of the rounds that the drive has behind it
-        self.device_zero_ns: int | None = None  # device clock at the first step of the rounds
-        self.running: tuple[Phase, int, int, Step] | None = None
+        self.engine_at = 0  # steps that the drive has behind it
+        self.device_zero_ns: int | None = None  # device clock at the first step
+        self.running: tuple[str, int, int, Step] | None = None
+        self.at_rest = False  # the drive is as its last complete step left it
         self.warnings: list[str] = []
 
     # -- a session --------------------------------------------------------------------------
@@ -122,42 +124,44 @@ class _Driver:
                 raise
 
     def _session(self, resume: bool) -> RunOutcome:
-        if not (resume and self._take_up()):
-            self._prepare()
-        self._phase("rounds")
-        end = self._rounds()
-        self._after()
+        if resume:
+            self._take_up()
+        ended: list[End] = []
+        for stage in self.procedure.stages(self.identity):
+            end = self._stage(stage)
+            if end is not None:
+                ended.append(end)
         for text in self.procedure.warnings(self.history):
             self._warn(text)
+        reason = "; ".join(dict.fromkeys(end.text for end in ended)) or "all steps done"
+        name = ended[-1].name if ended else "done"
         with interrupt_deferred():
-            self.journal.complete(end, self.warnings)
+            self.journal.complete(name, reason, self.warnings)
             self.checkpoints.clear()
-        self.progress.end("complete", end.text)
-        return RunOutcome(self.directory, end.name, end.text, self.history, tuple(self.warnings))
+        self.progress.end("complete", reason)
+        return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
 
-    def _take_up(self) -> bool:
-        """Go on where an earlier session stopped; False: all again from the purge."""
+    def _take_up(self) -> None:
+        """Go on where an earlier session stopped: at the last step that the drive has done."""
         self.stored = self.journal.rows()
         simulated = self.engine.kind == "sim"
         # A simulated drive without a checkpoint starts over, checked against what is stored.
         position = self.checkpoints.restore(len(self.stored)) if simulated else len(self.stored)
+        self.engine_at = position or 0
         if self.stored:
             self.journal.resumed(len(self.stored), exact=simulated)
-        self.progress.resumed(len(self.stored), len(self.stored) - (position or 0))
-        if position is None or (position == 0 and not simulated):
-            return False
-        self.engine_at = position
-        self.history.total_write_bytes = self.journal.prepared_bytes()
+        self.progress.resumed(len(self.stored), len(self.stored) - self.engine_at)
+        if not self.engine_at:
+            return
         self.warnings = self.journal.warnings()
         if not simulated:
             # A power cycle between the sessions may have reset it.
             self.engine.set_write_cache(self.procedure.write_cache)
-        return True
 
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
-            if self.running is None and self.history.rows:
-                self._checkpoint(self.engine_at)  # between steps; inside one the state fits none
+            if self.at_rest and self.history.rows:
+                self._checkpoint(self.engine_at)  # inside a step or a purge the state fits none
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
@@ -198,13 +202,36 @@ class _Driver:
         self.journal.phase(name)
 
     def _warn(self, text: str) -> None:
-        self.warnings.append(text)
-        self.progress.note(text)
+        if text not in self.warnings:  # a test may purge more than once
+            self.warnings.append(text)
+            self.progress.note(text)
 
-    # -- before the rounds ------------------------------------------------------------------
+    # -- a stage ----------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _stage(self, stage: Stage) -> End | None:
+        """Run a stage; the end that its rounds reached, None for a single pass."""
+        # A drive that has a step of the stage behind it was purged for it.
+        if stage.purge and self.engine_at <= len(self.history.rows):
+            self._purge()
+        if stage.purge:
+            self.history.total_write_bytes = 0
+        if stage.prepare:
+            self._phase("preconditioning")
+        for number, step in enumerate(stage.prepare, 1):
+            self._take(stage.prepare_phase, 0, number, len(stage.prepare), step)
+        here = self.history.begin(stage)
+        self._phase(stage.title)
+        self.progress.stage_begin(stage)
+        if stage.ends:
+            return self._rounds(stage, here)
+        steps = stage.steps(self.history, 0)
+        for number, step in enumerate(steps, 1):
+            self._take(stage.phase, 0, number, len(steps), step)
+        return None
+
+    def _purge(self) -> None:
         self._phase("purge")
+        self.at_rest = False
         purge = self.engine.purge()
         self.progress.phase("purge", purge.method)
         if not purge.conformant:
@@ -216,54 +243,23 @@ class _Driver:
         if cache.enabled is not wanted:
             self._warn(f"the write cache is {state}; the test wants it {_CACHE_STATES[wanted]}")
         self.journal.prepared(purge, cache, self.warnings)
-        steps = self.procedure.preconditioning(self.identity)
-        if steps:
-            self._phase("preconditioning")
-        for number, step in enumerate(steps, 1):
-            self._precondition(number, step, len(steps))
-        self.journal.preconditioned(self.history.total_write_bytes)
-        if steps:
-            self._checkpoint(0)
 
-    def _precondition(self, number: int, step: Step, steps: int) -> None:
-        self.progress.phase("preconditioning", step.name)
-        self.progress.step_begin("preconditioning", 0, number, steps, step.name)
-        before = self.engine.counters().host_write_bytes
-        result = self.engine.precondition(step.workload, self.progress.step_progress)
-        written = result.total("write")[1]
-        after = self.engine.counters().host_write_bytes
-        if not written and None not in (before, after):
-            # A simulated drive may get there without simulating I/Os: its counters know.
-            written = (after or 0) - (before or 0)
-        self.history.total_write_bytes += written
-
-    # -- the rounds -------------------------------------------------------------------------
-
-    def _rounds(self) -> End:
-        ends = self.procedure.ends(self.identity)
+    def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
-            steps = self.procedure.round_steps(self.identity, round_number)
+            steps = stage.steps(self.history, round_number)
             for number, step in enumerate(steps, 1):
-                self._take("rounds", round_number, number, len(steps), step)
+                self._take(stage.phase, round_number, number, len(steps), step)
                 last = number == len(steps)
                 if last:
-                    decision = self.history.round_complete(round_number)
-                    self.progress.round_end(round_number, decision)
-                for end in ends:
-                    if (last or not end.per_round) and end.reached(self.history):
+                    self.progress.round_end(round_number, here.round_complete(round_number))
+                for end in stage.ends:
+                    if (last or not end.per_round) and end.reached(here):
                         return end
         raise AssertionError("rounds are endless")
 
-    def _after(self) -> None:
-        steps = self.procedure.after_steps(self.identity)
-        if steps:
-            self._phase("rth")
-        for number, step in enumerate(steps, 1):
-            self._take("rth", 0, number, len(steps), step)
-
     # -- a step -----------------------------------------------------------------------------
 
-    def _take(self, phase: Phase, round_number: int, number: int, steps: int, step: Step) -> None:
+    def _take(self, phase: str, round_number: int, number: int, steps: int, step: Step) -> None:
         """Have the step's row in the history: from the store, or by running it."""
         position = len(self.history.rows)
         known = self.stored[position] if position < len(self.stored) else None
@@ -272,23 +268,23 @@ class _Driver:
             self.history.add(known)
             return
         self.progress.step_begin(phase, round_number, number, steps, step.name)
-        self.running = (phase, round_number, number, step)
+        self.running, self.at_rest = (phase, round_number, number, step), False
         result = self.engine.run(step.workload, self.progress.step_progress)
         row = self._row(result, phase, round_number, number, step)
         if known is None:
             with interrupt_deferred():
-                self.journal.append(row, result, sample=step.sample)
+                self.journal.append(row, result, step)
         elif row != known:
             raise _differs(known, row)
         self.engine_at = position + 1
-        self.running = None
+        self.running, self.at_rest = None, True
         self.history.add(row)
         self.progress.step_end(row, self.history, again=known is not None)
         if self.checkpoints.due():
             self._checkpoint(self.engine_at)
 
     def _row(
-        self, result: StepResult, phase: Phase, round_number: int, number: int, step: Step
+        self, result: StepResult, phase: str, round_number: int, number: int, step: Step
     ) -> StepRow:
         if self.device_zero_ns is None:
             self.device_zero_ns = self._device_zero(result)
@@ -296,15 +292,15 @@ class _Driver:
             result,
             phase=phase,
             round_number=round_number,
-            step=number,
-            name=step.name,
+            number=number,
+            step=step,
             started_ns=result.started_ns - self.device_zero_ns,
             written_before_bytes=self.history.total_write_bytes,
             capacity_bytes=self.identity.capacity_bytes,
         )
 
     def _device_zero(self, result: StepResult) -> int:
-        """Device clock at the first step of the rounds, from the first result of a session."""
+        """Device clock at the first step of the run, from the first result of a session."""
         if not self.history.rows:
             self.journal.device_zero_ns = result.started_ns
             return result.started_ns
@@ -317,7 +313,7 @@ class _Driver:
         if self.engine.kind == "sim":
             self.checkpoints.save(position)
 
-    def _check_place(self, row: StepRow, phase: Phase, round_number: int, number: int) -> None:
+    def _check_place(self, row: StepRow, phase: str, round_number: int, number: int) -> None:
         if (row.phase, row.round, row.step) != (phase, round_number, number):
             raise StoreError(
                 f"{self.directory} holds step {row.step} of round {row.round} where step {number} "

@@ -14,10 +14,11 @@ from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport, StepResult
 from writecliff.errors import ConfigError, StoreError, TargetError
-from writecliff.procedures.model import End, Procedure, StepRow
+from writecliff.procedures.model import Procedure, Step, StepRow
 from writecliff.store.manifest import MANIFEST_NAME, Manifest, Status, now, read_manifest
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
+from writecliff.workload.model import access_of
 
 # Columns of the table `rounds` that the store does not fill by itself.
 EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
@@ -135,13 +136,9 @@ class Journal:
     def warnings(self) -> list[str]:
         return list(self._run.manifest.warnings)
 
-    def prepared_bytes(self) -> int:
-        """Written between the purge and the first step of the rounds."""
-        return int(self._run.manifest.extra.get("prepared_bytes", 0))
-
     @property
     def device_zero_ns(self) -> int | None:
-        """Device clock at the first step of the rounds."""
+        """Device clock at the first step of the run."""
         return self._run.manifest.extra.get("device_zero_ns")
 
     @device_zero_ns.setter
@@ -157,10 +154,7 @@ class Journal:
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
-    def preconditioned(self, written_bytes: int) -> None:
-        self._extra(prepared_bytes=written_bytes)
-
-    def append(self, row: StepRow, result: StepResult, *, sample: bool) -> None:
+    def append(self, row: StepRow, result: StepResult, step: Step) -> None:
         """Store a step; on return it survives a kill."""
         self._run.append_round(
             RoundRecord(
@@ -168,10 +162,11 @@ class Journal:
                 round=row.round,
                 step=row.step,
                 label=row.name,
+                access=access_of(step.workload),
                 started_ns=row.started_ns,
                 elapsed_ns=row.elapsed_ns,
                 result=result,
-                sample=sample,
+                sample=step.sample,
                 host_write_bytes_total=row.total_write_bytes,
                 waf=row.waf,
                 extra={name: getattr(row, name) for name in EXTRA_COLUMNS},
@@ -189,8 +184,8 @@ class Journal:
             self._extra(partial=asdict(partial))
         self._run.finish(status, reason=reason)
 
-    def complete(self, end: End, warnings: Sequence[str]) -> None:
-        self._run.finish("complete", reason=end.text, ended_by=end.name, warnings=tuple(warnings))
+    def complete(self, ended_by: str, reason: str, warnings: Sequence[str]) -> None:
+        self._run.finish("complete", reason=reason, ended_by=ended_by, warnings=tuple(warnings))
 
     def _extra(self, **values: Any) -> None:
         self._run.update(extra={**self._run.manifest.extra, **values})

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from writecliff.procedures.model import Phase, StepRow
+from writecliff.procedures.model import Step, StepRow
+from writecliff.workload.model import access_of
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -38,10 +39,10 @@ def _mean_ns(result: StepResult) -> float | None:
 def row_of(
     result: StepResult,
     *,
-    phase: Phase,
+    phase: str,
     round_number: int,
-    step: int,
-    name: str,
+    number: int,
+    step: Step,
     started_ns: int,
     written_before_bytes: int,
     capacity_bytes: int,
@@ -58,12 +59,14 @@ def row_of(
     return StepRow(
         phase=phase,
         round=round_number,
-        step=step,
-        name=name,
+        step=number,
+        name=step.name,
+        **vars(access_of(step.workload)),
         started_ns=started_ns,
         elapsed_ns=result.elapsed_ns,
         ios=ios,
         bytes=size,
+        read_bytes=result.total("read")[1],
         iops=result.iops(),
         latency_mean_ns=_mean_ns(result),
         latency_p999_ns=nines[0],

@@ -1,8 +1,8 @@
-"""The parts a test procedure is made of: steps, tracking variables, ends, totals, plans.
+"""The parts a test procedure is made of: stages, steps, tracking variables, ends, totals, plans.
 
-A procedure (see `Procedure`) only *declares*: what it writes before the rounds, which steps a round
-has, what is tracked and what may end it. The driver in `framework.py` owns the control flow, and
-`store/` owns what is kept. Nothing here does I/O.
+A procedure (see `Procedure`) only *declares*: its stages one after the other, and for each what
+comes before its rounds, which steps a round has, what is tracked and what may end it. The driver in
+`framework.py` owns the control flow, and `store/` owns what is kept. Nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from writecliff.procedures.steady import Decision, SteadyStateTracker
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.options import Deviation
     from writecliff.workload.model import Workload
-
-Phase = Literal["preconditioning", "rounds", "rth"]  # as the store names them
 
 
 @dataclass(frozen=True)
@@ -40,14 +38,20 @@ class StepRow:
     sample is too small to support the figure. Totals count from the purge, and include this step.
     """
 
-    phase: Phase
+    phase: str  # of its stage; preparing steps have one of their own
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
     name: str
+    pattern: str | None  # this and the next four: see `workload.model.Access`
+    block_bytes: int | None
+    read_pct: float | None
+    threads: int | None
+    queue_depth: int | None
     started_ns: int  # device time since the first step of the rounds
     elapsed_ns: int
     ios: int
     bytes: int
+    read_bytes: int
     iops: float
     latency_mean_ns: float | None
     latency_p999_ns: int | None
@@ -63,6 +67,10 @@ class StepRow:
     def ended_ns(self) -> int:
         return self.started_ns + self.elapsed_ns
 
+    @property
+    def bytes_per_s(self) -> float:
+        return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0
+
 
 @dataclass(frozen=True)
 class TrackingVariable:
@@ -74,59 +82,135 @@ class TrackingVariable:
 
 
 @dataclass
-class History:
-    """What has happened since the purge, as end conditions and procedures see it."""
+class StageHistory:
+    """What has happened in the rounds of one stage, as its end conditions see it."""
 
-    tracking: Sequence[TrackingVariable]
+    phase: str
+    tracking: Sequence[TrackingVariable] = ()
     rows: list[StepRow] = field(default_factory=list)
     rounds_done: int = 0
-    total_write_bytes: int = 0
+    max_rounds: int | None = None
     _elapsed_ns: int = 0
 
     def __post_init__(self) -> None:
-        self.tracker = SteadyStateTracker([variable.name for variable in self.tracking])
+        names = [variable.name for variable in self.tracking]
+        self.tracker = SteadyStateTracker(names, max_rounds=self.max_rounds) if names else None
 
     def add(self, row: StepRow) -> None:
         self.rows.append(row)
-        self.total_write_bytes = row.total_write_bytes
-        if row.phase == "rounds":
-            self._elapsed_ns += row.elapsed_ns
+        self._elapsed_ns += row.elapsed_ns
 
     def round_complete(self, round_number: int) -> Decision | None:
-        """Judge the round that is now complete; None before the fifth."""
-        rows = self.round_rows(round_number)
-        values = {variable.name: variable.value(rows) for variable in self.tracking}
-        self.tracker.add(values, round_number)
+        """Judge the round that is now complete; None before the fifth, or with nothing tracked."""
         self.rounds_done = round_number
+        if self.tracker is None:
+            return None
+        rows = self.round_rows(round_number)
+        self.tracker.add(
+            {variable.name: variable.value(rows) for variable in self.tracking}, round_number
+        )
         return self.tracker.current
 
     @property
     def steady_at_round(self) -> int | None:
         """The round after which steady state was found for the first time."""
-        first = self.tracker.first_steady
+        first = self.tracker.first_steady if self.tracker is not None else None
         return None if first is None else first.round
 
     @property
+    def decision(self) -> Decision | None:
+        """The window to report: the last steady one; without one, the last there is."""
+        if self.tracker is None:
+            return None
+        return self.tracker.last_steady or self.tracker.current
+
+    @property
     def elapsed_ns(self) -> int:
-        """Device time spent in the steps of the rounds."""
+        """Device time spent in the steps of the stage."""
         return self._elapsed_ns
 
+    @property
+    def total_write_bytes(self) -> int:
+        """Since the purge."""
+        return self.rows[-1].total_write_bytes if self.rows else 0
+
     def round_rows(self, round_number: int) -> list[StepRow]:
-        return [row for row in self.rows if row.phase == "rounds" and row.round == round_number]
+        return [row for row in self.rows if row.round == round_number]
+
+    def window_rows(self) -> list[StepRow]:
+        """All rows of the rounds of the reported window; without one, of the last round."""
+        decision = self.decision
+        rounds = decision.rounds if decision is not None else (self.rounds_done,)
+        return [row for row in self.rows if row.round in rounds]
+
+
+@dataclass
+class History:
+    """What has happened since the run began."""
+
+    rows: list[StepRow] = field(default_factory=list)
+    stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in order
+    total_write_bytes: int = 0  # since the last purge
+
+    def begin(self, stage: Stage) -> StageHistory:
+        self.stages[stage.phase] = StageHistory(
+            stage.phase, stage.tracking, max_rounds=stage.rounds_max
+        )
+        return self.stages[stage.phase]
+
+    def add(self, row: StepRow) -> None:
+        self.rows.append(row)
+        self.total_write_bytes = row.total_write_bytes
+        if row.phase in self.stages:
+            self.stages[row.phase].add(row)
+
+    @property
+    def current(self) -> StageHistory:
+        """The stage that was begun last."""
+        return next(reversed(self.stages.values()))
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Device time spent in all steps."""
+        return sum(row.elapsed_ns for row in self.rows)
 
 
 @dataclass(frozen=True)
 class End:
-    """A condition that ends the rounds.
+    """A condition that ends the rounds of a stage.
 
     `reached` is asked after every step, or, with `per_round`, after every complete round.
     """
 
     name: str  # as the option `--end` and the manifest call it
     text: str  # for people: "4 drive fills written"
-    reached: Callable[[History], bool]
+    reached: Callable[[StageHistory], bool]
     per_round: bool = False
-    fraction: Callable[[History], float] | None = None  # of the way to this end; None: unknown
+    fraction: Callable[[StageHistory], float] | None = None  # of the way to it; None: unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A part of a procedure: a loop of rounds with ends, or (without ends) one pass of steps.
+
+    With `purge` it begins on a drive without writes: purge, write cache, then the steps of
+    `prepare` (workload-independent preconditioning), stored under a phase of their own.
+    """
+
+    phase: str  # as the store names its rows; unique within the procedure
+    title: str  # for people: "rounds", "response-time histogram"
+    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of the pass: round 0
+    tracking: Sequence[TrackingVariable] = ()
+    ends: Sequence[End] = ()
+    rounds_max: int | None = None  # steady state counts as "not achieved" from here on
+    purge: bool = False
+    prepare: Sequence[Step] = ()
+
+    @property
+    def prepare_phase(self) -> str:
+        """ "rounds-128k" is prepared by "preconditioning-128k"."""
+        _, dash, label = self.phase.partition("-")
+        return f"preconditioning{dash}{label}"
 
 
 @dataclass(frozen=True)
@@ -176,25 +260,19 @@ class Procedure(ABC):
     @abstractmethod
     def seed(self) -> int: ...
 
-    def preconditioning(self, identity: DeviceIdentity) -> Sequence[Step]:
-        """Workload-independent preconditioning; none unless the procedure says so."""
-        return ()
-
     @abstractmethod
-    def round_steps(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]: ...
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """The parts of the test in order; the first one purges."""
 
-    @abstractmethod
-    def tracking(self) -> Sequence[TrackingVariable]: ...
+    def plan(self, identity: DeviceIdentity) -> Plan:
+        """Bounds of what a run will do."""
+        from writecliff.procedures.bounds import plan_of
 
-    @abstractmethod
-    def ends(self, identity: DeviceIdentity) -> Sequence[End]: ...
+        return plan_of(self, identity)
 
-    def after_steps(self, identity: DeviceIdentity) -> Sequence[Step]:
-        """Steps after the rounds, such as a response-time histogram."""
-        return ()
-
-    @abstractmethod
-    def plan(self, identity: DeviceIdentity) -> Plan: ...
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """What will be done, a sentence a phase."""
+        return [stage.title for stage in self.stages(identity)]
 
     def warnings(self, history: History) -> Sequence[str]:
         """What the reader of the results must know; asked when the run ends."""

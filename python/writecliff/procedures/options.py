@@ -6,14 +6,16 @@ Owns: how a procedure declares an option (`option`), what an edition of the stan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 
 from writecliff.errors import ConfigError
 
 Level = Literal["required", "recommended"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -57,27 +59,88 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def option(default: Any, help: str, *, rule: Rule | None = None) -> Any:
-    """A dataclass field that is a procedure option. A default of None means: by edition, from the
-    rule (see `resolve`)."""
-    return field(default=default, metadata={"help": help, "rule": rule})
+@dataclass(frozen=True)
+class Within:
+    """The numbers that an option may have: what engines can do, and runs that end."""
+
+    low: float
+    high: float
+    open_low: bool = False  # the low end itself is not allowed
+
+    def check(self, name: str, value: float) -> None:
+        """Raises ConfigError. NaN is never within."""
+        if not value > self.low and (self.open_low or value != self.low):
+            than = "more than" if self.open_low else "at least"
+            raise ConfigError(f"{name} must be {than} {self.low:g}, not {value:g}")
+        if math.isinf(value):
+            raise ConfigError(f"{name} must be a finite number")
+        if value > self.high:
+            raise ConfigError(f"{name} must be at most {self.high:g}, not {value:g}")
+
+
+PERCENT = Within(0, 100)
+SOME_PERCENT = Within(0, 100, open_low=True)
+SECONDS = Within(0.01, 3600 * 8784.0)  # from the resolution of fio's run times to a year
+THREADS = Within(1, 4096)
+QUEUE_DEPTH = Within(1, 65536)
+SEED = Within(0, (1 << 63) - 1)
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    rule: Rule | None = None,
+    within: Within | None = None,
+    choices: tuple[str, ...] = (),
+    quick: Any = None,
+) -> Any:
+    """A dataclass field that is a procedure option.
+
+    A default of None means: `quick` in a shortened run, else by edition, from the rule. `choices`
+    are the words that a text, or each word of a list, may be.
+    """
+    metadata = {"help": help, "rule": rule, "within": within, "choices": choices, "quick": quick}
+    return field(default=default, metadata=metadata)
+
+
+def settled(options: T, *editions: str, quick: bool = False) -> T:
+    """`options` with the values filled in that were left open, and checked.
+
+    Raises ConfigError for a word or number that is not allowed.
+    """
+    filled: dict[str, Any] = {}
+    for item in fields(options):  # type: ignore[arg-type]
+        rule, short = rule_of(item), item.metadata.get("quick")
+        if getattr(options, item.name) is None:
+            if quick and short is not None:
+                filled[item.name] = short
+            elif rule is not None:
+                filled[item.name] = rule.value(*editions)
+        elif isinstance(value := getattr(options, item.name), tuple):
+            filled[item.name] = tuple(dict.fromkeys(value))  # naming one twice means it once
+    whole = replace(options, **filled)  # type: ignore[type-var]
+    for item in fields(whole):  # type: ignore[arg-type]
+        _check(item, getattr(whole, item.name))
+    return whole
+
+
+def _check(item: Field[Any], value: Any) -> None:
+    within, choices = item.metadata.get("within"), item.metadata.get("choices", ())
+    for one in value if isinstance(value, tuple) else (value,):
+        if choices and one not in choices:
+            near = get_close_matches(str(one), choices, n=1)
+            known = f"{item.name.replace('_', '-')} is one of {', '.join(choices)}"
+            raise ConfigError(
+                f"unknown {item.name.replace('_', ' ')} '{one}'",
+                hint=f"did you mean '{near[0]}'? {known}" if near else known,
+            )
+        if within is not None and one is not None:
+            within.check(item.name, one)
 
 
 def rule_of(item: Field[Any]) -> Rule | None:
     return item.metadata.get("rule")
-
-
-T = TypeVar("T")
-
-
-def by_edition(options: Any, *editions: str) -> dict[str, Any]:
-    """The values to fill in for options that were left at None and that the edition settles."""
-    filled = {}
-    for item in fields(options):
-        rule = rule_of(item)
-        if getattr(options, item.name) is None and rule is not None:
-            filled[item.name] = rule.value(*editions)
-    return filled
 
 
 def deviations(options: Any, *editions: str) -> tuple[Deviation, ...]:

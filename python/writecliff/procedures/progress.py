@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Progress
-    from writecliff.procedures.model import History, Phase, Plan, Procedure, StepRow
+    from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
     from writecliff.procedures.steady import Decision
 
 
@@ -25,10 +25,13 @@ class RunProgress:
     def phase(self, name: str, detail: str = "") -> None:
         """A phase begins, or has ended as `detail` says.
 
-        Names: "purge", "write cache", "preconditioning", "rounds", "rth".
+        Names: "purge", "write cache", and what the stages of the procedure are called.
         """
 
-    def step_begin(self, phase: Phase, round_number: int, step: int, steps: int, name: str) -> None:
+    def stage_begin(self, stage: Stage) -> None:
+        """The steps of a stage follow."""
+
+    def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         """A step starts: the `step`-th of `steps` of its round or phase."""
 
     def step_progress(self, progress: Progress) -> None:

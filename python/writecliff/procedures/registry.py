@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from writecliff.errors import StoreError
 
 if TYPE_CHECKING:
-    from writecliff.procedures.model import Procedure
+    from writecliff.procedures.pts import PtsProcedure
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,13 @@ PROCEDURES: Mapping[str, Entry] = {
 }
 
 
-def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> Procedure:
+def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> PtsProcedure:
     """The procedure of a stored run. Raises StoreError if this version does not have it."""
+    return procedure_class(name).from_mapping(options)
+
+
+def procedure_class(name: str) -> type[PtsProcedure]:
+    """Raises StoreError if this version does not have the test."""
     entry = PROCEDURES.get(name)
     if entry is None:
         raise StoreError(
@@ -47,4 +52,4 @@ def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> Procedure:
             hint=f"known tests: {', '.join(PROCEDURES)}",
         )
     module, _, attribute = entry.target.partition(":")
-    return cast("Procedure", getattr(import_module(module), attribute).from_mapping(options))
+    return cast("type[PtsProcedure]", getattr(import_module(module), attribute))

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import DeviceIdentity
+from writecliff.procedures.bounds import interface_bytes_per_s
 from writecliff.procedures.model import Plan
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS
@@ -17,25 +18,10 @@ from writecliff.workload.model import SECOND_NS
 if TYPE_CHECKING:
     from writecliff.procedures.wsat import Wsat
 
-SATA_BYTES_PER_S = 600e6  # 6 Gb/s with 8b/10b coding
-SAS_BYTES_PER_S = 1200e6  # 12 Gb/s with 8b/10b coding, one lane
-NVME_BYTES_PER_S = 16e9  # four PCIe 5.0 lanes
-
-
-def interface_bytes_per_s(interface: str | None) -> float:
-    """What the host link can carry at most; the fastest known one if the interface is unknown."""
-    text = (interface or "").lower()
-    if "sata" in text:
-        return SATA_BYTES_PER_S
-    if "sas" in text:
-        return SAS_BYTES_PER_S
-    return NVME_BYTES_PER_S
-
 
 def plan(test: Wsat, identity: DeviceIdentity) -> Plan:
     """Bounds of the run of `test` on the drive `identity`."""
     o = test.options
-    assert o.time_hours is not None
     rate = interface_bytes_per_s(identity.interface)
     round_s = test.steps_per_round * o.sample_seconds
     ends_min_s, ends_max_s, ends_max_bytes = [], [], []
@@ -61,7 +47,7 @@ def plan(test: Wsat, identity: DeviceIdentity) -> Plan:
     after = 1 if o.histogram else 0
     return Plan(
         title=f"{test.title}, {test.edition}",
-        phases=_phases(test, identity),
+        phases=tuple(test.phases(identity)),
         steps_min=round(seconds_min / o.sample_seconds) + after,
         steps_max=None if seconds_max is None else round(seconds_max / o.sample_seconds) + after,
         device_time_min_ns=round((seconds_min + after_s) * SECOND_NS),
@@ -80,7 +66,7 @@ def whole_steps_s(seconds: float, sample_seconds: float) -> float:
     return max(1, math.ceil(seconds / sample_seconds - 1e-9)) * sample_seconds
 
 
-def _phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
+def phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
     o = test.options
     ends = " or ".join(end.text for end in test.ends(identity))
     phases = [

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 from writecliff.engines.base import StepResult
+from writecliff.workload.model import Access
 
-Phase = Literal["preconditioning", "rounds", "rth"]
-PHASES: tuple[Phase, ...] = get_args(Phase)
 Scalar = str | int | float | bool | None
 
 
@@ -21,13 +19,14 @@ class RoundRecord:
     must not be those of columns that the store fills itself.
     """
 
-    phase: Phase
+    phase: str  # "preconditioning", "rounds", "rth", or as the procedure names its stages
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
     label: str
     started_ns: int  # device time since the first step of the rounds
     elapsed_ns: int
     result: StepResult
+    access: Access = field(default_factory=Access)
     sample: bool = False  # a steady-state sample: the tracking variable is read here
     host_write_bytes_total: int = 0  # since the purge, this step included
     waf: float | None = None

@@ -32,7 +32,7 @@ from writecliff.store.manifest import (
     write_manifest,
 )
 from writecliff.store.parts import PartedTable, read_tables
-from writecliff.store.record import Phase, RoundRecord
+from writecliff.store.record import RoundRecord
 from writecliff.store.tables import (
     SCHEMAS,
     TABLE_NAMES,
@@ -245,7 +245,7 @@ class RunDirectory:
     def histogram(
         self,
         *,
-        phase: Phase | None = None,
+        phase: str | None = None,
         steps: Iterable[int] | None = None,
         operation: str | None = None,
         job: int | None = None,
@@ -263,7 +263,7 @@ class RunDirectory:
         return merged
 
     def histograms_by_step(
-        self, *, phase: Phase | None = None, operation: str | None = None, kind: str = "service"
+        self, *, phase: str | None = None, operation: str | None = None, kind: str = "service"
     ) -> dict[int, Histogram]:
         """A merged histogram for every step that has one, by step number."""
         merged: dict[int, Histogram] = {}
@@ -277,7 +277,7 @@ class RunDirectory:
 
     def _histograms(
         self,
-        phase: Phase | None,
+        phase: str | None,
         steps: Iterable[int] | None,
         operation: str | None,
         job: int | None,

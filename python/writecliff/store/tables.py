@@ -12,6 +12,7 @@ because buckets alone would lose them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,6 +35,11 @@ ROUNDS_SCHEMA = pa.schema(
         *_PLACE,
         ("label", pa.string()),
         ("sample", pa.bool_()),
+        ("pattern", pa.string()),  # this and the next four: null for mixes and several jobs
+        ("block_bytes", pa.int64()),
+        ("read_pct", pa.float64()),
+        ("threads", pa.int32()),
+        ("queue_depth", pa.int32()),  # of each thread
         ("started_ns", pa.int64()),
         ("elapsed_ns", pa.int64()),
         ("ios", pa.int64()),
@@ -122,6 +128,7 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
         "step": record.step,
         "label": record.label,
         "sample": record.sample,
+        **asdict(record.access),
         "started_ns": record.started_ns,
         "elapsed_ns": record.elapsed_ns,
         "ios": ios,

@@ -120,6 +120,26 @@ class Workload:
         return json.dumps(asdict(self), separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class Access:
+    """What a workload asks for, as far as one value can say it; None for mixes and several jobs."""
+
+    pattern: Pattern | None = None
+    block_bytes: int | None = None
+    read_pct: float | None = None
+    threads: int | None = None
+    queue_depth: int | None = None  # of each thread
+
+
+def access_of(workload: Workload) -> Access:
+    """The columns by which a table of steps is read."""
+    if len(workload.jobs) != 1:
+        return Access()
+    job = workload.jobs[0]
+    single = job.block_sizes[0].bytes if len(job.block_sizes) == 1 else None
+    return Access(job.pattern, single, job.read_pct, job.threads, job.queue_depth)
+
+
 def workload_from_mapping(data: Mapping[str, Any]) -> Workload:
     """Rebuild a `Workload` from what `to_json` wrote (already validated by the native crate)."""
     jobs = []

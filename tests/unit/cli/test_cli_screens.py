@@ -106,7 +106,7 @@ Usage: writecliff test COMMAND [OPTIONS]
 Run a test of the standard on a drive.
 
 Commands:
-  wsat  Write saturation test: random 4 KiB writes from purge until saturation.
+  wsat  Write Saturation Test: random 4 KiB writes from purge until saturation.
 
 Options:
   --list
@@ -121,9 +121,7 @@ def test_wsat_screen(cli: CommandLine) -> None:
     assert cli("test wsat --help").out == snapshot("""\
 Usage: writecliff test wsat [OPTIONS]
 
-Write saturation test: random 4 KiB writes from purge until saturation.
-
-Options that are not at the standard's value are disclosed in the report.
+Write Saturation Test: random 4 KiB writes from purge until saturation.
 
 Options:
   --on STR
@@ -145,40 +143,40 @@ Options:
   --quiet
       No progress on stderr.
   --edition pts-e|pts-c
-      pts-e (enterprise, default): write cache off, TC 4 / QD 32. pts-c (client): cache
-      on, TC 2 / QD 16.
+      Pts-e (enterprise) or pts-c (client) (default: pts-e).
   --revision 1.x|2.0
-      Revision of the standard. 1.x (default) limits the time to 24 h, 2.0 to 6 h; 2.0
-      adds the response-time histogram.
-  --end STR
-      What may end the run, a list of steady,capacity,time (default: all three). The
-      first one that is reached ends it.
-  --time-hours FLOAT
-      Device time of the end "time".
-  --drive-fills FLOAT
-      User capacities of the end "capacity" (standard: 4).
-  --max-rounds INT
-      With only "steady" enabled: rounds after which to give up (standard: 25).
-  --threads INT
-      Threads that issue I/O (TC).
-  --queue-depth INT
-      Outstanding I/Os of a thread (QD).
+      Revision of the standard: 1.x or 2.0 (default: 1.x).
+  --quick
+      A shortened form for demos; its report is stamped.
   --write-cache on|off
-      State of the volatile write cache.
-  --round-minutes FLOAT
-      Minutes from one steady-state sample to the next (standard: 31).
-  --sample-seconds FLOAT
-      Length of a step (standard: 60).
+      State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct FLOAT
-      Share of the addresses that is written (standard: 100).
+      Share of the addresses that may be touched (standard: 100).
   --compressible-pct FLOAT
-      Compressibility of the data (standard: 0, random data).
-  --histogram, --no-histogram
-      Measure a response-time histogram at the end.
-  --histogram-seconds FLOAT
-      Length of that step (standard: 1200).
+      Compressibility of the data (0: random) (standard: 0).
   --seed INT
       Fixes every random choice (default: 1).
+  --end STR
+      What may end the run; the first one reached does; a list of steady,capacity,time
+      (default: all).
+  --threads INT
+      Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
+  --queue-depth INT
+      Outstanding I/Os of a thread (QD) (pts-e: 32, pts-c: 16).
+  --sample-seconds FLOAT
+      Length of a step (standard: 60).
+  --round-minutes FLOAT
+      Minutes from sample to sample (standard: 31).
+  --time-hours FLOAT
+      Device time of the end 'time' (1.x: 24, 2.0: 6).
+  --drive-fills FLOAT
+      User capacities of the end 'capacity' (standard: 4).
+  --max-rounds INT
+      Rounds after which a run that only 'steady' may end gives up (standard: 25).
+  --histogram on|off
+      Response-time histogram of 20 minutes at the end (2.0: on).
+  --histogram-seconds FLOAT
+      Length of the histogram step (standard: 1200).
   --json
       Print the outcome as JSON on stdout.
 
@@ -229,11 +227,11 @@ hint: `writecliff test wsat --help` shows how it is used
 """),
     "test wsat --on sim:fake --end never": snapshot("""\
 error: unknown end 'never'
-hint: ends of WSAT are steady, capacity, time
+hint: end is one of steady, capacity, time
 """),
     "test wsat --on sim:fake --end ,": snapshot("""\
 error: --end is empty
-hint: give a list of steady, capacity, time
+hint: give a list: steady, capacity, time
 """),
     "test wsat --on sim:nothing": snapshot("""\
 error: no simulated drive 'sim:nothing'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError, EngineError
 from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_procedure
 from writecliff.procedures.journal import stored_rows, stored_run
-from writecliff.procedures.model import History, Step, StepRow
+from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.replay import replay
 from writecliff.procedures.wsat import Wsat, WsatOptions
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import Job, Workload
@@ -51,8 +53,8 @@ def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Pat
 def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3)
     assert outcome.ended_by == "steady"
-    history = outcome.history
-    verdict = history.tracker.current
+    history = outcome.history.stages["rounds"]
+    verdict = history.decision
     assert verdict is not None
     assert verdict.steady
     assert history.steady_at_round == history.rounds_done
@@ -63,8 +65,8 @@ def test_steady_ends_at_the_last_sample_of_the_measurement_window(tmp_path: Path
 def test_a_drive_that_never_settles_gives_up_after_25_rounds(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", FakeEngine(noise=0.6), end=("steady",), round_minutes=1)
     assert outcome.ended_by == "rounds"
-    assert outcome.history.rounds_done == 25
-    assert outcome.history.steady_at_round is None
+    rounds = outcome.history.stages["rounds"]
+    assert (rounds.rounds_done, rounds.steady_at_round) == (25, None)
     assert outcome.warnings == ("steady state was not reached",)
 
 
@@ -80,18 +82,22 @@ def test_samples_are_the_31st_minutes(tmp_path: Path) -> None:
     samples = [history.rows[i] for i in (30, 61, 92, 123, 154)]
     assert [(row.round, row.step) for row in samples] == [(r, 31) for r in range(1, 6)]
     assert [row.started_ns for row in samples] == [(31 * r - 1) * 60 * 10**9 for r in range(1, 6)]
-    assert history.tracker.values == {"RND 4KiB W IOPS": [row.iops for row in samples]}
+    tracker = history.stages["rounds"].tracker
+    assert tracker is not None
+    assert tracker.values == {"RND 4KiB W IOPS": [row.iops for row in samples]}
     assert _average(history) == pytest.approx(sum(r.iops for r in samples) / 5)
 
 
 def _average(history: History) -> float:
-    assert history.tracker.current is not None
-    return history.tracker.current.states["RND 4KiB W IOPS"].average
+    decision = history.stages["rounds"].decision
+    assert decision is not None
+    return decision.states["RND 4KiB W IOPS"].average
 
 
 def test_every_minute_writes_other_addresses(tmp_path: Path) -> None:
-    identity = FakeEngine().identify()
-    seeds = {step.workload.seed for r in range(1, 26) for step in Wsat().round_steps(identity, r)}
+    (rounds,) = Wsat().stages(FakeEngine().identify())
+    steps = [step for r in range(1, 26) for step in rounds.steps(History(), r)]
+    seeds = {step.workload.seed for step in steps}
     assert len(seeds) == 25 * 31
 
 
@@ -147,13 +153,13 @@ def test_histogram_step_follows_the_rounds(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", end=("time",), time_hours=0.1, histogram=True)
     last = outcome.history.rows[-1]
     assert (last.phase, last.round, last.elapsed_ns) == ("rth", 0, 1200 * 10**9)
-    assert outcome.history.elapsed_ns == 360 * 10**9
+    assert outcome.history.stages["rounds"].elapsed_ns == 360 * 10**9
 
 
 def test_steady_before_two_drive_fills_is_called_fresh_out_of_box(tmp_path: Path) -> None:
     engine = FakeEngine(capacity_bytes=64_000_000_000_000)
     outcome = run(tmp_path / "r", engine, end=("steady",), round_minutes=2)
-    assert outcome.history.rounds_done == 5
+    assert outcome.history.stages["rounds"].rounds_done == 5
     assert "fresh-out-of-box" in outcome.warnings[0]
 
 
@@ -192,7 +198,7 @@ def test_partial_step_of_a_failing_drive_is_kept(tmp_path: Path) -> None:
     def die(run: int) -> None:
         if run == 3:
             engine.before_run = None
-            workload = Wsat().round_steps(engine.identify(), 1)[2].workload
+            workload = Wsat().stages(engine.identify())[0].steps(History(), 1)[2].workload
             raise EngineError("gone", partial=engine.run(workload))
 
     engine.before_run = die
@@ -206,20 +212,51 @@ def test_partial_step_of_a_failing_drive_is_kept(tmp_path: Path) -> None:
     assert len(stored_rows(tmp_path / "r")) == 2
 
 
-def test_preconditioning_counts_as_written_and_comes_once(tmp_path: Path) -> None:
-    class Preconditioned(Wsat):
-        def preconditioning(self, identity: DeviceIdentity) -> Sequence[Step]:
-            job = Job(pattern="sequential", volume_bytes=2 * identity.capacity_bytes)
-            return [Step("2 x capacity", Workload("fill", (job,)))]
+class Preconditioned(Wsat):
+    """Twice: a stage with preconditioning, then one that purges again."""
 
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        job = Job(pattern="sequential", volume_bytes=2 * identity.capacity_bytes)
+        fill = (Step("2 x capacity", Workload("fill", (job,))),)
+        (rounds,) = super().stages(identity)
+        return (replace(rounds, prepare=fill), replace(rounds, phase="rounds-b", prepare=fill))
+
+
+def test_preconditioning_counts_as_written_since_the_last_purge(tmp_path: Path) -> None:
+    procedure = Preconditioned(WsatOptions(end=("time",), time_hours=0.1))
+    engine = small_drive()
+    history = run_procedure(procedure, engine, tmp_path / "r").history
+    assert [row.phase for row in history.rows if row.step == 1] == [
+        "preconditioning", "rounds", "preconditioning-b", "rounds-b",
+    ]  # fmt: skip
+    for phase in ("rounds", "rounds-b"):
+        first = history.stages[phase].rows[0]
+        assert first.drive_fills == pytest.approx(2 + first.host_write_bytes / 60e9)
+    assert [call for call in engine.calls if call == "purge"] == ["purge", "purge"]
+
+
+@pytest.mark.parametrize("stop_at", [2, 5, 8, 9, 12])
+def test_a_run_of_two_purges_goes_on_as_if_never_stopped(tmp_path: Path, stop_at: int) -> None:
     procedure = Preconditioned(WsatOptions(end=("time",), time_hours=0.1))
     whole = run_procedure(procedure, small_drive(), tmp_path / "whole").history.rows
-    assert whole[0].drive_fills == pytest.approx(2 + whole[0].host_write_bytes / 60e9)
     engine = small_drive()
-    engine.before_run = interrupted_at(3)
+    engine.before_run = interrupted_at(stop_at)
     with pytest.raises(RunInterrupted):
-        run_procedure(procedure, engine, tmp_path / "r")
+        run_procedure(procedure, engine, tmp_path / "r", checkpoint_interval_s=0)
     again = small_drive()
     outcome = run_procedure(procedure, again, tmp_path / "r", resume=True)
     assert outcome.history.rows == whole
-    assert again.calls[:2] == ["restore", "run minute 1"]
+    # Row 7 is the last of the first stage: only from there on is the second purge still to come.
+    assert ("purge" in again.calls) is (stop_at <= 8)
+
+
+def test_a_stored_run_is_judged_again_as_it_was(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3, histogram=True)
+    again = replay(tmp_path / "r").history
+    assert again.rows == outcome.history.rows
+    assert list(again.stages) == ["rounds", "rth"]
+    then, now = outcome.history.stages["rounds"], again.stages["rounds"]
+    assert then.tracker is not None
+    assert now.tracker is not None
+    assert (now.rounds_done, now.decision) == (then.rounds_done, then.decision)
+    assert now.tracker.decisions == then.tracker.decisions

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from tests.support.fake_engine import FakeEngine
 from writecliff.errors import ConfigError
 from writecliff.procedures.framework import run_procedure
-from writecliff.procedures.model import Plan
+from writecliff.procedures.model import History, Plan
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.procedures.wsat import Wsat, WsatOptions
 
@@ -45,7 +45,8 @@ def test_editions(
     test = wsat(edition=edition, revision=revision)
     assert test.edition == title
     assert test.write_cache is cache
-    (job,) = test.round_steps(IDENTITY, 1)[0].workload.jobs
+    stages = test.stages(IDENTITY)
+    (job,) = stages[0].steps(History(), 1)[0].workload.jobs
     assert (job.threads, job.queue_depth) == (threads, depth)
     assert (job.pattern, job.read_pct, job.block_sizes[0].bytes) == ("random", 0, 4096)
     assert (job.range_bytes, job.duration_ns) == (
@@ -53,7 +54,7 @@ def test_editions(
         60 * 10**9,
     )
     assert test.options.time_hours == hours
-    assert bool(test.after_steps(IDENTITY)) is histogram
+    assert [stage.phase for stage in stages[1:]] == (["rth"] if histogram else [])
     assert test.deviations() == ()
 
 
@@ -63,8 +64,8 @@ def test_deviations_are_disclosed() -> None:
     )
     assert [str(deviation) for deviation in test.deviations()] == snapshot(
         [
+            "write_cache is off; required by PTS write cache: on",
             "queue_depth is 64; recommended by PTS WSAT: 16",
-            "write_cache is off; required by PTS WSAT: on",
             "sample_seconds is 10; required by PTS WSAT: 60",
             "round_minutes is 2; required by PTS WSAT: 31",
         ]
@@ -83,16 +84,16 @@ def test_options_survive_the_manifest() -> None:
     [
         ({"end": ()}, "nothing ends the run", "--end"),
         ({"end": ("steady", "never")}, "unknown end 'never'", "steady, capacity, time"),
-        ({"edition": "pts-x"}, "unknown edition 'pts-x'", "pts-e and pts-c"),
+        ({"edition": "pts-x"}, "unknown edition 'pts-x'", "one of pts-e, pts-c"),
         ({"revision": "3"}, "unknown revision '3'", "1.x"),
-        ({"threads": 0}, "threads must be more than 0, not 0", None),
+        ({"threads": 0}, "threads must be at least 1, not 0", None),
         ({"time_hours": -1.0}, "time_hours must be more than 0", None),
-        ({"sample_seconds": float("nan")}, "sample_seconds must be more than 0", None),
+        ({"sample_seconds": float("nan")}, "sample_seconds must be at least 0.01, not nan", None),
         ({"time_hours": float("inf")}, "time_hours must be a finite number", None),
         ({"max_rounds": 4}, "max_rounds must be at least 5", None),
-        ({"active_range_pct": 101.0}, "active_range_pct must be in", None),
-        ({"compressible_pct": -1.0}, "compressible_pct must be in", None),
-        ({"seed": -1}, "seed must be in", None),
+        ({"active_range_pct": 101.0}, "active_range_pct must be at most 100", None),
+        ({"compressible_pct": -1.0}, "compressible_pct must be at least 0", None),
+        ({"seed": -1}, "seed must be at least 0", None),
         ({"threads": 4097}, "threads must be at most 4096, not 4097", None),
         ({"queue_depth": 10**20}, "queue_depth must be at most 65536", None),
         ({"drive_fills": 1e300}, "drive_fills must be at most 100000", None),

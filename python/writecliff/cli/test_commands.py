@@ -1,0 +1,177 @@
+"""`writecliff test NAME`: one command for every test, built from the test's own options.
+
+An option's name, type, help and standard value come from the dataclass of the procedure, so that
+the command line can neither lag behind it nor say anything else. `test_commands.NAME` is the
+command of the test NAME.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import Field, field, fields, make_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from cyclopts import Parameter
+
+from writecliff.cli.run_options import NEW_RUN, RunOptions
+from writecliff.cli.runner import run_test
+from writecliff.cli.target_options import NO_TARGET, TargetOptions
+from writecliff.cli.values import Whole
+from writecliff.errors import ConfigError
+from writecliff.procedures.options import Rule, rule_of
+from writecliff.procedures.registry import PROCEDURES, procedure_class
+
+NO_NEGATIVE = Parameter(negative=())
+Command = Callable[..., int]
+_SWITCH = Literal["on", "off"]
+
+
+def __getattr__(name: str) -> Command:
+    """The command of a test, by the test's name with underscores."""
+    test = name.replace("_", "-")
+    if test not in PROCEDURES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return command_for(test)
+
+
+def command_for(name: str) -> Command:
+    """The function behind `writecliff test NAME`."""
+    kind = _options_type(name)
+    nothing = kind()
+
+    def command(
+        *,
+        target: TargetOptions = NO_TARGET,
+        run: RunOptions = NEW_RUN,
+        options: Any = nothing,
+        json: bool = False,
+    ) -> int:
+        return run_test(name, _given(name, options), target, run, as_json=json)
+
+    command.__name__ = name.replace("-", "_")
+    command.__doc__ = _help(name)
+    command.__annotations__ = {
+        "target": TargetOptions,
+        "run": RunOptions,
+        "options": kind,
+        "json": Annotated[bool, NO_NEGATIVE],
+        "return": int,
+    }
+    return command
+
+
+def _help(name: str) -> str:
+    entry = PROCEDURES[name]
+    return (
+        f"{entry.title}: {entry.summary[:1].lower()}{entry.summary[1:]}\n\n"
+        "Options that are not at the standard's value are disclosed in the report.\n\n"
+        "Parameters\n----------\njson\n    Print the outcome as JSON on stdout."
+    )
+
+
+def _options_type(name: str) -> type:
+    """A dataclass with the procedure's options, each of them not given unless it is."""
+    source = procedure_class(name).options_type
+    hints = get_type_hints(source, vars(sys.modules[source.__module__]))
+    members = [
+        (item.name, _annotation(item, hints[item.name]), field(default=None, kw_only=True))
+        for item in fields(source)
+    ]
+    kind = make_dataclass(f"{source.__name__}Given", members, frozen=True)
+    kind.__module__ = __name__  # else cyclopts takes it for one of Python's own types
+    return Parameter(name="*")(kind)
+
+
+def _annotation(item: Field[Any], hint: Any) -> Any:
+    """How cyclopts reads the option: whole numbers as such, switches as words, lists as text."""
+    text = Parameter(help=_option_help(item), negative=())
+    plain = _without_none(hint)
+    choices = item.metadata.get("choices", ())
+    if item.name == "quick":
+        return Annotated[bool | None, text]
+    if plain is bool:
+        return Annotated[_SWITCH | None, text]
+    if plain is int:
+        return Annotated[Whole, text]
+    if plain is str and choices:
+        return Annotated[Literal[choices] | None, text]
+    if get_origin(plain) is tuple:
+        return Annotated[str | None, text]
+    return Annotated[plain | None, text]
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) is UnionType:
+        (plain,) = (part for part in get_args(hint) if part is not NoneType)
+        return plain
+    return hint
+
+
+def _option_help(item: Field[Any]) -> str:
+    text = str(item.metadata["help"])
+    text = text[:1].upper() + text[1:]
+    rule = rule_of(item)
+    choices = item.metadata.get("choices", ())
+    if get_origin(_without_none(item.type)) is tuple or isinstance(item.default, tuple):
+        text += f"; a list of {','.join(choices)}"
+    if rule is not None:
+        text += f" ({_standard(rule)})"
+    elif isinstance(item.default, tuple):
+        text += " (default: all)"
+    elif item.default is not None and item.name != "quick":
+        text += f" (default: {_value(item.default)})"
+    return text + "."
+
+
+def _standard(rule: Rule) -> str:
+    """The standard's value, by edition where they differ."""
+    if "*" in rule.values:
+        return f"standard: {_value(rule.values['*'])}"
+    return ", ".join(f"{key}: {_value(value)}" for key, value in rule.values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(map(_value, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _given(name: str, options: Any) -> Mapping[str, Any]:
+    """What the user gave, in the types of the procedure's options."""
+    source = procedure_class(name).options_type
+    given = {}
+    for item in fields(source):
+        value = getattr(options, item.name)
+        if value is None:
+            continue
+        is_list = isinstance(item.default, tuple)
+        if is_list:
+            value = _words(item, value)
+        elif value in ("on", "off") and item.name != "quick" and not item.metadata["choices"]:
+            value = value == "on"
+        given[item.name] = value
+    return given
+
+
+def _default(item: Field[Any]) -> tuple[Any, ...]:
+    return item.default if isinstance(item.default, tuple) else ()
+
+
+def _words(item: Field[Any], text: str) -> list[Any]:
+    """A comma-separated list, in the type of the option's default values."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        known = ", ".join(item.metadata["choices"]) or "values separated by commas"
+        raise ConfigError(f"--{item.name.replace('_', '-')} is empty", hint=f"give a list: {known}")
+    kind = type(next(iter(_default(item)), ""))
+    try:
+        return [kind(word) for word in words]
+    except ValueError:
+        raise ConfigError(
+            f"--{item.name.replace('_', '-')}: '{text}' is no list of numbers",
+            hint=f"for example {_value(item.default)}",
+        ) from None

@@ -1,0 +1,58 @@
+"""The history of a stored run, rebuilt by the procedure that made it.
+
+Reports read steady-state windows and operating points from here, so that each of them is decided in
+one place: by the procedure's own stages, from the rows that it stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.procedures.journal import stored_rows
+from writecliff.procedures.model import History, Procedure, Stage, StepRow
+from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.store.manifest import Manifest, read_manifest
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run as its procedure saw it, as far as it went."""
+
+    manifest: Manifest
+    procedure: Procedure
+    stages: Sequence[Stage]
+    history: History
+
+
+def replay(directory: Path) -> Replay:
+    """Rebuild the history of the run in `directory`; complete rounds are judged as they were then.
+
+    Raises StoreError: no run, damaged, or of a test that this version does not have.
+    """
+    manifest = read_manifest(directory)
+    procedure = procedure_from_mapping(manifest.procedure, manifest.options)
+    stages = procedure.stages(manifest.device)
+    return Replay(manifest, procedure, stages, history_of(stages, stored_rows(directory)))
+
+
+def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:
+    """Walk `rows` through `stages`."""
+    history = History()
+    left = list(rows)
+    for stage in stages:
+        if not left:
+            break
+        while left and left[0].phase == stage.prepare_phase and stage.prepare:
+            history.add(left.pop(0))
+        here = history.begin(stage)
+        lengths: dict[int, int] = {}
+        while left and left[0].phase == stage.phase:
+            row = left.pop(0)
+            if row.round not in lengths:
+                lengths[row.round] = len(stage.steps(history, row.round))
+            history.add(row)
+            if row.round and row.step == lengths[row.round]:
+                here.round_complete(row.round)
+    return history
