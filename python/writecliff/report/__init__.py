@@ -1,12 +1,16 @@
 """Reports of runs: one self-contained HTML page, and the small stable JSON summary.
 
-    data.py          everything a report needs, read from a run directory
+    testdata.py      everything that any test's report needs, read from a run directory
+    data.py          what only WSAT's report needs
     summary.py       the summary: what programs read ("writecliff/wsat/1")
     header.py        the four-column header block of the standard
     disclosure.py    what the reader must know first: interruptions, purge, deviations
     wsat.py          the `ReportModel` of the write saturation test
     wsat_figures.py  its figures
-    figures.py       figures that any test has: steady-state window, histogram, confidence
+    figures.py       figures of any test: convergence, steady window, histogram, confidence
+    plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
+    figures3d.py     3-D columns over two categories
+    axes.py          axes and series of the generic figures, one unit for each axis
     style.py         the house style of figures: matplotlib to static SVG, same bytes every time
     units.py         numbers for people: fixed units, never flipping within an axis
     model.py         `ReportModel`: plain data between the procedures and the renderer
@@ -18,10 +22,28 @@ whenever it is made.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import StoreError
+
+if TYPE_CHECKING:
+    from writecliff.report.model import ReportModel
+    from writecliff.store.rundir import RunDirectory
 
 REPORT_NAME = "report.html"
+
+# By procedure: the module with `report(run) -> ReportModel` and `summary_of(run) -> dict`.
+MODULES = {
+    "wsat": "writecliff.report.wsat",
+}
+
+
+def build_report(run: RunDirectory) -> ReportModel:
+    """The report of a run of any test, as data. Raises StoreError: see `write_report`."""
+    model: ReportModel = _module(run).report(run)
+    return model
 
 
 def write_report(run_dir: Path, output: Path | None = None) -> Path:
@@ -31,12 +53,10 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
     Raises StoreError: no such run, nothing measured yet, or not writable.
     """
     from writecliff.report.render import render_html
-    from writecliff.report.wsat import wsat_report
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 
-    run = RunDirectory.open(run_dir)
-    page = render_html(wsat_report(run))
+    page = render_html(build_report(RunDirectory.open(run_dir)))
     path = run_dir / REPORT_NAME if output is None else output
     write_atomically(path, page.encode())
     return path
@@ -47,8 +67,18 @@ def summarise(run_dir: Path) -> dict[str, Any]:
 
     Raises StoreError: no such run, or nothing measured yet.
     """
-    from writecliff.report.data import load
-    from writecliff.report.summary import summary
     from writecliff.store.rundir import RunDirectory
 
-    return summary(load(RunDirectory.open(run_dir)))
+    run = RunDirectory.open(run_dir)
+    values: dict[str, Any] = _module(run).summary_of(run)
+    return values
+
+
+def _module(run: RunDirectory) -> Any:
+    name = run.manifest.procedure
+    if name not in MODULES:
+        raise StoreError(
+            f"{run.path} is a run of {name}, which has no report",
+            hint=f"tests with reports: {', '.join(MODULES)}",
+        )
+    return import_module(MODULES[name])

@@ -6,7 +6,7 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from writecliff.report import figures, units, wsat_figures
 from writecliff.report.data import STEP_QUANTILES, RunData, load
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
 from writecliff.report.header import header
-from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section
+from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section, drawn
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
 from writecliff.report.wsat_text import (
@@ -35,7 +35,7 @@ WINDOW_CSV = "samples.csv"
 HISTOGRAM_CSV = "histogram.csv"
 
 
-def wsat_report(run: RunDirectory) -> ReportModel:
+def report(run: RunDirectory) -> ReportModel:
     """The report of a WSAT run. Raises StoreError: another test's run, or nothing measured yet."""
     data = load(run)
     box = verdict(data)
@@ -59,6 +59,11 @@ def wsat_report(run: RunDirectory) -> ReportModel:
         data=_data_files(data),
         summary=summary(data),
     )
+
+
+def summary_of(run: RunDirectory) -> dict[str, Any]:
+    """What `report(run)` holds as its summary, without drawing anything."""
+    return summary(load(run))
 
 
 def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
@@ -96,12 +101,6 @@ def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
     )
 
 
-def _figure(
-    name: str, title: str, svg: str | None, data: str, description: str
-) -> tuple[Figure, ...]:
-    return () if svg is None else (Figure(name, title, svg, description, data),)
-
-
 def _sections(data: RunData) -> tuple[Section, ...]:
     return tuple(
         section
@@ -123,7 +122,7 @@ def _saturation(data: RunData) -> Section:
     ):
         for log in (False, True):
             kind = "log" if log else "linear"
-            plots += _figure(
+            plots += drawn(
                 f"iops-{over}-{kind}",
                 f"WSAT IOPS ({kind}) v {title}",
                 draw(f"iops-{over}-{kind}", data, log=log),
@@ -148,7 +147,7 @@ def _steady_state(data: RunData) -> Section:
     plots: list[Figure] = []
     if state is not None:
         title = f"Steady-state measurement window, rounds {state.rounds[0]}-{state.rounds[-1]}"
-        plots += _figure(
+        plots += drawn(
             "steady-window",
             title if state.steady else f"{title} - NOT STEADY STATE",
             figures.steady_window("steady-window", state, "IOPS"),
@@ -156,7 +155,7 @@ def _steady_state(data: RunData) -> Section:
             "Samples of the window with average, 110 %, 90 % and the least-squares line",
         )
     if tracker.rounds:
-        plots += _figure(
+        plots += drawn(
             "convergence",
             "Steady-state convergence",
             figures.convergence(
@@ -182,14 +181,14 @@ def _amplification(data: RunData) -> Section:
     return Section(
         "Write amplification and latency over the run",
         "",
-        _figure(
+        drawn(
             "waf",
             "Write amplification v drive fills",
             wsat_figures.write_amplification("waf", data),
             STEPS_CSV,
             "Write amplification of every step over drive fills",
         )
-        + _figure(
+        + drawn(
             "latency-time",
             "Latency v time (log)",
             wsat_figures.latency_over_time("latency-time", data),
@@ -221,14 +220,14 @@ def _response_times(data: RunData) -> Section:
         "Response times",
         f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
         "never exceed the maximum.",
-        _figure(
+        drawn(
             "histogram",
             f"Response-time histogram (maximum {units.latency(histogram.max_ns)})",
             figures.response_time_histogram("histogram", histogram),
             HISTOGRAM_CSV,
             "Number of I/Os by response time with average, nines and maximum",
         )
-        + _figure(
+        + drawn(
             "confidence",
             "Confidence level plot",
             figures.confidence("confidence", histogram),

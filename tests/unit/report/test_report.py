@@ -20,7 +20,7 @@ from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.report import summarise, write_report
 from writecliff.report.model import ReportModel
-from writecliff.report.wsat import wsat_report
+from writecliff.report.wsat import report as wsat_report
 from writecliff.store.rundir import RunDirectory
 
 

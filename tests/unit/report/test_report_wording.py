@@ -11,7 +11,7 @@ from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.engines.base import PurgeReport
 from writecliff.procedures.steady import judge
 from writecliff.report.model import ReportModel
-from writecliff.report.wsat import wsat_report
+from writecliff.report.wsat import report as wsat_report
 from writecliff.report.wsat_text import drifting
 from writecliff.store.rundir import RunDirectory
 
