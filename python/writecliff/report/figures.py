@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from writecliff.procedures.steady import SteadyState
 from writecliff.report import style, units
+from writecliff.report.axes import Axis, Line, round_axis
+from writecliff.report.plots import lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,46 +25,63 @@ _MAX_NINES = 6  # of the confidence plot: 99.9999 %
 
 
 def convergence(
-    name: str, rounds: Sequence[int], values: Sequence[float], window: Sequence[int], unit: str
+    name: str,
+    rounds: Sequence[int],
+    values: Sequence[float] | Mapping[str, Sequence[float]],
+    window: Sequence[int],
+    unit: str | Axis,
 ) -> str:
-    """The tracking variable over all rounds, the measurement window shaded."""
-    figure, axes = style.new_axes("Round", unit)
-    if window:
-        axes.axvspan(
-            window[0] - 0.4,
-            window[-1] + 0.4,
-            color=style.WINDOW,
-            label=f"window, rounds {window[0]}-{window[-1]}",
-        )
-    axes.plot(rounds, values, "o-", color=style.BLUE, markersize=4, label="sample of the round")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlim(min(rounds) - 0.6, max(rounds) + 0.6)
-    style.linear_axis(axes, "y")
-    axes.set_ylim(0, max(*values, 1.0) * 1.08)
-    style.legend(figure, axes)
-    text = f"{unit} of the steady-state sample of each round"
-    return style.to_svg(figure, name, text)
+    """The tracking variable over all rounds, the measurement window shaded.
+
+    `values` is one sample a round, or several series by their labels (a line a block size, or a
+    tracking variable). `unit` is what they are, or an `Axis` for values in base units (latencies
+    in ns, bytes/s), or one that is logarithmic. NaN is a gap.
+    """
+    many = isinstance(values, Mapping)
+    series = values if isinstance(values, Mapping) else {"sample of the round": values}
+    y = Axis(unit) if isinstance(unit, str) else unit
+    ends = (window[0] - 0.4, window[-1] + 0.4) if window else None
+    svg = lines(
+        name,
+        [Line(label, rounds, samples) for label, samples in series.items()],
+        round_axis(),
+        y,
+        description=f"{y.label} of each round" + (", by series" if many else ""),
+        window=ends,
+        window_label=f"window, rounds {window[0]}-{window[-1]}" if window else "",
+    )
+    if svg is None:
+        raise ValueError(f"{name}: no sample of any round")
+    return svg
 
 
-def steady_window(name: str, state: SteadyState, unit: str) -> str:
-    """Data, average, 110 %, 90 % and the fitted line over the measurement window."""
-    figure, axes = style.new_axes("Round", unit)
+def steady_window(name: str, state: SteadyState, unit: str | Axis) -> str:
+    """Data, average, 110 %, 90 % and the fitted line over the measurement window.
+
+    `unit` is what the values are, or an `Axis` for values in base units. The line is the
+    least-squares line of `state` (PTS 2.0.2 section 2.1.24), not one through the end points.
+    """
+    y = Axis(unit) if isinstance(unit, str) else unit
+    shown = y.unit([state.average])
+    figure, axes = style.new_axes("Round", y.title(shown))
     rounds = np.array(state.rounds)
     ends = np.array([rounds[0] - 0.35, rounds[-1] + 0.35])
+    average = state.average / shown.size
     for factor in (1.1, 0.9):
         axes.plot(
             ends,
-            np.full(2, state.average * factor),
+            np.full(2, average * factor),
             color=style.MUTED,
             linestyle=(0, (4, 3)),
             linewidth=0.9,
             label="110 %, 90 %" if factor > 1 else "_",
         )
-    axes.plot(ends, np.full(2, state.average), color=style.MUTED, linewidth=0.9, label="average")
-    fitted = [state.fitted(number) for number in (rounds[0], rounds[-1])]
+    axes.plot(ends, np.full(2, average), color=style.MUTED, linewidth=0.9, label="average")
+    fitted = [state.fitted(number) / shown.size for number in (rounds[0], rounds[-1])]
     axes.plot([rounds[0], rounds[-1]], fitted, color=style.ORANGE, label="least-squares line")
-    axes.plot(rounds, state.values, "o", color=style.BLUE, markersize=5, label="data")
-    drawn = [*state.values, *fitted, state.average * 1.1, state.average * 0.9]
+    values = [value / shown.size for value in state.values]
+    axes.plot(rounds, values, "o", color=style.BLUE, markersize=5, label="data")
+    drawn = [*values, *fitted, average * 1.1, average * 0.9]
     low, high = min(drawn), max(drawn)
     margin = 0.12 * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
@@ -71,7 +90,7 @@ def steady_window(name: str, state: SteadyState, unit: str) -> str:
     style.linear_axis(axes, "y", from_zero=False)
     style.legend(figure, axes)
     text = (
-        f"{unit} in the measurement window, rounds {rounds[0]} to {rounds[-1]}, "
+        f"{y.label} in the measurement window, rounds {rounds[0]} to {rounds[-1]}, "
         f"fitted line {state.formula}"
     )
     return style.to_svg(figure, name, text)

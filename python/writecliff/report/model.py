@@ -18,6 +18,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     align: tuple[Align, ...]
     note: str = ""
+    data: str = ""  # name of the `DataFile` with its numbers; "": its cells are made into one
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,34 @@ class DataFile:
 class Figure:
     """A drawing with its caption. `svg` is a complete SVG element without outside references."""
 
-    name: str
-    title: str
+    name: str  # of a file and an element: unique in the report, letters, digits and hyphens
+    title: str  # without its number: "Plot n" is put before it
     svg: str
     description: str  # for readers who do not see it
     data: str  # name of the `DataFile` behind it
+    wide: bool = False  # takes the whole width of the page (3-D columns, two panels)
+
+
+def drawn(
+    name: str, title: str, svg: str | None, data: str, description: str, *, wide: bool = False
+) -> tuple[Figure, ...]:
+    """The figure as a tuple of one, or of none where there was nothing to draw (`svg` is None):
+    sections are put together by adding these."""
+    return () if svg is None else (Figure(name, title, svg, description, data, wide),)
 
 
 @dataclass(frozen=True)
 class Section:
+    """What is shown together. On paper each begins a new report page under the header block, and
+    goes on to as many pages as it needs: two figures, or one and a table, fill a page."""
+
     title: str
     intro: str
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table, ...] = ()  # shown before the figures
+    subtitle: str = (
+        ""  # of the page header, if it is not that of the report ("TP - SEQ 1024KiB R/W")
+    )
 
 
 @dataclass(frozen=True)
@@ -101,3 +117,4 @@ class ReportModel:
     footer: tuple[tuple[str, str], ...]
     data: tuple[DataFile, ...]
     summary: dict[str, Any]  # what `summarise` returns, inside the page as JSON
+    stamp: str = ""  # across every page: "NOT PTS-CONFORMANT"

@@ -15,8 +15,9 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 # Each colour is used for nothing else, so that it can be replaced by its variable in the SVG.
@@ -29,7 +30,14 @@ GREEN = "#3d7d53"
 PURPLE = "#7a5aa8"
 BAND = "#c8d8ea"
 WINDOW = "#eef1d9"
+# Of series, in an order that also reads as a scale: block sizes, mixes and thread counts have one.
+# Each has its marker too, so that lines are told apart without colours.
+SERIES = (
+    "#1d4f91", "#2580b0", "#168f83", "#4f8f3a", "#9a8412", "#cc6f14", "#b93a3c", "#80489a",
+)  # fmt: skip
+MARKERS = "os^Dv*Xp"
 _VARIABLES = {
+    **{colour: f"s{number}" for number, colour in enumerate(SERIES, 1)},
     INK: "ink",
     MUTED: "muted",
     GRID: "grid",
@@ -92,51 +100,117 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> Figure:
+    """An empty figure; the canvas is for measuring text, what is saved is SVG."""
+    figure = Figure(figsize=(width_in, height_in), facecolor="none")
+    FigureCanvasAgg(figure)
+    return figure
+
+
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
     """A figure with one plot in a fixed place. The y label stands level above its axis, where it
     is read without turning the head; the legend goes to its right, outside the data."""
-    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), facecolor="none")
-    FigureCanvasSVG(figure)
+    figure = new_figure()
+    axes = add_axes(figure, x_label, top_axis=top_axis)
+    write_above(figure, 0.08, y_label)
+    return figure, axes
+
+
+def write_above(
+    figure: Figure, x_in: float, text: str, *, row: int = 0, right: bool = False
+) -> None:
+    """What the values of a y axis are, above it; `row` counts lines of text from the top."""
+    width_in, height_in = figure.get_size_inches()
+    figure.text(
+        x_in / width_in,
+        1 - (0.09 + row * 0.24) / height_in,
+        text,
+        ha="right" if right else "left",
+        va="top",
+        fontweight="bold",
+        fontsize=9,
+    )
+
+
+def add_axes(
+    figure: Figure,
+    x_label: str,
+    *,
+    top_axis: bool = False,
+    left_in: float = 0.0,
+    width_in: float | None = None,
+    right_in: float = _RIGHT_IN,
+) -> Axes:
+    """A plot in `figure`: all of it, or the part from `left_in` on and `width_in` wide.
+
+    `right_in` is kept free at its right for a second axis, `top_axis` leaves a line above it.
+    """
+    whole_in, height_in = figure.get_size_inches()
+    width_in = width_in or whole_in
     top = _TOP_IN + (_TOP_AXIS_IN if top_axis else 0)
     axes = figure.add_axes(
         (
-            _LEFT_IN / WIDTH_IN,
-            _BOTTOM_IN / HEIGHT_IN,
-            (WIDTH_IN - _LEFT_IN - _RIGHT_IN) / WIDTH_IN,
-            (HEIGHT_IN - _BOTTOM_IN - top) / HEIGHT_IN,
+            (left_in + _LEFT_IN) / whole_in,
+            _BOTTOM_IN / height_in,
+            (width_in - _LEFT_IN - right_in) / whole_in,
+            (height_in - _BOTTOM_IN - top) / height_in,
         ),
         facecolor="none",
     )
     axes.set_xlabel(x_label)
     axes.grid(True, axis="y")
-    figure.text(
-        0.08 / WIDTH_IN,
-        1 - 0.09 / HEIGHT_IN,
-        y_label,
-        ha="left",
-        va="top",
-        fontweight="bold",
-        fontsize=9,
-    )
-    return figure, axes
+    return axes
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """The legend in one row at the top right, above the plot."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
+def legend(figure: Figure, *plots: Axes) -> Legend:
+    """The legend of all `plots`, never over one: a row above them if it fits beside what is
+    written there, else a column to the right, for which they make room."""
+    entries: dict[str, Any] = {}
+    for axes in plots:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    width_in, height_in = figure.get_size_inches()
+    row = figure.legend(
+        list(entries.values()),
+        list(entries),
         loc="upper right",
-        bbox_to_anchor=(1 - 0.12 / WIDTH_IN, 1 - 0.01 / HEIGHT_IN),
-        ncols=len(labels),
+        bbox_to_anchor=(1 - 0.12 / width_in, 1 - 0.01 / height_in),
+        ncols=max(len(entries), 1),
         borderaxespad=0.2,
     )
+    renderer = figure.canvas.get_renderer()
+    box = row.get_window_extent(renderer)
+    beside = (text.get_window_extent(renderer) for text in figure.texts)
+    if box.x0 > max((text.x1 for text in beside if text.y1 > box.y0), default=0) + 4:
+        return row
+    row.remove()
+    column = figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="upper right",
+        bbox_to_anchor=(1 - 0.04 / width_in, 1 - _TOP_IN / height_in),
+        borderaxespad=0.0,
+        labelspacing=0.45,
+        handlelength=1.8,
+    )
+    _squeeze(plots, column.get_window_extent(renderer).width / figure.dpi / width_in)
+    return column
+
+
+def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
+    """Make room for `taken` of the figure's width at its right edge; plots side by side share
+    the loss, plots over one another (a second y axis) stay so."""
+    lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
+    lost = taken / len(lefts)
+    for axes in plots:
+        box = axes.get_position()
+        before = lefts.index(round(box.x0, 6)) * lost
+        axes.set_position((box.x0 - before, box.y0, box.width - lost, box.height))
 
 
 def plain(value: float, _position: int | None = None) -> str:
-    """Tick text without exponents: 10,000 and 0.05."""
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:g}"
+    """Tick text without exponents and without rounding the place away: 10,000, 12.5 and 0.05."""
+    return f"{value:,.10g}"
 
 
 def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:

@@ -1,0 +1,148 @@
+"""Axes and series of the generic figures, and how they become matplotlib's.
+
+Values come in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all that is drawn
+on it, so that units never flip within a plot; limits always rise, ticks are plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from writecliff.report import style, units
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from matplotlib.axes import Axes as Plot
+
+    Numbers = npt.NDArray[np.float64]
+
+MB_S = units.Unit("MB/s", 1e6)  # of the standard: decimal, whatever the magnitude
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Line:
+    """One labelled series. A y that is not finite, or not positive on a logarithmic axis, is a gap;
+    the points are joined in the order given (demand intensity orders them by queue depth)."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: what it shows, in which units it may be printed and how it is divided.
+
+    `label` is without the unit. `units` are candidates (`units.LATENCY_UNITS`, `(MB_S,)`): the one
+    in which the median of all values reads best is taken and written beside the label; none of them
+    means that the label says it all ("IOPS"). `ticks` are (value in base units, text) for an axis
+    that has named places; `whole` allows ticks on whole numbers only (rounds). A linear axis begins
+    at 0 unless `from_zero` is off. `top` (base units) fixes the upper end, as 100 % of a share.
+    """
+
+    label: str
+    units: tuple[units.Unit, ...] = ()
+    log: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+    whole: bool = False
+    from_zero: bool = True
+    top: float | None = None
+
+    def unit(self, values: Iterable[float]) -> units.Unit:
+        return units.common_unit(values, self.units) if self.units else units.Unit("", 1.0)
+
+    def title(self, unit: units.Unit) -> str:
+        said = [unit.name] if unit.name else []
+        said += ["logarithmic"] if self.log and not self.ticks else []
+        return f"{self.label} ({', '.join(said)})" if said else self.label
+
+
+def block_size_axis(sizes_bytes: Iterable[int]) -> Axis:
+    """Block sizes on a logarithmic axis, each named in KiB: 0.5, 4, ... 1024."""
+    ticks = tuple((float(size), f"{size / KIB:g}") for size in sorted(set(sizes_bytes)))
+    return Axis("Block size (KiB)", log=True, ticks=ticks)
+
+
+def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:
+    """Queue depths or thread counts on a logarithmic axis, each named."""
+    return Axis(label, log=True, ticks=tuple((float(d), f"{d}") for d in sorted(set(depths))))
+
+
+def round_axis() -> Axis:
+    return Axis("Round", whole=True, from_zero=False)
+
+
+def time_axis(duration_ns: float, label: str = "Time") -> Axis:
+    """Time in ns, shown in the unit that fits a run of `duration_ns`."""
+    return Axis(label, units=(units.time_unit(duration_ns),))
+
+
+def block_size(size_bytes: int) -> str:
+    """As the standard writes it: "0.5 KiB", "1024 KiB"."""
+    return f"{size_bytes / KIB:g} KiB"
+
+
+def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:
+    """Its coordinates; what cannot be drawn is NaN in y (and left out where x is unknown)."""
+    x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64).copy()
+    if x.shape != y.shape:
+        raise ValueError(f"{line.label}: {x.size} places for {y.size} values")
+    known = np.isfinite(x) & ((x > 0) if x_log else True)
+    x, y = x[known], y[known]
+    y[~np.isfinite(y) | ((y <= 0) if y_log else False)] = np.nan
+    return x, y
+
+
+def apply(plot: Plot, which: str, axis: Axis, unit: units.Unit, values: Numbers) -> None:
+    """Give `plot` the scale, limits and ticks of `axis` for `values` (already in `unit`)."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if axis.top is not None:
+        high = axis.top / unit.size
+    mine = getattr(plot, f"{which}axis")
+    if axis.log:
+        _log(plot, which, axis, low, high)
+    else:
+        style.linear_axis(plot, which, from_zero=False)
+        if axis.whole or which == "x":  # long numbers side by side need room
+            most = 5 if high >= 10_000 else 9
+            steps = [1, 2, 5, 10] if axis.whole else [1, 2, 2.5, 5, 10]
+            mine.set_major_locator(MaxNLocator(most, steps=steps, integer=axis.whole))
+        _linear(plot, which, axis, low, high)
+    if axis.ticks:
+        places = [value / unit.size for value, _ in axis.ticks]
+        texts = dict(zip(places, (text for _, text in axis.ticks), strict=True))
+        mine.set_major_locator(FixedLocator(places))
+        mine.set_major_formatter(FuncFormatter(lambda v, _: texts.get(v, "")))
+        mine.set_minor_locator(NullLocator())
+
+
+def _linear(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
+    span = high - low
+    if axis.whole:
+        low, high = low - 0.6, high + 0.6
+    elif axis.from_zero:
+        low = min(low, 0.0)
+        if axis.top is None:
+            high += 0.0 if which == "x" else 0.08 * (high - low)
+    else:
+        low, high = low - 0.06 * span, high + 0.06 * span
+    getattr(plot, f"set_{which}lim")(low, high if high > low else low + 1)
+
+
+def _log(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
+    room = 1.12 if which == "x" else 1.35
+    if axis.ticks:
+        low, high = min(low, axis.ticks[0][0]), max(high, axis.ticks[-1][0])
+        room = (high / low) ** 0.04 if high > low else 1.5
+    text = style.compact if high >= 1e6 else style.plain
+    style.log_axis(plot, which, low / room, high * room, text)
+    if not axis.ticks and math.floor(math.log10(high * room)) <= math.log10(low / room):
+        # No power of ten in sight: 1-2-5 has at least two places within a factor of five.
+        getattr(plot, f"set_{which}lim")(low / max(room, 1.6), high * max(room, 1.6))

@@ -1,0 +1,263 @@
+"""Generic figures: lines over any axes, two y axes, curves by their own peak, two settings, bars.
+
+Each function returns a complete SVG element as text (same data, same bytes), or None where there is
+nothing to draw. Call them inside `style.house_style()`. `name` becomes part of the element's ids and
+must be that of its `model.Figure`; `description` is for readers who do not see the figure.
+
+    lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
+                   intensity, throughput v time; with window and reference lines
+    two_axes       throughput on the left axis, response times (logarithmic) on the right
+    normalised     curves of several drives, each divided by its own peak
+    two_settings   IOPS v volume written and v time for a few settings, side by side
+    bars           grouped bars with their values on them
+
+Example, the 2-D plot of the IOPS test:
+
+    svg = lines("iops-2d", [Line("65/35", sizes, iops), ...], block_size_axis(sizes),
+                Axis("IOPS", log=True), description="IOPS over block size, a line a mix")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.report import axes as ax
+from writecliff.report import style, units
+from writecliff.report.axes import Axis, Line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Plot
+
+    from writecliff.report.axes import Numbers
+
+_MARKED_POINTS = 60  # a line of more points than this is drawn without markers
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A level line in base units of the y axis: the average, 110 % and 90 % of it."""
+
+    label: str
+    value: float
+    dashed: bool = True
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One bar in each group; NaN is no bar."""
+
+    label: str
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A run under one setting: a value a step, by the time and the volume written at its middle."""
+
+    label: str
+    time_ns: Sequence[float]
+    written_bytes: Sequence[float]
+    iops: Sequence[float]
+
+
+Drawable = list[tuple[str, "Numbers", "Numbers"]]
+
+
+def lines(
+    name: str,
+    series: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    description: str,
+    window: tuple[float, float] | None = None,
+    window_label: str = "window",
+    references: Sequence[Reference] = (),
+    joined: bool = True,
+) -> str | None:
+    """Labelled series over common axes; markers as well unless there are many points.
+
+    `window` (base units of x) is shaded. `joined=False` draws points without lines between them.
+    A single series is not named in a legend unless there is something to tell it from.
+    """
+    found = _drawable(series, x, y)
+    if not found:
+        return None
+    x_unit, y_unit = x.unit(_all(found, 1)), y.unit(_all(found, 2))
+    figure, plot = style.new_axes(x.title(x_unit), y.title(y_unit))
+    if window is not None:
+        begin, end = (value / x_unit.size for value in window)
+        plot.axvspan(begin, end, color=style.WINDOW, label=window_label)
+    levels = [reference.value / y_unit.size for reference in references]
+    for reference, level in zip(references, levels, strict=True):
+        style_of = (0, (4, 3)) if reference.dashed else "-"
+        plot.axhline(level, color=style.MUTED, lw=0.9, ls=style_of, label=reference.label)
+    _draw(plot, found, x_unit, y_unit, joined=joined)
+    ax.apply(plot, "x", x, x_unit, _all(found, 1) / x_unit.size)
+    ax.apply(plot, "y", y, y_unit, np.append(_all(found, 2) / y_unit.size, levels))
+    if len(found) + len(levels) > 1 or window is not None:
+        style.legend(figure, plot)
+    return style.to_svg(figure, name, description)
+
+
+def two_axes(
+    name: str,
+    x: Axis,
+    left: tuple[Axis, Sequence[Line]],
+    right: tuple[Axis, Sequence[Line]],
+    *,
+    description: str,
+) -> str | None:
+    """Series on a left and on a right y axis over a common x: throughput, and ART and MRT.
+
+    Those of the right axis are dashed, so that it is seen to which axis a line belongs.
+    """
+    parts = [(axis, _drawable(series, x, axis)) for axis, series in (left, right)]
+    if not all(found for _, found in parts):
+        return None
+    x_unit = x.unit(np.concatenate([_all(found, 1) for _, found in parts]))
+    figure = style.new_figure()
+    plot = style.add_axes(figure, x.title(x_unit), top_axis=True, right_in=0.62)
+    other = plot.twinx()
+    other.set_facecolor("none")
+    other.spines["right"].set_visible(True)
+    used = 0
+    for on, (axis, found), dashes in ((plot, parts[0], ""), (other, parts[1], "--")):
+        unit = axis.unit(_all(found, 2))
+        labels = [(f"{text} ({'right' if dashes else 'left'})", px, py) for text, px, py in found]
+        _draw(on, labels, x_unit, unit, first=used, dashes=dashes or "-")
+        ax.apply(on, "y", axis, unit, _all(found, 2) / unit.size)
+        place_in = figure.get_figwidth() - 0.08 if dashes else 0.08
+        style.write_above(figure, place_in, axis.title(unit), row=1, right=bool(dashes))
+        used += len(found)
+    every = np.concatenate([_all(found, 1) for _, found in parts])
+    ax.apply(plot, "x", x, x_unit, every / x_unit.size)
+    style.legend(figure, plot, other)
+    return style.to_svg(figure, name, description)
+
+
+def normalised(name: str, curves: Sequence[Line], x: Axis, *, description: str) -> str | None:
+    """Each curve divided by its own peak, which is 1 (SNIA primer, figure 5): the shapes of several
+    drives are compared, not their speeds. A curve that is nowhere positive is left out."""
+    scaled = []
+    for curve in curves:
+        values = np.asarray(curve.y, dtype=np.float64)
+        peak = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+        if peak > 0:
+            scaled.append(Line(curve.label, curve.x, (values / peak).tolist()))
+    y = Axis("IOPS relative to own peak", top=1.05)
+    return lines(name, scaled, x, y, description=description)
+
+
+def two_settings(
+    name: str, settings: Sequence[Setting], *, description: str, log: bool = False
+) -> str | None:
+    """IOPS v volume written since the purge (left) and v time (right), all settings in both.
+
+    The panels share the scale of their IOPS axes. `wide` on its `model.Figure` is due.
+    """
+    y = Axis("IOPS", log=log)
+    panels = []
+    for label, pick in (("Written since the purge", "written_bytes"), ("Time", "time_ns")):
+        series = [Line(s.label, getattr(s, pick), s.iops) for s in settings]
+        ends = [max(line.x) for line in series if len(line.x)]
+        kind = units.BYTE_UNITS if pick == "written_bytes" else (units.time_unit(max(ends or [0])),)
+        chosen = units.common_unit(ends, kind)
+        x = Axis(label, units=(chosen,))
+        panels.append((x, chosen, _drawable(series, x, y)))
+    if not all(found for _, _, found in panels):
+        return None
+    half_in = 4.3
+    figure = style.new_figure(width_in=2 * half_in)
+    plots = []
+    every = np.concatenate([_all(found, 2) for _, _, found in panels])
+    for place, (x, unit, found) in enumerate(panels):
+        left_in = place * half_in
+        plot = style.add_axes(figure, x.title(unit), left_in=left_in, width_in=half_in)
+        _draw(plot, found, unit, units.Unit("", 1.0))
+        ax.apply(plot, "x", x, unit, _all(found, 1) / unit.size)
+        ax.apply(plot, "y", y, units.Unit("", 1.0), every)
+        plots.append(plot)
+    style.write_above(figure, 0.08, y.title(units.Unit("", 1.0)))
+    style.legend(figure, *plots)
+    return style.to_svg(figure, name, description)
+
+
+def bars(
+    name: str, groups: Sequence[str], series: Sequence[Bars], y: Axis, *, description: str
+) -> str | None:
+    """Grouped bars with their values on them, from 0: throughput by block size and direction."""
+    values = np.array([bar.values for bar in series], dtype=np.float64).reshape(len(series), -1)
+    if not np.isfinite(values).any():
+        return None
+    unit = y.unit(values[np.isfinite(values)])
+    values = values / unit.size
+    figure, plot = style.new_axes("", y.title(unit))
+    width = 0.76 / len(series)
+    for number, (bar, heights) in enumerate(zip(series, values, strict=True)):
+        places = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
+        known = np.isfinite(heights)
+        plot.bar(places[known], heights[known], width * 0.92, color=_colour(number, len(series)),
+                 label=bar.label)  # fmt: skip
+        for place, height in zip(places[known], heights[known], strict=True):
+            plot.annotate(units.significant(height), (place, height), xytext=(0, 2),
+                          textcoords="offset points", ha="center", va="bottom",
+                          fontsize=8)  # fmt: skip
+    style.linear_axis(plot, "y")
+    plot.set_ylim(0, max(float(np.nanmax(values)), 1e-12) * 1.12)
+    plot.set_xlim(-0.6, len(groups) - 0.4)
+    plot.set_xticks(range(len(groups)), list(groups))
+    plot.tick_params(axis="x", length=0)
+    if len(series) > 1:
+        style.legend(figure, plot)
+    return style.to_svg(figure, name, description)
+
+
+def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:
+    """Those with at least one point that can be seen on these axes."""
+    places = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
+    return [(label, px, py) for label, px, py in places if np.isfinite(py).any()]
+
+
+def _all(found: Drawable, which: int) -> Numbers:
+    """All x (1) or y (2) that are drawn."""
+    return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in found])
+
+
+def _colour(number: int, count: int) -> str:
+    """Few series get colours far apart; from the ninth on they come again, with dashes."""
+    spread = {1: (0,), 2: (0, 5), 3: (0, 3, 5), 4: (0, 3, 5, 7)}
+    return style.SERIES[spread.get(count, range(8))[number % min(count, 8)]]
+
+
+def _draw(
+    plot: Plot,
+    found: Drawable,
+    x_unit: units.Unit,
+    y_unit: units.Unit,
+    *,
+    joined: bool = True,
+    first: int = 0,
+    dashes: str = "-",
+) -> None:
+    """Every series in its colour and marker; `first` have been given away on another axis."""
+    count = first + len(found)
+    for number, (label, px, py) in enumerate(found, first):
+        known = int(np.isfinite(py).sum())
+        marked = known <= _MARKED_POINTS or not joined
+        line = dashes if number < len(style.SERIES) else ":"
+        plot.plot(
+            px / x_unit.size,
+            py / y_unit.size,
+            linestyle=line if joined else "none",
+            marker=style.MARKERS[number % len(style.MARKERS)] if marked else "",
+            markersize=4 if joined else 3,
+            markeredgewidth=0,
+            linewidth=1.2,
+            color=_colour(number, max(count, 4) if first else count),
+            label=label,
+        )
