@@ -179,9 +179,9 @@ def test_what_cannot_be_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no complete step"):
         summarise(tmp_path / "empty")
     other = build_run(
-        tmp_path / "other", rounds=1, steps_per_round=1, step_s=1.0, changes={"procedure": "hir"}
+        tmp_path / "other", rounds=1, steps_per_round=1, step_s=1.0, changes={"procedure": "mystery"}
     )
-    with pytest.raises(StoreError, match="only wsat"):
+    with pytest.raises(StoreError, match="has no report"):
         summarise(other)
 
 
