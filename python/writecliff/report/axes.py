@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from writecliff.report import style, units
+from writecliff.report import style
+from writecliff.report.units import Unit, common_unit, time_unit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.float64]
 
-MB_S = units.Unit("MB/s", 1e6)  # of the standard: decimal, whatever the magnitude
+MB_S = Unit("MB/s", 1e6)  # of the standard: decimal, whatever the magnitude
 KIB = 1024
 
 
@@ -48,17 +49,17 @@ class Axis:
     """
 
     label: str
-    units: tuple[units.Unit, ...] = ()
+    units: tuple[Unit, ...] = ()
     log: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
     whole: bool = False
     from_zero: bool = True
     top: float | None = None
 
-    def unit(self, values: Iterable[float]) -> units.Unit:
-        return units.common_unit(values, self.units) if self.units else units.Unit("", 1.0)
+    def unit(self, values: Iterable[float]) -> Unit:
+        return common_unit(values, self.units) if self.units else Unit("", 1.0)
 
-    def title(self, unit: units.Unit) -> str:
+    def title(self, unit: Unit) -> str:
         said = [unit.name] if unit.name else []
         said += ["logarithmic"] if self.log and not self.ticks else []
         return f"{self.label} ({', '.join(said)})" if said else self.label
@@ -81,7 +82,7 @@ def round_axis() -> Axis:
 
 def time_axis(duration_ns: float, label: str = "Time") -> Axis:
     """Time in ns, shown in the unit that fits a run of `duration_ns`."""
-    return Axis(label, units=(units.time_unit(duration_ns),))
+    return Axis(label, units=(time_unit(duration_ns),))
 
 
 def block_size(size_bytes: int) -> str:
@@ -100,7 +101,7 @@ def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Num
     return x, y
 
 
-def apply(plot: Plot, which: str, axis: Axis, unit: units.Unit, values: Numbers) -> None:
+def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> None:
     """Give `plot` the scale, limits and ticks of `axis` for `values` (already in `unit`)."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if axis.top is not None:

@@ -1,8 +1,9 @@
 """Generic figures: lines over any axes, two y axes, curves by their own peak, two settings, bars.
 
-Each function returns a complete SVG element as text (same data, same bytes), or None where there is
-nothing to draw. Call them inside `style.house_style()`. `name` becomes part of the element's ids and
-must be that of its `model.Figure`; `description` is for readers who do not see the figure.
+Each function returns a complete SVG element as text (same data, same bytes), or None where there
+is nothing to draw (`model.drawn` takes both). Call them inside `style.house_style()`. `name`
+becomes part of the element's ids and must be that of its `model.Figure`; `description` is for
+readers who do not see the figure.
 
     lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
                    intensity, throughput v time; with window and reference lines

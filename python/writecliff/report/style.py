@@ -178,7 +178,8 @@ def legend(figure: Figure, *plots: Axes) -> Legend:
         ncols=max(len(entries), 1),
         borderaxespad=0.2,
     )
-    renderer = figure.canvas.get_renderer()
+    canvas: Any = figure.canvas
+    renderer = canvas.get_renderer()
     box = row.get_window_extent(renderer)
     beside = (text.get_window_extent(renderer) for text in figure.texts)
     if box.x0 > max((text.x1 for text in beside if text.y1 > box.y0), default=0) + 4:
