@@ -91,6 +91,9 @@ class FakeEngine:
             nand_write_bytes=int(self.nand_bytes),
         )
 
+    def health(self) -> dict[str, object] | None:
+        return {"source": "formula", "host_write_bytes": self.written_bytes}
+
     def expected_iops(self, fills: float) -> float:
         """Fresh until one drive fill, then an exponential fall to the steady level."""
         if fills < 1:

@@ -120,7 +120,9 @@ class StepResult:
     counters_before: Counters
     counters_after: Counters
     warnings: tuple[str, ...] = ()
-    raw: Mapping[str, object] = field(default_factory=dict)  # fio's own JSON, for cross-checks
+    # Of real drives: "fio" (its own JSON, for cross-checks), "job_file", "machine" (CPU, other I/O
+    # and temperature during the step, see engines.disturbance).
+    raw: Mapping[str, object] = field(default_factory=dict)
 
     def total(self, operation: Operation | None = None) -> tuple[int, int]:
         """(I/Os, bytes) over all jobs, of one operation or of all."""
@@ -175,6 +177,11 @@ class Engine(Protocol):
         ...
 
     def counters(self) -> Counters: ...
+
+    def health(self) -> Mapping[str, object] | None:
+        """What the drive says of its own condition (SMART), as plain values that JSON can hold;
+        None where it says nothing. Takes some seconds at most, on an idle drive."""
+        ...
 
     def save(self, path: Path) -> bool:
         """Write the complete device state to `path` (atomically); False where the drive itself is

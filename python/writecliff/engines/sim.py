@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,6 +91,10 @@ class SimEngine:
 
     def counters(self) -> Counters:
         return _counters(self._drive.counters())
+
+    def health(self) -> Mapping[str, object] | None:
+        """The counters that a real drive would have in its SMART log, and its erase counts."""
+        return {"source": "simulated drive", **asdict(self.counters())}
 
     def check(self) -> None:
         """Check every invariant of the drive's state; raises ValueError. For tests."""

@@ -33,8 +33,8 @@ def counters_of(run: Runner, path: str, *, nvme: bool) -> Counters:
     return nvme_counters(run, path) if nvme else ata_counters(run, path)
 
 
-def _integer(value: object) -> int | None:
-    """nvme-cli prints 128-bit counters as numbers or, in some versions, as text."""
+def integer(value: object) -> int | None:
+    """A count, or None. Some versions of nvme-cli print 128-bit counters as text."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
@@ -46,26 +46,41 @@ def _integer(value: object) -> int | None:
 
 
 def _scaled(value: object, unit: int) -> int | None:
-    count = _integer(value)
+    count = integer(value)
     return None if count is None else count * unit
 
 
-def nvme_counters(run: Runner, path: str) -> Counters:
-    """From `nvme smart-log`, else `smartctl`; NAND writes from the endurance group log."""
+def nvme_log(run: Runner, path: str) -> Mapping[str, Any]:
+    """The SMART log (02h) from nvme-cli, else from smartctl; empty if neither reads it."""
     log: Mapping[str, Any] = run(["nvme", "smart-log", path, "-o", "json"]).json()
-    if not log:
-        answer = run(["smartctl", "-j", "-A", path]).json()
-        log = answer.get("nvme_smart_health_information_log", {})
-    used = _integer(log.get("percentage_used", log.get("percent_used")))
-    counters = Counters(
+    if log:
+        return log
+    answer = run(["smartctl", "-j", "-A", path]).json()
+    found = answer.get("nvme_smart_health_information_log", {})
+    return found if isinstance(found, dict) else {}
+
+
+def ata_answer(run: Runner, path: str) -> Mapping[str, Any]:
+    """Attributes and device statistics of a SATA or SAS drive, as smartctl's JSON."""
+    return run(["smartctl", "-j", "-A", "-l", "devstat", path]).json()
+
+
+def nvme_counters(run: Runner, path: str) -> Counters:
+    """From the SMART log; NAND writes from the endurance group log."""
+    return nvme_counters_in(nvme_log(run, path), nvme_media_writes(run, path))
+
+
+def nvme_counters_in(log: Mapping[str, Any], nand_write_bytes: int | None) -> Counters:
+    used = integer(log.get("percentage_used", log.get("percent_used")))
+    return Counters(
         host_write_bytes=_scaled(log.get("data_units_written"), NVME_DATA_UNIT),
         host_read_bytes=_scaled(log.get("data_units_read"), NVME_DATA_UNIT),
+        nand_write_bytes=nand_write_bytes,
         percentage_used=None if used is None else float(used),
     )
-    return replace(counters, nand_write_bytes=_nvme_media_writes(run, path))
 
 
-def _nvme_media_writes(run: Runner, path: str) -> int | None:
+def nvme_media_writes(run: Runner, path: str) -> int | None:
     """Media units written of endurance group 1; None unless the drive keeps that log.
 
     Valid as the namespace's figure only where the group holds nothing else, which is so on drives
@@ -80,10 +95,18 @@ def _nvme_media_writes(run: Runner, path: str) -> int | None:
 
 def ata_counters(run: Runner, path: str) -> Counters:
     """From `smartctl -A`: attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
-    table = run(["smartctl", "-j", "-A", path]).json().get("ata_smart_attributes", {}).get("table")
+    return ata_counters_in(ata_answer(run, path))
+
+
+def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    table = answer.get("ata_smart_attributes", {}).get("table")
+    return [row for row in table or [] if isinstance(row, dict)]
+
+
+def ata_counters_in(answer: Mapping[str, Any]) -> Counters:
     counters = Counters()
-    for row in table or []:
-        name, raw = str(row.get("name", "")), _integer(row.get("raw", {}).get("value"))
+    for row in ata_attributes(answer):
+        name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))
         if raw is None:
             continue
         if match := _HOST_WRITES.match(name):

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from writecliff.engines.fio import addresses, ends, rates
+from writecliff.engines.fio import addresses, duty, ends, rates, sectors
 from writecliff.engines.fio.capability import Fio, Placement
 from writecliff.engines.fio.refuse import refuse, whole_percent
 from writecliff.workload.model import Job, Workload
@@ -44,6 +44,8 @@ class FioPlan:
     text: str
     warnings: tuple[str, ...]
     writes: bool  # whether it changes the target
+    duty_ns: tuple[int, int]  # burst and pause of all its jobs; zeros: they do not pause
+    counted: bool  # whether its I/Os go through the block layer, which counts them
 
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
@@ -53,13 +55,16 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     warnings: list[str] = []
     passthrough = _passthrough(workload, target, warnings)
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
-    for index, job in enumerate(workload.jobs):
-        options = job_options(job, target, warnings)
+    duty_ns = duty.duty_of(workload)
+    for index, asked in enumerate(workload.jobs):
+        job = sectors.on_sectors(asked, target.sector_bytes, warnings)
+        options = job_options(job, target, warnings) + duty.options(job, fio, warnings)
         if passthrough is not None and job.stream:
             options += [("dataplacement", passthrough.kind), ("plids", str(job.stream))]
         lines += ["", f"[{section_name(index, job.name)}]", *_render(options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
-    return FioPlan("\n".join(lines) + "\n", tuple(dict.fromkeys(warnings)), writes)
+    text = "\n".join(lines) + "\n"
+    return FioPlan(text, tuple(dict.fromkeys(warnings)), writes, duty_ns, passthrough is None)
 
 
 def section_name(index: int, name: str) -> str:
@@ -170,6 +175,7 @@ def _check_counts(job: Job, target: Target) -> None:
             refuse(
                 job.name,
                 f"block size {size.bytes}: the target's sector is {target.sector_bytes} bytes",
+                hint=f"use a multiple of {target.sector_bytes} bytes",
             )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from writecliff.engines.base import (
     StepResult,
 )
 from writecliff.engines.blockdev.topology import System
+from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
 from writecliff.engines.fio.capability import Fio, Placement, find_fio
 from writecliff.engines.fio.intervals import Series
@@ -29,7 +31,8 @@ from writecliff.engines.fio.process import Exit, FioProcess
 from writecliff.engines.fio.progress import progress_of
 from writecliff.engines.fio.rates import is_rate_driven
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
-from writecliff.errors import EngineError
+from writecliff.engines.fio.watch import Watch
+from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import Workload
 
 _NO_RESPONSE = (
@@ -46,7 +49,7 @@ class _Step:
     plan: command.FioPlan
     series: Series
     started_ns: int
-    counters_before: Counters
+    before: Reading
     last: dict[str, Any] | None = None
 
 
@@ -61,6 +64,7 @@ class FioEngine:
         self._system = system
         self._opened_ns = time.monotonic_ns()
         self._placement: Placement | str | None = None
+        self._watch = Watch(target.disk_name, target.for_command("").capacity_bytes)
         self._closed = False
 
     @classmethod
@@ -102,7 +106,9 @@ class FioEngine:
     def purge(self) -> PurgeReport:
         self._require_open()
         self._target.require_writable()
-        return self._target.purge()
+        report = self._target.purge()
+        self._watch.purged()
+        return report
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         self._require_open()
@@ -110,7 +116,11 @@ class FioEngine:
         return self._target.set_write_cache(enabled)
 
     def counters(self) -> Counters:
-        return self._target.counters()
+        return self._target.reading().vitals.counters
+
+    def health(self) -> Mapping[str, Any] | None:
+        """SMART of the drive as plain values; None where there is none to read, as of a file."""
+        return self._target.health()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
@@ -129,14 +139,18 @@ class FioEngine:
             self._target.require_writable()
         self._target.verify()
         delays_ms = tuple(job.start_delay_ns / parse.MS for job in workload.jobs)
-        series = Series(delays_ms, workload.interval_ns / parse.MS)
+        burst_ns, pause_ns = plan.duty_ns
+        duty_ms = (burst_ns / parse.MS, pause_ns / parse.MS)
+        series = Series(delays_ms, workload.interval_ns / parse.MS, duty_ms)
+        before = self._target.reading()
         now_ns = time.monotonic_ns() - self._opened_ns
-        step = _Step(workload, plan, series, now_ns, self._target.counters())
+        step = _Step(workload, plan, series, now_ns, before)
         process = FioProcess(self._fio.program, plan.text, workload.interval_ns / parse.MS)
 
         def take(document: dict[str, Any]) -> None:
             step.last = document
-            series.add(parse.read_document(document))
+            arrived_ms = time.monotonic_ns() / parse.MS
+            series.add(parse.read_document(document), arrived_ms)
             if on_progress is not None and series.ios:
                 on_progress(progress_of(workload, series))
 
@@ -183,38 +197,56 @@ class FioEngine:
 
     def _conclude(self, step: _Step, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""
-        result = self._result(step)
-        reason = ended.reason
-        errors = list(parse.job_errors(step.last or {}))
-        if not reason and errors:
-            reason = ended.message or os.strerror(errors[0])
-        if not reason and step.last is None:
-            reason = ended.message or "it reported nothing"
+        reason = self._failure(step, ended)
+        result = self._result(step, complete=not reason)
         if not reason:
             idle = [job.name for job in result.jobs if not job.operations]
             if idle:
                 detail = f": {ended.message}" if ended.message else ""
                 reason = f"job {idle[0]} did no I/O{detail}"
         if reason:
-            raise EngineError(f"fio failed: {reason}", partial=result)
+            raise EngineError(f"fio failed: {reason}{self._lost()}", partial=result)
         return result
 
-    def _result(self, step: _Step) -> StepResult:
+    @staticmethod
+    def _failure(step: _Step, ended: Exit) -> str:
+        """Why fio failed, "" if it did not."""
+        errors = list(parse.job_errors(step.last or {}))
+        if not ended.reason and errors:
+            return ended.message or os.strerror(errors[0])
+        if not ended.reason and step.last is None:
+            return ended.message or "it reported nothing"
+        return ended.reason
+
+    def _lost(self) -> str:
+        """Says that the target is gone, where that is why fio failed."""
+        try:
+            self._target.verify()
+        except TargetError as error:
+            return f" ({error})"
+        return ""
+
+    def _result(self, step: _Step, *, complete: bool = False) -> StepResult:
         """What was measured up to now, as a result."""
         stats = step.series.stats
         names = tuple(job.name for job in step.workload.jobs)
         rated = [job.name for job in step.workload.jobs if is_rate_driven(job)]
+        after = self._target.reading()
+        disturbances, machine = self._watch.conclude(
+            step.workload, step.plan, step.series, step.before, after, complete=complete
+        )
         return StepResult(
             started_ns=step.started_ns,
             elapsed_ns=round(step.series.elapsed_ms * parse.MS),
             jobs=parse.job_results(names, stats),
             intervals=step.series.columns(),
-            counters_before=step.counters_before,
-            counters_after=self._target.counters(),
+            counters_before=step.before.vitals.counters,
+            counters_after=after.vitals.counters,
             warnings=(
                 *step.plan.warnings,
                 *(_NO_RESPONSE.format(name=name) for name in rated),
                 *parse.ceiling_warnings(names, stats),
+                *disturbances,
             ),
-            raw={"job_file": step.plan.text, "fio": step.last},
+            raw={"job_file": step.plan.text, "fio": step.last, "machine": machine},
         )

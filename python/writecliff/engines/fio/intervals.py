@@ -8,6 +8,10 @@ partial interval included, which fio's own log files do not.
 
 fio reports at fixed steps of its own clock, which starts before the first I/O; so the first and the
 last row are shorter than the others. `end_ns` says how long each is.
+
+fio holds a report back while a thread sleeps between bursts, and then puts the time of the request
+on the counts of the moment of the answer. From the delay follows when the pause ended, and so when
+it began; the series gets the burst, a row without I/Os for the pause, and the next burst.
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ Stats = Mapping[Key, OperationStats]
 
 # A last report this close to the one before (as a share of the interval) replaces it.
 _SLIVER = 0.1
+# A report that comes this much late, at a time when a pause can end, was held back by the pause.
+# (Not all are: fio has an answer in stock now and then, from two requests shortly one after another.)
+_HELD_MS = 50.0
+_PERIOD_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,18 @@ def difference(before: OperationStats | None, after: OperationStats) -> Row | No
 class Series:
     """Collects cumulative reports and keeps them as rows. Not thread-safe."""
 
-    def __init__(self, start_delays_ms: tuple[float, ...], interval_ms: float) -> None:
+    def __init__(
+        self,
+        start_delays_ms: tuple[float, ...],
+        interval_ms: float,
+        duty_ms: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """`duty_ms` are the burst and the pause of all jobs, zeros if they do not pause."""
         self._start_delays_ms = start_delays_ms
         self._interval_ms = interval_ms
+        self._period_ms, self._pause_ms = sum(duty_ms), duty_ms[1]
+        self._resumed_ms = max(start_delays_ms, default=0.0)  # when the latest burst began
+        self._lag_ms: float | None = None  # of our clock behind fio's, when nothing is held back
         self._base: tuple[float, Stats] = (0.0, {})  # the report before the latest
         self._latest: tuple[float, Stats] = (0.0, {})
         self._rows: list[tuple[float, Key, Row]] = []
@@ -106,14 +123,39 @@ class Series:
         before = sum(one.ios for one in self._base[1].values())
         return (self.ios - before) / width_ms * 1000 if width_ms > 0 else 0.0
 
-    def add(self, stats: Stats) -> None:
-        """Take the next cumulative report."""
+    def add(self, stats: Stats, arrived_ms: float | None = None) -> None:
+        """Take the next cumulative report, and when it arrived on a clock of the caller's."""
         elapsed = max(
             (self._start_delays_ms[job] + one.runtime_ms for (job, _), one in stats.items()),
             default=0.0,
         )
+        held_ms = self._held_ms(elapsed, arrived_ms)
+        if not held_ms:
+            self._take(elapsed, stats)
+            return
+        self._resumed_ms = resumed = elapsed + held_ms
+        self._take(min(elapsed, resumed - self._pause_ms), stats)
+        self._rows += [(resumed, key, _STALL) for key in stats]
+        self._base, self._latest = self._latest, (resumed, stats)
+
+    def _held_ms(self, elapsed: float, arrived_ms: float | None) -> float:
+        """For how long a pause held a report back; 0 if none did, or if that cannot be told."""
+        if arrived_ms is None or elapsed == 0 or not self._pause_ms:
+            return 0.0
+        lag = arrived_ms - elapsed
+        self._lag_ms = lag if self._lag_ms is None else min(lag, self._lag_ms)
+        held = lag - self._lag_ms
+        ends = elapsed + held >= self._resumed_ms + _PERIOD_SHARE * self._period_ms
+        return held if ends and held >= _HELD_MS else 0.0
+
+    def _take(self, elapsed: float, stats: Stats) -> None:
         elapsed = max(elapsed, self._latest[0])
-        if elapsed - self._latest[0] < _SLIVER * self._interval_ms and self._latest[0] > 0:
+        sliver = elapsed - self._latest[0] < _SLIVER * self._interval_ms
+        after_pause = self._latest[0] == self._resumed_ms
+        if sliver and after_pause and sum(one.ios for one in stats.values()) == self.ios:
+            self._latest = (self._latest[0], stats)
+            return
+        if sliver and not after_pause and self._latest[0] > 0:
             self._rows = [row for row in self._rows if row[0] < self._latest[0]]
         else:
             self._base = self._latest

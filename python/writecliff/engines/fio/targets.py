@@ -7,12 +7,14 @@ device or file until they are closed.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from writecliff.engines.base import CacheReport, Counters, DeviceIdentity, PurgeReport
-from writecliff.engines.blockdev import cache, identity, purge, smart
+from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
+from writecliff.engines.blockdev import cache, identity, purge, vitals
+from writecliff.engines.blockdev.machine import take_sample
 from writecliff.engines.blockdev.protection import (
     SERIAL_FLAG,
     SIGNATURE_FLAG,
@@ -23,6 +25,7 @@ from writecliff.engines.blockdev.protection import (
 )
 from writecliff.engines.blockdev.regular_file import FileTarget, open_target
 from writecliff.engines.blockdev.topology import System, read_int
+from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.capability import Fio, Placement
 from writecliff.engines.fio.command import Target
 from writecliff.engines.fio.placement import find_placement
@@ -37,6 +40,10 @@ class FioTarget(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def disk_name(self) -> str:
+        """The kernel's name of the whole disk, for messages."""
+
     def require_writable(self) -> None:
         """Raise `TargetError` if it must not be written."""
 
@@ -45,7 +52,10 @@ class FioTarget(Protocol):
 
     def identify(self) -> DeviceIdentity: ...
 
-    def counters(self) -> Counters: ...
+    def reading(self) -> Reading:
+        """The machine and the drive now, its counters with them."""
+
+    def health(self) -> Mapping[str, Any] | None: ...
 
     def purge(self) -> PurgeReport: ...
 
@@ -76,6 +86,10 @@ class DeviceTarget:
         found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
         return cls(found, held, system)
 
+    @property
+    def disk_name(self) -> str:
+        return self.protection.disk.name
+
     def require_writable(self) -> None:
         self._writing_claim()
 
@@ -102,11 +116,13 @@ class DeviceTarget:
         # A partition is part of a drive: the drive's label, the partition's size.
         return replace(found, capacity_bytes=self.protection.size_bytes)
 
-    def counters(self) -> Counters:
+    def reading(self) -> Reading:
         disk = self.protection.disk
-        if not (identity.is_nvme(disk) or disk.name.startswith("sd")):
-            return Counters()
-        return smart.counters_of(self._system.run, self.name, nvme=identity.is_nvme(disk))
+        drive = vitals.read_vitals(self._system, disk, self.name)
+        return Reading(take_sample(self._system, disk.directory), drive)
+
+    def health(self) -> Mapping[str, Any] | None:
+        return vitals.health_report(self._system, self.protection.disk, self.name)
 
     def purge(self) -> PurgeReport:
         held = self._writing_claim()
@@ -142,6 +158,10 @@ class FileBackedTarget:
         # fio runs in a directory of its own, so the path has to be absolute.
         return cls(open_target(os.path.abspath(path), size_bytes), system)
 
+    @property
+    def disk_name(self) -> str:
+        return self.name
+
     def require_writable(self) -> None:
         if self._held.refusal is not None:
             raise self._held.refusal
@@ -164,8 +184,12 @@ class FileBackedTarget:
     def identify(self) -> DeviceIdentity:
         return identity.identify_file(self._held.path, self._held.size_bytes, self._sector_bytes)
 
-    def counters(self) -> Counters:
-        return Counters()
+    def reading(self) -> Reading:
+        """Without the disk below: its file system's own I/O cannot be told from that of others."""
+        return Reading(take_sample(self._system, None), vitals.Vitals())
+
+    def health(self) -> Mapping[str, Any] | None:
+        return None
 
     def purge(self) -> PurgeReport:
         return purge.purge_file(self._held.path, self._held.fd, self._held.size_bytes)

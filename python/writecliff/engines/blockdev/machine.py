@@ -1,0 +1,93 @@
+"""What the machine around a drive does: CPU time, throttled CPUs, I/O that the kernel counted.
+
+Owns: reading /proc/stat, the counters of throttled CPUs, the CPUs' clock and a disk's `stat` file.
+`Sample` is one reading; what two of them mean is in `engines.disturbance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.engines.base import Operation
+from writecliff.engines.blockdev.topology import SECTOR, System, read_int, read_text
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Ticks of all CPUs since boot. `busy` has neither idle, waiting nor stolen time in it."""
+
+    busy: int
+    waiting: int  # idle while an I/O was outstanding
+    stolen: int  # wanted, but given to another guest of the host
+    total: int
+
+
+@dataclass(frozen=True)
+class DiskIo:
+    """Bytes that a disk has completed, by operation; partitions are within their disk.
+
+    Requests are not compared: the kernel splits large I/Os and merges small ones.
+    """
+
+    bytes: Mapping[Operation, int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One reading; None where this machine does not tell."""
+
+    cpu: CpuTimes | None = None
+    cpu_throttles: int | None = None
+    cpu_mhz: float | None = None
+    disk: DiskIo | None = None
+
+
+def take_sample(system: System, disk_directory: Path | None) -> Sample:
+    """Read everything once; some milliseconds at most, nothing is sent to the drive."""
+    cpus = sorted((system.sys / "devices/system/cpu").glob("cpu[0-9]*"))
+    return Sample(
+        cpu=_cpu_times(system.proc / "stat"),
+        cpu_throttles=_throttles(cpus),
+        cpu_mhz=_mhz(cpus),
+        disk=_disk_io(disk_directory / "stat") if disk_directory is not None else None,
+    )
+
+
+def _cpu_times(path: Path) -> CpuTimes | None:
+    line = (read_text(path) or "").partition("\n")[0].split()
+    if len(line) < 9 or line[0] != "cpu":
+        return None
+    user, nice, kernel, idle, waiting, hard, soft, stolen = (int(word) for word in line[1:9])
+    busy = user + nice + kernel + hard + soft  # guests' time is part of user and nice
+    return CpuTimes(busy, waiting, stolen, busy + idle + waiting + stolen)
+
+
+def _throttles(cpus: list[Path]) -> int | None:
+    counts = [
+        count
+        for cpu in cpus
+        for name in ("core_throttle_count", "package_throttle_count")
+        if (count := read_int(cpu / "thermal_throttle" / name)) is not None
+    ]
+    return sum(counts) if counts else None
+
+
+def _mhz(cpus: list[Path]) -> float | None:
+    clocks = [
+        clock
+        for cpu in cpus
+        if (clock := read_int(cpu / "cpufreq/scaling_cur_freq")) is not None  # kHz
+    ]
+    return sum(clocks) / len(clocks) / 1000 if clocks else None
+
+
+def _disk_io(path: Path) -> DiskIo | None:
+    words = [int(word) for word in (read_text(path) or "").split() if word.isdigit()]
+    if len(words) < 8:
+        return None
+    sectors: dict[Operation, int] = {"read": words[2], "write": words[6]}
+    if len(words) >= 15:
+        sectors["trim"] = words[13]
+    return DiskIo({name: count * SECTOR for name, count in sectors.items()})

@@ -1,0 +1,182 @@
+"""What a drive and the kernel tell of its well-being: temperature, throttling, errors, link.
+
+Owns: one reading (`Vitals`) cheap enough for before and after every step, and the longer health
+report for before and after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h),
+ATA device statistics and attributes through smartctl, hwmon (nvme, drivetemp) for the temperature
+where no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are counters
+that only rise; a rise during a step is a disturbance, and its text says of what.
+
+Left out on purpose: entries of the NVMe error log and SCSI `ioerr_cnt`, which commands of the tools
+themselves raise on drives that do not know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from writecliff.engines.base import Counters
+from writecliff.engines.blockdev import smart
+from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.smart import integer
+from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
+
+_KELVIN = 273
+
+# name of a counter -> what one more of it means; "{n}" is by how much it rose
+MARKS = {
+    "warning_temp_time": "the drive was {n} min above its warning temperature",
+    "critical_comp_time": "the drive was {n} min above its critical temperature",
+    "thm_temp1_trans_count": "the drive throttled lightly for heat, {n} times",
+    "thm_temp2_trans_count": "the drive throttled heavily for heat, {n} times",
+    "media_errors": "the drive counted {n} media errors",
+    "unsafe_shutdowns": "the drive lost power or was reset, {n} times",
+    "Time in Over-Temperature": "the drive was {n} min above its highest temperature",
+    "Number of Hardware Resets": "the drive was reset by the link, {n} times",
+    "Number of ASR Events": "the link dropped and came back, {n} times",
+    "Number of Interface CRC Errors": "the link lost {n} transfers to CRC errors",
+    "UDMA_CRC_Error_Count": "the link lost {n} transfers to CRC errors",
+    "CRC_Error_Count": "the link lost {n} transfers to CRC errors",
+    "iotmo_cnt": "{n} commands to the drive timed out",
+    "aer_dev_correctable": "the drive's PCIe link corrected {n} errors",
+    "aer_dev_nonfatal": "the drive's PCIe link had {n} errors that it could not correct",
+    "aer_dev_fatal": "the drive's PCIe link had {n} fatal errors",
+}
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """One reading. `marks` holds those of `MARKS` that this drive keeps."""
+
+    counters: Counters = field(default_factory=Counters)
+    temperature_c: float | None = None
+    limit_c: float | None = None  # from which on the drive counts itself too hot
+    marks: Mapping[str, int] = field(default_factory=dict)
+    link: str | None = None
+
+
+def _speaks_smart(disk: BlockDevice) -> bool:
+    return is_nvme(disk) or disk.name.startswith("sd")
+
+
+def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
+    """A reading of a drive, all unknown for devices that are none (loop, virtio).
+
+    Reading the temperature is a command to the drive on NVMe and SATA, so this has no place within
+    a measurement.
+    """
+    marks = dict(_kernel_marks(disk))
+    temperature, limit = _hwmon(disk)
+    if not _speaks_smart(disk):
+        return Vitals(Counters(), temperature, limit, marks)
+    if is_nvme(disk):
+        log = smart.nvme_log(system.run, path)
+        counters = smart.nvme_counters_in(log, smart.nvme_media_writes(system.run, path))
+        told, found = _nvme_temperature(log), log
+    else:
+        answer = smart.ata_answer(system.run, path)
+        counters = smart.ata_counters_in(answer)
+        told, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
+    marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
+    return Vitals(counters, told if told is not None else temperature, limit, marks, _link(disk))
+
+
+def _nvme_temperature(log: Mapping[str, Any]) -> float | None:
+    """nvme-cli gives Kelvin, as the log does; smartctl gives degrees Celsius."""
+    value = integer(log.get("temperature"))
+    if value is None:
+        return None
+    return float(value - _KELVIN) if value >= _KELVIN - 60 else float(value)
+
+
+def _smartctl_temperature(answer: Mapping[str, Any]) -> float | None:
+    value = integer(answer.get("temperature", {}).get("current"))
+    return None if value is None else float(value)
+
+
+def _ata_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for row in smart.ata_attributes(answer):
+        yield str(row.get("name")), row.get("raw", {}).get("value")
+    for page in answer.get("ata_device_statistics", {}).get("pages", ()):
+        for row in page.get("table", ()):
+            if row.get("flags", {}).get("valid", True):
+                yield str(row.get("name")), row.get("value")
+
+
+def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
+    """(temperature, its limit) of the drive's own sensor, in degrees Celsius."""
+    for pattern in ("device/hwmon*", "device/hwmon/hwmon*"):
+        for place in sorted(disk.directory.glob(pattern)):
+            value = read_int(place / "temp1_input")
+            if value is not None:
+                limit = read_int(place / "temp1_max")
+                return value / 1000, limit / 1000 if limit else None
+    return None, None
+
+
+def _kernel_marks(disk: BlockDevice) -> Iterator[tuple[str, int]]:
+    timeouts = read_text(disk.directory / "device/iotmo_cnt")
+    if timeouts is not None:
+        yield "iotmo_cnt", int(timeouts, 16)
+    for name in ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"):
+        lines = (read_text(disk.directory / "device/device" / name) or "").splitlines()
+        for line in lines:
+            if line.startswith("TOTAL_") and line.split()[-1].isdigit():
+                yield name, int(line.split()[-1])
+
+
+def _link(disk: BlockDevice) -> str | None:
+    """The speed that the PCIe link runs at now."""
+    place: Path = disk.directory / "device/device"
+    speed, width = read_text(place / "current_link_speed"), read_text(place / "current_link_width")
+    return f"{speed} x{width}" if speed and width else None
+
+
+def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any] | None:
+    """SMART of a drive as plain values, for a run's manifest; None where nothing can be read.
+
+    Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
+    "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes", "marks", and
+    "attributes" (the drive's own list as the tool tells it: ATA attributes or the NVMe log).
+    """
+    if not _speaks_smart(disk):
+        return None
+    # -a, not -x: some drives do not take the logs that -x asks for.
+    answer = system.run(["smartctl", "-j", "-a", path]).json()
+    nvme = smart.nvme_log(system.run, path) if is_nvme(disk) else {}
+    vitals = read_vitals(system, disk, path)
+    attributes = smart.ata_attributes(answer)
+    if not (nvme or attributes) and "smart_status" not in answer:
+        return None
+    hours = answer.get("power_on_time", {}).get("hours")
+    counters = vitals.counters
+    return {
+        "source": "smartctl" if not nvme else "nvme smart-log",
+        "passed": answer.get("smart_status", {}).get("passed"),
+        "firmware": answer.get("firmware_version"),
+        "temperature_c": vitals.temperature_c,
+        "power_on_hours": integer(hours if hours is not None else nvme.get("power_on_hours")),
+        "power_cycles": integer(answer.get("power_cycle_count", nvme.get("power_cycles"))),
+        "percentage_used": counters.percentage_used,
+        "host_write_bytes": counters.host_write_bytes,
+        "host_read_bytes": counters.host_read_bytes,
+        "nand_write_bytes": counters.nand_write_bytes,
+        "marks": dict(vitals.marks),
+        "attributes": dict(nvme) if nvme else [_attribute(row) for row in attributes],
+    }
+
+
+def _attribute(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One ATA attribute without smartctl's decorations."""
+    raw = row.get("raw", {})
+    return {
+        "id": row.get("id"),
+        "name": row.get("name"),
+        "value": row.get("value"),
+        "worst": row.get("worst"),
+        "threshold": row.get("thresh"),
+        "raw": raw.get("value"),
+        "raw_text": raw.get("string"),
+    }

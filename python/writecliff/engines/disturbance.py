@@ -1,0 +1,219 @@
+"""Disturbances of a measurement, from outside and from the drive's own state, found and named.
+
+Owns: what two readings around a step mean, and the end of an SLC cache in a series. Pure functions
+on plain values: who takes the readings is `engines.blockdev`. Every text begins with `PREFIX`, so
+that reports can tell a disturbance from other remarks on a step.
+
+Why these thresholds: a step of the standard counts as steady within a slope of 10 % over five of
+them, so what moves a figure by half of that must be named.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Operation
+    from writecliff.engines.blockdev.machine import CpuTimes, DiskIo, Sample
+    from writecliff.engines.blockdev.vitals import Vitals
+
+PREFIX = "disturbance: "
+
+# Of the CPU time that was wanted. Where the CPU is the limit, IOPS fall by as much.
+STEAL_SHARE = 0.05
+# Ticks are 10 ms: fewer than this many are chance.
+STEAL_TICKS_MIN = 10
+# udev and blkid read the beginning and the end of a device whenever a writer closes it.
+FOREIGN_BYTES_MIN = 1 << 20
+# The kernel's and fio's counts of a step agree to the byte, so this is far above any error, and
+# small I/Os of others beside large ones of the test are still found.
+FOREIGN_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The machine and the drive at one moment."""
+
+    machine: Sample
+    vitals: Vitals
+
+
+def between(
+    before: Reading,
+    after: Reading,
+    own_bytes: Mapping[Operation, int] | None,
+    disk: str,
+) -> tuple[list[str], dict[str, object]]:
+    """Disturbances between two readings, as texts, and the figures of the step.
+
+    `own_bytes` is what the test itself did by operation; None where that is not known, or where the
+    kernel does not count it. The figures are plain values: `cpu_busy_pct`, `cpu_waiting_pct`,
+    `cpu_steal_pct` (of the wanted time), `cpu_mhz`, `cpu_throttles`, `foreign_bytes` (by
+    operation), `temperature_c` (before and after); None where unknown.
+    """
+    texts: list[str] = []
+    figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
+    figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
+    figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
+    figures |= _foreign(before.machine.disk, after.machine.disk, own_bytes, disk, texts)
+    figures["temperature_c"] = [before.vitals.temperature_c, after.vitals.temperature_c]
+    texts += _vitals(before.vitals, after.vitals)
+    return [PREFIX + text for text in texts], figures
+
+
+def _cpu(before: CpuTimes | None, after: CpuTimes | None, texts: list[str]) -> dict[str, object]:
+    names = ("cpu_busy_pct", "cpu_waiting_pct", "cpu_steal_pct")
+    if before is None or after is None or after.total <= before.total:
+        return dict.fromkeys(names)
+    total = after.total - before.total
+    busy, stolen = after.busy - before.busy, after.stolen - before.stolen
+    share = stolen / (busy + stolen) if busy + stolen > 0 else 0.0
+    if share > STEAL_SHARE and stolen >= STEAL_TICKS_MIN:
+        texts.append(
+            f"CPU steal: {100 * share:.0f} % of the CPU time that this machine wanted"
+            " went to other guests of its host"
+        )
+    waiting = after.waiting - before.waiting
+    shares = (busy / total, waiting / total, share)
+    return {name: round(100 * value, 2) for name, value in zip(names, shares, strict=True)}
+
+
+def _throttles(before: Sample, after: Sample, texts: list[str]) -> int | None:
+    if before.cpu_throttles is None or after.cpu_throttles is None:
+        return None
+    count = after.cpu_throttles - before.cpu_throttles
+    if count > 0:
+        texts.append(f"CPU throttling: the CPUs were slowed for heat, {count} times")
+    return count
+
+
+def _foreign(
+    before: DiskIo | None,
+    after: DiskIo | None,
+    own_bytes: Mapping[Operation, int] | None,
+    disk: str,
+    texts: list[str],
+) -> dict[str, object]:
+    """I/O on the disk or its partitions that was not the test's."""
+    unknown: dict[str, object] = {"foreign_bytes": None}
+    if before is None or after is None or own_bytes is None:
+        return unknown
+    done = {op: after.bytes[op] - before.bytes.get(op, 0) for op in after.bytes}
+    if any(done.get(op, 0) < size for op, size in own_bytes.items() if op != "trim"):
+        return unknown  # statistics are off, or the I/Os go past the block layer
+    foreign = {op: size - own_bytes.get(op, 0) for op, size in done.items()}
+    own = sum(own_bytes.values())
+    found = {op: size for op, size in foreign.items() if size > 0}
+    if sum(found.values()) > max(FOREIGN_BYTES_MIN, FOREIGN_SHARE * own):
+        parts = [f"{_megabytes(size)} {_DONE[op]}" for op, size in found.items()]
+        texts.append(
+            f"other I/O on {disk}: {' and '.join(parts)} that the test did not issue"
+            f" (it did {_megabytes(own)} itself)"
+        )
+    return {"foreign_bytes": foreign}
+
+
+_DONE: Mapping[Operation, str] = {"read": "read", "write": "written", "trim": "discarded"}
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _vitals(before: Vitals, after: Vitals) -> Iterator[str]:
+    from writecliff.engines.blockdev.vitals import MARKS
+
+    for name, text in MARKS.items():
+        if name in before.marks and name in after.marks:
+            rise = after.marks[name] - before.marks[name]
+            if rise > 0:
+                yield text.format(n=rise)
+    heat, limit = after.temperature_c, after.limit_c
+    if heat is not None and limit is not None and heat >= limit:
+        yield f"the drive is at {heat:.0f} °C; it counts itself too hot from {limit:.0f} °C on"
+    if before.link is not None and after.link is not None and before.link != after.link:
+        yield f"the drive's link changed from {before.link} to {after.link}"
+
+
+# -- the end of an SLC cache ------------------------------------------------------------------
+
+# A drop is a change of level, not noise: from one stretch of steady values to another.
+CACHE_DROP = 0.25
+STEADY_VALUES_MIN = 5
+# Within a stretch three quarters of the values keep this close to its median. A cache that is
+# written to, and flash behind it that is, are that even; collection is not.
+STRETCH_SPREAD = 0.15
+STRETCH_SHARE = 0.75
+
+
+@dataclass(frozen=True)
+class LevelDrop:
+    """Where a series fell from one level to a lower one: at the value with this index."""
+
+    index: int
+    before: float  # median of the stretch before, in the unit of the series
+    after: float  # median of everything behind
+
+    @property
+    def drop(self) -> float:
+        """By which share of the level before it fell."""
+        return 1 - self.after / self.before
+
+
+def level_drop(values: Sequence[float]) -> LevelDrop | None:
+    """The first lasting fall of a series by more than a quarter from a steady stretch.
+
+    `values` are throughputs of equal intervals. Both sides must hold at least five values and be
+    steady, the fall must happen within one value (which may be mixed of both), and no later value
+    may come back to the old level: a stall is no end of a cache, and neither is a slow decline.
+    """
+    for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
+        head = values[:index]
+        level = statistics.median(head[-4 * STEADY_VALUES_MIN :])
+        if level <= 0 or values[index] >= (1 - CACHE_DROP) * level:
+            continue
+        # The value of the fall may be part old level and part new; it counts to neither.
+        tail = values[index + 1 :] if len(values) - index > STEADY_VALUES_MIN else values[index:]
+        lower = statistics.median(tail)
+        if lower >= (1 - CACHE_DROP) * level or max(tail) >= (level + lower) / 2:
+            continue
+        if _is_steady(head[-4 * STEADY_VALUES_MIN :], level) and _is_steady(tail, lower):
+            return LevelDrop(index, level, lower)
+    return None
+
+
+def _is_steady(values: Sequence[float], level: float) -> bool:
+    near = sum(abs(value - level) <= STRETCH_SPREAD * level for value in values)
+    return near >= STRETCH_SHARE * len(values)
+
+
+def end_of_slc_cache(
+    ends_ns: Sequence[int],
+    write_bytes: Sequence[int],
+    written_before: int,
+    capacity_bytes: int,
+) -> str | None:
+    """Says where the series of a write step looks like the end of an SLC cache; None if nowhere.
+
+    `ends_ns` and `write_bytes` are the step's intervals, `written_before` what was written between
+    the purge and the step. Only within the first capacity after a purge: a cache is smaller than
+    the drive, and later falls are the flash being collected (the write cliff).
+    """
+    rates, begins = [], 0
+    for end, size in zip(ends_ns, write_bytes, strict=True):
+        rates.append(size / max(1, end - begins) * 1e3)  # MB/s
+        begins = end
+    found = level_drop(rates)
+    if found is None:
+        return None
+    behind = written_before + sum(write_bytes[: found.index])
+    if behind >= capacity_bytes:
+        return None
+    return (
+        f"{PREFIX}looks like the end of an SLC cache: {ends_ns[found.index] / 1e9:.0f} s into the"
+        f" step, {behind / 1e9:,.1f} GB after the purge, writes fell from {found.before:,.0f} to"
+        f" {found.after:,.0f} MB/s and stayed there"
+    )

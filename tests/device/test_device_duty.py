@@ -1,0 +1,65 @@
+"""Bursts and pauses on a loop device: the series shows both, with threads and queue depth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from writecliff.engines.base import StepResult
+from writecliff.engines.fio import FioEngine
+from writecliff.engines.fio.capability import find_fio
+from writecliff.engines.fio.duty import FIRST_BURST_SINCE, SINCE
+from writecliff.workload.model import Job, Workload
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+MS = 1_000_000
+BURST_MS, PAUSE_MS, CYCLES = 500, 500, 4
+pytestmark = pytest.mark.usefixtures("no_fio_left")
+
+
+def stretches(result: StepResult) -> list[tuple[bool, float]]:
+    """(active, length in ms) of the stretches of rows with and without I/Os, in order."""
+    found: list[tuple[bool, float]] = []
+    begin = 0
+    for end in np.unique(result.intervals["end_ns"]).tolist():
+        at = result.intervals["end_ns"] == end
+        # A thread may still end its last I/Os within the first moments of a row.
+        active = bool(result.intervals["ios"][at].sum() > 20)
+        width = (end - begin) / MS
+        if found and found[-1][0] == active:
+            found[-1] = (active, found[-1][1] + width)
+        else:
+            found.append((active, width))
+        begin = end
+    return found
+
+
+@pytest.mark.parametrize(("threads", "depth"), [(1, 1), (4, 16)])
+def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -> None:
+    version = find_fio().version
+    if version < SINCE:
+        pytest.skip("this fio has no thinktime_iotime")
+    job = Job(
+        name="hir",
+        threads=threads,
+        queue_depth=depth,
+        burst_ns=BURST_MS * MS,
+        pause_ns=PAUSE_MS * MS,
+        duration_ns=CYCLES * (BURST_MS + PAUSE_MS) * MS,
+    )
+    with FioEngine.open_device(loop, destroy_serial=loop) as engine:
+        result = engine.run(Workload("hir", (job,), interval_ns=100 * MS))
+    assert result.intervals["ios"].sum() == result.total()[0]
+    exact = version >= FIRST_BURST_SINCE
+    assert any("first burst" in text for text in result.warnings) is not exact
+    found = stretches(result)
+    bursts = [width for active, width in found if active]
+    pauses = [width for active, width in found if not active]
+    first = BURST_MS if exact else BURST_MS + PAUSE_MS
+    assert bursts[0] == pytest.approx(first, abs=120)
+    assert bursts[1:CYCLES] == pytest.approx([BURST_MS] * (CYCLES - 1), abs=120)
+    assert pauses[: CYCLES - 1] == pytest.approx([PAUSE_MS] * (CYCLES - 1), abs=60)
+    # What a pause holds is nothing, so a burst has all of its I/Os.
+    idle = result.intervals["ios"] == 0
+    assert np.isnan(result.intervals["latency_mean_ns"][idle]).all()
