@@ -11,6 +11,8 @@
     plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
     figures3d.py     3-D columns over two categories
     axes.py          axes and series of the generic figures, one unit for each axis
+    csvs.py          the numbers of figures and tables as CSV
+    cloudharmony.py  one row of a run in the columns of cloudharmony's block-storage
     style.py         the house style of figures: matplotlib to static SVG, same bytes every time
     units.py         numbers for people: fixed units, never flipping within an axis
     model.py         `ReportModel`: plain data between the procedures and the renderer

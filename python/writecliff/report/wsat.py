@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from writecliff.report import figures, units, wsat_figures
+from writecliff.report.csvs import csv_text, histogram_csv
 from writecliff.report.data import STEP_QUANTILES, RunData, load
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
 from writecliff.report.header import header
@@ -277,11 +276,9 @@ def _data_files(data: RunData) -> tuple[DataFile, ...]:
     files = [DataFile(STEPS_CSV, _steps_csv(data))]
     if data.tracker.rounds:
         rows = zip(data.tracker.rounds, next(iter(data.tracker.values.values())), strict=True)
-        files.append(DataFile(WINDOW_CSV, _csv(("round", "iops"), rows)))
+        files.append(DataFile(WINDOW_CSV, csv_text(("round", "iops"), rows)))
     if data.latency is not None:
-        columns = (column.tolist() for column in data.latency.buckets())
-        header_line = ("lower_ns", "upper_ns", "count")
-        files.append(DataFile(HISTOGRAM_CSV, _csv(header_line, zip(*columns, strict=True))))
+        files.append(DataFile(HISTOGRAM_CSV, histogram_csv(data.latency)))
     return tuple(files)
 
 
@@ -306,24 +303,8 @@ def _steps_csv(data: RunData) -> str:
         "latency_max_ns": _whole(s.latency_max_ns),
         "waf": s.waf.tolist(),
     }
-    return _csv(columns.keys(), zip(*columns.values(), strict=True))
+    return csv_text(columns.keys(), zip(*columns.values(), strict=True))
 
 
 def _whole(column: Numbers) -> list[int | None]:
     return [round(value) if np.isfinite(value) else None for value in column.tolist()]
-
-
-def _csv(head: Iterable[str], rows: Iterable[Iterable[float | int | None]]) -> str:
-    """One header line; unknown is empty; floats with nine significant digits."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(head)
-    for row in rows:
-        writer.writerow([_cell(value) for value in row])
-    return sink.getvalue()
-
-
-def _cell(value: float | int | None) -> str:
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
-        return ""
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
