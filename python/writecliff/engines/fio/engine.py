@@ -205,7 +205,7 @@ class FioEngine:
                 detail = f": {ended.message}" if ended.message else ""
                 reason = f"job {idle[0]} did no I/O{detail}"
         if reason:
-            raise EngineError(f"fio failed: {reason}{self._lost()}", partial=result)
+            raise EngineError(f"{self._lost()}fio failed: {reason}", partial=result)
         return result
 
     @staticmethod
@@ -223,7 +223,7 @@ class FioEngine:
         try:
             self._target.verify()
         except TargetError as error:
-            return f" ({error})"
+            return f"{error}; "
         return ""
 
     def _result(self, step: _Step, *, complete: bool = False) -> StepResult:

@@ -33,7 +33,7 @@ Stats = Mapping[Key, OperationStats]
 # A last report this close to the one before (as a share of the interval) replaces it.
 _SLIVER = 0.1
 # A report that comes this much late, at a time when a pause can end, was held back by the pause.
-# (Not all are: fio has an answer in stock now and then, from two requests shortly one after another.)
+# (Not all are: two requests in quick succession leave fio an answer in stock.)
 _HELD_MS = 50.0
 _PERIOD_SHARE = 0.9
 

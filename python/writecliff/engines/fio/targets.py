@@ -105,10 +105,17 @@ class DeviceTarget:
     def verify(self) -> None:
         if self._claim is not None:
             self._claim.verify(self._system)
-            return
-        node = self._system.stat_node(Path(self.name))
-        if node is None or not node.is_block or node.number != self.protection.device.number:
-            raise TargetError(f"{self.name}: no longer the device that was opened")
+        else:
+            node = self._system.stat_node(Path(self.name))
+            if node is None or not node.is_block or node.number != self.protection.device.number:
+                raise TargetError(f"{self.name}: no longer the device that was opened")
+        # A drive that drops out may keep its node until the last user has closed it.
+        size = self.protection.device.size_bytes
+        if size != self.protection.size_bytes:
+            raise TargetError(
+                f"{self.name}: vanished or was changed: it has {size} bytes now,"
+                f" {self.protection.size_bytes} when it was opened"
+            )
 
     def identify(self) -> DeviceIdentity:
         disk = self.protection.disk

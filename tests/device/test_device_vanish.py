@@ -1,0 +1,78 @@
+"""A drive that drops out in the middle of a test: a clear error, and all whole steps are kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from writecliff.engines.base import Progress
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import EngineError, TargetError
+from writecliff.store.rundir import RunDirectory
+from writecliff.workload.model import Job, Workload
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+SECOND = 1_000_000_000
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("no_fio_left")
+
+
+def drop_out(loop: str, image: Path) -> None:
+    """What is left of a loop device whose medium is gone: a node without capacity."""
+    os.truncate(image, 0)
+    subprocess.run(["losetup", "--set-capacity", loop], check=True)
+
+
+def test_the_engine_says_that_it_is_gone(loop: str, image: Path) -> None:
+    dropped: list[int] = []
+
+    def drop(progress: Progress) -> None:
+        if progress.elapsed_ns > SECOND // 2 and not dropped:
+            dropped.append(progress.ios)
+            drop_out(loop, image)
+
+    job = Job(duration_ns=20 * SECOND)
+    with FioEngine.open_device(loop, destroy_serial=loop) as engine:
+        with pytest.raises(EngineError, match=f"{loop}: vanished or was changed") as caught:
+            engine.run(Workload("w", (job,), interval_ns=SECOND // 5), drop)
+        assert "; fio failed: " in str(caught.value)
+        assert "\n" not in str(caught.value)
+        partial = caught.value.partial
+        assert partial is not None
+        assert partial.total()[0] >= dropped[0] > 0
+        size = image.stat().st_size
+        with pytest.raises(TargetError, match="vanished or was changed"):
+            engine.run(Workload("again", (job,)))
+        assert image.stat().st_size == size  # refused before anything was written
+
+
+def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["test", "wsat", "--on", loop, "--destroy", loop, "--output", str(run)]
+    words += ["--end", "time", "--time-hours", "0.01", "--sample-seconds", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "writecliff", *words, "--round-minutes", "0.05"],
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not (run / "rounds" / "000002.parquet").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    drop_out(loop, image)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (1, 2)
+    assert f"error: {loop}: vanished or was changed" in said
+    assert "Traceback" not in said
+    with RunDirectory.open(run) as kept:
+        assert kept.status == "failed"
+        assert kept.rounds().num_rows >= 2
