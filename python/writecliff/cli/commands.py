@@ -35,11 +35,14 @@ class Command:
 
 COMMANDS = (
     Command("test", "writecliff.cli.cmd_test:app", "Run a test of the standard on a drive."),
+    Command("suite", "writecliff.cli.cmd_suite:suite", "Run all tests of an edition on a drive."),
+    Command("sweep", "writecliff.cli.cmd_sweep:sweep", "Run a test with one thing varied."),
+    Command("compare", "writecliff.cli.cmd_compare:compare", "Compare drives by their runs."),
     Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
     Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
-    Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the simulator itself."),
+    Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the program itself."),
     Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
 )
 

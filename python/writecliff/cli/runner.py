@@ -37,7 +37,7 @@ def run_test(
             identity = engine.identify()
             _show_plan(procedure.plan(identity), identity, as_json)
             return 0
-        _check_permission(engine.identify(), target)
+        check_permission(engine.identify(), target)
         from writecliff.procedures.framework import run_procedure
 
         outcome = run_procedure(
@@ -53,7 +53,7 @@ def run_test(
     return 0
 
 
-def _check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
+def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
     if (target.on or "").startswith("/dev/") and target.destroy is None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields, make_dataclass
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -175,3 +176,39 @@ def _words(item: Field[Any], text: str) -> list[Any]:
             f"--{item.name.replace('_', '-')}: '{text}' is no list of numbers",
             hint=f"for example {_value(item.default)}",
         ) from None
+
+
+def option_from_text(test: str, name: str, text: str) -> Any:
+    """The value of an option that is given as text (`suite --set`).
+
+    Raises ConfigError for an option that the test does not have, or a text that is no value.
+    """
+    if test not in PROCEDURES:
+        near = get_close_matches(test, PROCEDURES, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"tests: {', '.join(PROCEDURES)}"
+        raise ConfigError(f"there is no test '{test}'", hint=hint)
+    source = procedure_class(test).options_type
+    items = {item.name: item for item in fields(source)}
+    if name not in items:
+        near = get_close_matches(name, items, n=1)
+        raise ConfigError(
+            f"{test} has no option '{name}'",
+            hint=f"did you mean '{near[0]}'?" if near else f"writecliff test {test} --help",
+        )
+    item = items[name]
+    if isinstance(item.default, tuple):
+        return _words(item, text)
+    hints = get_type_hints(source, vars(sys.modules[source.__module__]))
+    return _plain_value(test, name, _without_none(hints[name]), text.strip())
+
+
+def _plain_value(test: str, name: str, kind: type, text: str) -> Any:
+    if kind is bool:
+        if text not in ("on", "off"):
+            raise ConfigError(f"{test}.{name} is on or off, not '{text}'")
+        return text == "on"
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise ConfigError(f"{test}.{name} is {what}, not '{text}'") from None

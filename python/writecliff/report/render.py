@@ -9,11 +9,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from writecliff.report.csvs import named_tables
 from writecliff.report.model import DataFile, ReportModel
 
 
-def render_html(model: ReportModel) -> str:
-    """The page. The same model gives the same bytes."""
+def render_html(model: ReportModel, *, paper: str = "") -> str:
+    """The page. The same model gives the same bytes. `paper` is a style sheet on top of the page's
+    own, which a renderer for paper may need."""
+    model, _ = named_tables(model)
     environment = Environment(
         loader=PackageLoader("writecliff.report"),
         autoescape=True,
@@ -21,23 +24,25 @@ def render_html(model: ReportModel) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["zipped"] = lambda parts: zip(*parts, strict=True)
     style = environment.get_template("report.css").render()
     return environment.get_template("report.html.j2").render(
         model=model,
         style=Markup(style),
-        data_uri=_data_uri,
+        paper=Markup(paper),
+        data_uri=data_uri,
         svg=Markup,  # drawn by us from numbers; its only text from outside is escaped there
-        json=_json_in_html,
+        json=json_in_html,
         numbered=_numbered(model),
     )
 
 
-def _data_uri(file: DataFile) -> str:
+def data_uri(file: DataFile) -> str:
     """For a download link: base64, because spreadsheets are picky about percent-encoding."""
     return "data:text/csv;base64," + base64.b64encode(file.text.encode()).decode()
 
 
-def _json_in_html(value: Any) -> Markup:
+def json_in_html(value: Any) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(value, indent=1, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -1,0 +1,42 @@
+"""`writecliff compare RUN...`: the primer's comparison table across any number of drives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json
+from writecliff.errors import ConfigError
+
+
+def compare(
+    *paths: Path,
+    output: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Compare drives by the runs that were made on them, on one page.
+
+    Parameters
+    ----------
+    paths
+        Run directories, suites, or folders of them.
+    output
+        The HTML file to write; it must not exist (default: comparison.html).
+    json
+        Print {"report": PATH, "drives": [...]} with every figure, its run, and whether it was
+        taken in steady state and by the standard.
+    """
+    if not paths:
+        raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
+    from writecliff.report.comparison import drives_of, run_directories
+    from writecliff.report.comparison_page import comparison_mapping, write_comparison
+
+    drives = drives_of(run_directories(paths))
+    page = write_comparison(drives, output or Path("comparison.html"))
+    if json:
+        emit_json({"report": page, **comparison_mapping(drives)})
+    else:
+        print(page)
+    return 0

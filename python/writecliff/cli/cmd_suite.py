@@ -1,0 +1,138 @@
+"""`writecliff suite EDITION`: all tests of an edition on one drive, and one summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import duration_text, emit_json, size_text, table
+from writecliff.cli.sets import new_folder, run_members, take_up
+from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
+from writecliff.cli.values import Whole
+from writecliff.errors import ConfigError
+
+_FLAG = Parameter(negative=())
+
+
+def suite(
+    edition: str | None = None,
+    *,
+    target: TargetOptions = NO_TARGET,
+    revision: Literal["1.x", "2.0"] = "1.x",
+    tests: str | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    quick: Annotated[bool, _FLAG] = False,
+    seed: Whole = None,
+    output: Path | None = None,
+    resume: Path | None = None,
+    jobs: Whole = None,
+    dry_run: Annotated[bool, _FLAG] = False,
+    json: Annotated[bool, _FLAG] = False,
+    quiet: Annotated[bool, _FLAG] = False,
+) -> int:
+    """Run all tests of an edition on a drive, each from a purge, and write one summary.
+
+    Parameters
+    ----------
+    edition
+        pts-e (enterprise) or pts-c (client).
+    revision
+        Revision of the standard (default: 1.x).
+    tests
+        A list of tests to run (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
+    set_
+        An option of one test, as TEST.OPTION=VALUE; may be given again.
+    quick
+        A shortened form; every page is stamped NOT PTS-CONFORMANT.
+    seed
+        Fixes every random choice (default: 1).
+    output
+        Directory of the suite; it must not exist or be empty (default: suites/EDITION-TARGET-TIME).
+    resume
+        Go on with the unfinished suite in this directory, with its options.
+    jobs
+        Tests at a time, on a simulated drive (default: one a core, as memory allows).
+    dry_run
+        Show what would be run and how long it would take; touch nothing.
+    json
+        Print {"kind", "about", "folder", "report", "runs": [{"name", "test", "status", "run",
+        "report"}]}.
+    quiet
+        No progress on stderr.
+    """
+    if resume is not None:
+        if edition is not None or output is not None or set_ or tests is not None:
+            raise ConfigError(
+                "a suite goes on as it was started",
+                hint="with --resume, give only what opens the target",
+            )
+        folder = take_up(resume, "suite", target)
+        return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+    from writecliff.suite.plan import plan_suite
+
+    if edition is None:
+        raise ConfigError("no edition is named", hint="give pts-e or pts-c")
+    common: dict[str, Any] = {"revision": revision, "quick": quick}
+    if seed is not None:
+        common["seed"] = seed
+    members = plan_suite(
+        edition, target.on or "", tests=_names(tests), common=common, special=_settings(set_)
+    )
+    if dry_run:
+        return _show_plan({name: m.options for name, m in members.items()}, target, json)
+    folder = new_folder("suite", edition, members, target, output)
+    return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+
+
+def _names(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError("--tests is empty", hint="give a list such as iops,tp,lat")
+    return names
+
+
+def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
+    """`iops.threads=8` for each test."""
+    from writecliff.cli.test_commands import option_from_text
+
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        match = re.fullmatch(r"([a-z-]+)\.([a-z0-9_-]+)=(.*)", text.strip())
+        if match is None:
+            raise ConfigError(f"--set '{text}' is not TEST.OPTION=VALUE", hint="iops.threads=8")
+        test, option = match[1], match[2].replace("-", "_")
+        found.setdefault(test, {})[option] = option_from_text(test, option, match[3])
+    return found
+
+
+def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as_json: bool) -> int:
+    from writecliff.procedures.registry import procedure_from_mapping
+
+    with opened(target, seed=1) as engine:
+        identity = engine.identify()
+    plans = {
+        name: procedure_from_mapping(name, options).plan(identity)
+        for name, options in tests.items()
+    }
+    if as_json:
+        emit_json({"dry_run": True, "target": identity, "tests": plans})
+        return 0
+    rows = [
+        (
+            name,
+            f"{plan.steps_min:,}",
+            duration_text(plan.device_time_min_ns),
+            duration_text(plan.device_time_max_ns),
+            size_text(plan.write_bytes_max),
+        )
+        for name, plan in plans.items()
+    ]
+    print(table(("test", "steps >=", "time >=", "time <=", "written <="), rows, "lrrrr"))
+    print("\nnothing was done (--dry-run)")
+    return 0

@@ -1,0 +1,53 @@
+"""Which tests a suite has, in which order, with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from writecliff.errors import ConfigError
+from writecliff.procedures.pts import EDITIONS
+from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.suite.folder import Member
+
+# The standard's own order: IOPS, throughput, latency, write saturation, host idle recovery, cross
+# stimulus recovery, composite workload, demand intensity (clauses of PTS-E 1.1).
+ORDER = ("iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth")
+
+
+def plan_suite(
+    edition: str,
+    target: str,
+    *,
+    tests: Sequence[str] | None = None,
+    common: Mapping[str, Any] | None = None,
+    special: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Member]:
+    """The tests of an edition, or those of them in `tests`, in the standard's order.
+
+    `common` goes to every test, `special` to the tests that it names. Raises ConfigError for an
+    edition, test or option that does not exist, and for a value that is not allowed.
+    """
+    _known(edition, EDITIONS, "edition")
+    special = special or {}
+    for name in (*(tests or ()), *special):
+        _known(name, ORDER, "test")
+    chosen = [name for name in ORDER if tests is None or name in tests]
+    for name in special:
+        if name not in chosen:
+            raise ConfigError(f"options are given for {name}, which is not among the tests")
+    members = {}
+    for name in chosen:
+        options = {"edition": edition, **(common or {}), **special.get(name, {})}
+        procedure_from_mapping(name, options)  # refuses what does not fit, before anything runs
+        members[name] = Member(name, options, target)
+    return members
+
+
+def _known(name: str, names: Sequence[str], what: str) -> None:
+    if name in names:
+        return
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    raise ConfigError(f"there is no {what} '{name}'", hint=hint)

@@ -1,0 +1,94 @@
+"""A suite or sweep: which of its members still have to run, and how many at a time.
+
+Every test starts from a purge, so on simulated drives they are independent and run side by side
+within a memory budget, with the results of one after the other. A real drive is one thing: its
+tests follow each other, and a failure ends the suite there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from writecliff.errors import EngineError, WritecliffError
+from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
+from writecliff.suite.children import ChildSpec, Event, Outcome, run_child, stopping_children
+from writecliff.suite.folder import SuiteFolder
+
+Tell = Callable[[Event], None]
+PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
+
+
+class SuiteStopped(WritecliffError):
+    """Stopped by the user; what the tests had measured is stored."""
+
+    exit_code = 130
+
+
+def run_suite(
+    folder: SuiteFolder,
+    tell: Tell,
+    *,
+    opening: Mapping[str, Any],
+    workers: int | None = None,
+    memory_budget_bytes: int | None = None,
+) -> list[Outcome]:
+    """Run every member that is not complete; their outcomes. `opening` are the keyword arguments of
+    `open_target` beside the target.
+
+    Raises SuiteStopped, EngineError (a test failed; the others are kept), ConfigError.
+    """
+    tasks = [
+        Task(spec.name, _memory_bytes(spec.member.target), partial(_checked, spec, tell))
+        for spec in (_spec(folder, name, opening) for name in _left(folder))
+    ]
+    try:
+        with stopping_children():
+            return run_side_by_side(
+                tasks,
+                workers=workers if folder.simulated else 1,
+                memory_budget_bytes=memory_budget_bytes,
+            )
+    except KeyboardInterrupt:
+        raise SuiteStopped(
+            f"stopped; complete: {len(folder.complete())} of {len(folder.members)}",
+            hint=f"go on with `writecliff {folder.kind} --resume {folder.path}`",
+        ) from None
+
+
+def _checked(spec: ChildSpec, tell: Tell) -> Outcome:
+    outcome = run_child(spec, tell)
+    if outcome.ok:
+        tell(Event(spec.name, "line", "complete", 1.0))
+        return outcome
+    if outcome.exit_code == 130:
+        raise KeyboardInterrupt
+    raise EngineError(f"{spec.name}: {outcome.error}", hint=outcome.hint)
+
+
+def _left(folder: SuiteFolder) -> Sequence[str]:
+    """What still has to run. Side by side the longest should begin first; which these are is known
+    only afterwards, but the demand tests, last in the standard's order, take longest."""
+    done = folder.complete()
+    left = [name for name in folder.members if name not in done]
+    return left[::-1] if folder.simulated else left
+
+
+def _spec(folder: SuiteFolder, name: str, opening: Mapping[str, Any]) -> ChildSpec:
+    return ChildSpec(
+        name=name,
+        member=folder.members[name],
+        opening=opening,
+        directory=folder.run_directory(name),
+        resume=folder.status(name) is not None,
+    )
+
+
+def _memory_bytes(target: str) -> int:
+    if not target.startswith("sim:"):
+        return PROCESS_BYTES
+    from writecliff.devices import show_device
+
+    device = show_device(target.removeprefix("sim:"))
+    return drive_memory_bytes(device.capacity_bytes, device.raw_bytes) + PROCESS_BYTES

@@ -1,0 +1,93 @@
+"""What suites and sweeps plan to run, and what they refuse before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff.devices import show_device
+from writecliff.errors import ConfigError, StoreError
+from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
+from writecliff.suite.plan import plan_suite
+from writecliff.suite.sweep import OVERPROVISION, plan_sweep, write_devices
+
+
+def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
+    members = plan_suite("pts-e", "sim:x", common={"seed": 3})
+    assert list(members) == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
+    assert all(member.test == name for name, member in members.items())
+    assert members["wsat"].options == {"edition": "pts-e", "seed": 3}
+
+
+def test_tests_keep_the_standard_s_order_however_they_are_named() -> None:
+    members = plan_suite("pts-c", "sim:x", tests=["wsat", "iops"])
+    assert list(members) == ["iops", "wsat"]
+
+
+@pytest.mark.parametrize(
+    ("edition", "arguments", "message", "hint"),
+    [
+        ("pts-d", {}, "no edition 'pts-d'", "did you mean 'pts-"),
+        ("pts-e", {"tests": ["iopz"]}, "no test 'iopz'", "did you mean 'iops'"),
+        ("pts-e", {"special": {"wsta": {}}}, "no test 'wsta'", "did you mean 'wsat'"),
+        ("pts-e", {"tests": ["tp"], "special": {"wsat": {}}}, "not among the tests", ""),
+        ("pts-e", {"tests": ["wsat"], "special": {"wsat": {"thread": 1}}}, "'thread'", "threads"),
+        ("pts-e", {"common": {"revision": "3"}}, "unknown revision '3'", "1.x"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    edition: str, arguments: dict[str, object], message: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan_suite(edition, "sim:x", **arguments)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+def test_a_folder_comes_back_as_it_was_made(tmp_path: Path) -> None:
+    members = plan_suite("pts-e", "sim:x", tests=["wsat"])
+    made = SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
+    assert SuiteFolder.open(tmp_path / "s") == made
+    assert (made.status("wsat"), made.complete(), made.simulated) == (None, (), True)
+    with pytest.raises(ConfigError, match="not empty"):
+        SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "writecliff/suite/9"}'])
+def test_a_damaged_folder_is_one_clear_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / SUITE_NAME).write_text(text)
+    with pytest.raises(StoreError, match="cannot read"):
+        SuiteFolder.open(tmp_path)
+
+
+def test_a_directory_without_a_suite_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a suite"):
+        SuiteFolder.open(tmp_path)
+
+
+def test_a_sweep_varies_one_option(tmp_path: Path) -> None:
+    members = plan_sweep(
+        "wsat", "sim:x", "write_cache", [True, False], {"threads": 2}, folder=tmp_path
+    )
+    assert members == {
+        "write-cache-on": Member("wsat", {"threads": 2, "write_cache": True}, "sim:x"),
+        "write-cache-off": Member("wsat", {"threads": 2, "write_cache": False}, "sim:x"),
+    }
+    with pytest.raises(ConfigError, match="at least two"):
+        plan_sweep("wsat", "sim:x", "write_cache", [True], {}, folder=tmp_path)
+    with pytest.raises(ConfigError, match="threads must be at least 1"):
+        plan_sweep("wsat", "sim:x", "threads", [0, 1], {}, folder=tmp_path)
+
+
+def test_a_sweep_of_over_provisioning_makes_the_drives(tmp_path: Path) -> None:
+    source = f"sim:{write_small_drive(tmp_path)}"
+    members = plan_sweep("wsat", source, OVERPROVISION, [20.0, 28.0], {}, folder=tmp_path)
+    write_devices(members, source)
+    for percent, member in zip((20, 28), members.values(), strict=True):
+        device = show_device(member.target.removeprefix("sim:"))
+        spare = 100 * (device.raw_bytes / device.capacity_bytes - 1)
+        assert spare == pytest.approx(percent, abs=0.2)
+    with pytest.raises(ConfigError, match="cannot be changed"):
+        plan_sweep("wsat", "/dev/x", OVERPROVISION, [7.0, 28.0], {}, folder=tmp_path)

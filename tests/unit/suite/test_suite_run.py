@@ -1,0 +1,107 @@
+"""Sweeps and suites for real, on a small simulated drive: side by side, stopped, taken up again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.small_drive import write_small_drive
+
+SHORT = ["--set", "drive_fills=2", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "writecliff", *words]
+
+
+def run(*words: str) -> dict[str, object]:
+    done = subprocess.run(
+        command(*words, "--json"), capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def tables(folder: Path) -> dict[str, list[dict[str, object]]]:
+    return {
+        path.parent.name: pq.read_table(path).to_pylist()
+        for path in sorted(folder.glob("*/rounds.parquet"))
+    }
+
+
+def sweep(device: Path, output: Path, *more: str) -> list[str]:
+    words = ["sweep", "--on", f"sim:{device}", "--vary", "queue_depth=4,32"]
+    return [*words, "--output", str(output), *SHORT, *more]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("sweep")
+    device = write_small_drive(folder)
+    answer = run(*sweep(device, folder / "both"))
+    assert [entry["status"] for entry in answer["runs"]] == ["complete", "complete"]  # type: ignore[attr-defined]
+    return device, folder / "both"
+
+
+def test_runs_side_by_side_are_those_of_one_after_the_other(
+    made: tuple[Path, Path], tmp_path: Path
+) -> None:
+    device, both = made
+    run(*sweep(device, tmp_path / "one", "--jobs", "1"))
+    assert tables(tmp_path / "one") == tables(both)
+    assert (tmp_path / "one" / "summary.html").is_file()
+
+
+def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
+    page = (made[1] / "summary.html").read_text()
+    start = page.index('id="writecliff-comparison">') + len('id="writecliff-comparison">')
+    summary = json.loads(page[start : page.index("</script>", start)])
+    assert list(summary["runs"]) == ["queue-depth-4", "queue-depth-32"]
+    assert page.count("<figure") == 2
+    assert "NOT PTS-CONFORMANT" in page
+    assert 'href="queue-depth-4/report.html"' in page
+
+
+def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:
+    device, both = made
+    process = subprocess.Popen(
+        command(*sweep(device, tmp_path / "s", "--jobs", "1")), stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "rounds" in line:
+            break
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    said = process.stderr.read()
+    process.wait(60)
+    assert process.returncode == 130, said
+    assert f"writecliff sweep --resume {tmp_path / 's'}" in said
+    run("sweep", "--resume", str(tmp_path / "s"))
+    assert tables(tmp_path / "s") == tables(both)
+
+
+def test_a_complete_sweep_has_nothing_left_to_do(made: tuple[Path, Path]) -> None:
+    before = tables(made[1])
+    run("sweep", "--resume", str(made[1]))
+    assert tables(made[1]) == before
+
+
+def test_drives_are_compared(made: tuple[Path, Path], tmp_path: Path) -> None:
+    answer = run("compare", str(made[1]), "--output", str(tmp_path / "c.html"))
+    (drive,) = answer["drives"]  # type: ignore[misc]
+    fob = drive["figures"]["fob_iops"]  # type: ignore[index]
+    first = tables(made[1])["queue-depth-4"][0]
+    assert fob["value"] == pytest.approx(first["iops"], rel=0.3)
+    assert fob["conformant"] is False
+    assert (tmp_path / "c.html").is_file()
