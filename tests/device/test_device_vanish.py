@@ -1,4 +1,7 @@
-"""A drive that drops out in the middle of a test: a clear error, and all whole steps are kept."""
+"""A drive that drops out in the middle of a test, and a fio that cannot be used.
+
+The former keeps all whole steps, the latter is told before anything is written.
+"""
 
 from __future__ import annotations
 
@@ -76,3 +79,33 @@ def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> 
     with RunDirectory.open(run) as kept:
         assert kept.status == "failed"
         assert kept.rounds().num_rows >= 2
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [("", "fio is not installed"), ("fio-3.16", "fio-3.16 is too old"), ("sh 5", "not fio")],
+)
+def test_an_unusable_fio_is_told_first(
+    loop: str, tmp_path: Path, version: str, message: str
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    if version:
+        (tools / "fio").write_text(f"#!/bin/sh\necho {version}\n")
+        (tools / "fio").chmod(0o755)
+    run = tmp_path / "run"
+    done = subprocess.run(
+        [sys.executable, "-m", "writecliff", "test", "wsat", "--on", loop]
+        + ["--destroy", loop, "--output", str(run)],
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PATH=f"{tools}"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "error: " in done.stderr
+    assert message in done.stderr
+    assert "hint: install fio" in done.stderr
+    assert not run.exists()
+    assert not any(Path(loop).read_bytes())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 
-app = App(name="bench", help="Measure the speed of the simulator itself.")
+app = App(name="bench", help="Measure the speed of the program itself.")
 
 
 @app.command(name="sim", help="What fixed simulations cost this machine.")
@@ -60,6 +62,65 @@ def sim(
                 for row in rows
             ],
         )
+    )
+    return 0
+
+
+@app.command(name="fio", help="What a cell on a real drive costs beyond bare fio.")
+def fio(
+    *,
+    target: TargetOptions = NO_TARGET,
+    seconds: float = 60.0,
+    pairs: int = 3,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """What a cell on a real drive costs beyond bare fio: 4 KiB random writes, both ways in turn.
+
+    Parameters
+    ----------
+    seconds
+        Length of a cell.
+    pairs
+        How often both are run.
+    json
+        Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
+        "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s", "writecliff_iops",
+        "writecliff_wall_s", "iops_ratio", "extra_wall_s"}]}.
+    """
+    from writecliff.bench.fio import check, run, summary
+
+    check(seconds, pairs)
+    done = []
+    with opened(target, seed=1) as engine:
+        name = engine.identify().target
+        for pair in run(engine, seconds=seconds, pairs=pairs):
+            done.append(pair)
+            talk(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of bare fio's IOPS")
+    whole = summary(done)
+    rows = [
+        {**asdict(pair), "iops_ratio": pair.iops_ratio, "extra_wall_s": pair.extra_wall_s}
+        for pair in done
+    ]
+    if json:
+        document = {"schema": "writecliff/bench-fio/1", "target": name, "seconds": seconds}
+        emit_json(document | {"summary": whole, "rows": rows})
+        return 0
+    header = ("pair", "fio IOPS", "writecliff IOPS", "of fio's", "fio wall", "writecliff wall")
+    cells = [
+        (
+            str(number),
+            f"{row['bare_iops']:,.0f}",
+            f"{row['writecliff_iops']:,.0f}",
+            f"{100 * row['iops_ratio']:.2f} %",
+            f"{row['bare_wall_s']:.2f} s",
+            f"{row['writecliff_wall_s']:.2f} s",
+        )
+        for number, row in enumerate(rows, 1)
+    ]
+    print(table(header, cells))
+    print(
+        f"median: {100 * whole['iops_ratio']:.2f} % of bare fio's IOPS (its own runs differ by"
+        f" {100 * whole['bare_spread']:.1f} %), {whole['extra_wall_s']:+.2f} s of wall time a cell"
     )
     return 0
 

@@ -147,6 +147,10 @@ STEADY_VALUES_MIN = 5
 # written to, and flash behind it that is, are that even; collection is not.
 STRETCH_SPREAD = 0.15
 STRETCH_SHARE = 0.75
+# Behind the fall so many values are looked at (ten minutes of seconds), and this share of them may
+# be above the middle of both levels: drives fold their cache in bursts.
+BEHIND_VALUES_MAX = 600
+BACK_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ class LevelDrop:
 
     index: int
     before: float  # median of the stretch before, in the unit of the series
-    after: float  # median of everything behind
+    after: float  # median of what is behind
 
     @property
     def drop(self) -> float:
@@ -167,20 +171,22 @@ def level_drop(values: Sequence[float]) -> LevelDrop | None:
     """The first lasting fall of a series by more than a quarter from a steady stretch.
 
     `values` are throughputs of equal intervals. Both sides must hold at least five values and be
-    steady, the fall must happen within one value (which may be mixed of both), and no later value
-    may come back to the old level: a stall is no end of a cache, and neither is a slow decline.
+    steady, the fall must happen within one value (which may be mixed of both), and the series must
+    not come back: a stall is no end of a cache, and neither is a slow decline.
     """
     for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
-        head = values[:index]
-        level = statistics.median(head[-4 * STEADY_VALUES_MIN :])
+        head = values[max(0, index - 4 * STEADY_VALUES_MIN) : index]
+        level = statistics.median(head)
         if level <= 0 or values[index] >= (1 - CACHE_DROP) * level:
             continue
         # The value of the fall may be part old level and part new; it counts to neither.
-        tail = values[index + 1 :] if len(values) - index > STEADY_VALUES_MIN else values[index:]
+        first = index + 1 if len(values) - index > STEADY_VALUES_MIN else index
+        tail = values[first : first + BEHIND_VALUES_MAX]
         lower = statistics.median(tail)
-        if lower >= (1 - CACHE_DROP) * level or max(tail) >= (level + lower) / 2:
+        back = sum(value >= (level + lower) / 2 for value in tail)
+        if lower >= (1 - CACHE_DROP) * level or back > BACK_SHARE * len(tail):
             continue
-        if _is_steady(head[-4 * STEADY_VALUES_MIN :], level) and _is_steady(tail, lower):
+        if _is_steady(head, level) and _is_steady(tail, lower):
             return LevelDrop(index, level, lower)
     return None
 

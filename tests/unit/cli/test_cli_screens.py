@@ -76,7 +76,7 @@ Commands:
   device    List and show simulated drives.
   report    Write the report of a run.
   validate  Check the simulator against theory.
-  bench     Measure the speed of the simulator itself.
+  bench     Measure the speed of the program itself.
   demo      See a write cliff in a minute.
 
 Options:

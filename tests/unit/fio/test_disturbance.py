@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -111,6 +112,20 @@ def test_the_end_of_a_cache_is_found_where_it_is() -> None:
     assert found.index == 20
     assert found.drop == pytest.approx(0.7, abs=0.02)
     assert found.before == pytest.approx(1000, rel=0.03)
+
+
+def test_a_cache_that_is_folded_in_bursts_has_ended_too() -> None:
+    behind = noisy(300, 100, seed=2)
+    behind[30] = behind[70] = 900.0
+    found = level_drop([*noisy(1000, 20), *behind])
+    assert found is not None
+    assert (found.index, found.after) == (20, pytest.approx(300, rel=0.03))
+
+
+def test_a_long_series_is_looked_through_quickly() -> None:
+    begin = time.process_time()
+    assert level_drop(noisy(1000, 20_000, spread=0.9)) is None
+    assert time.process_time() - begin < 10
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,15 @@ def test_counters_can_be_read_while_it_runs(engine: SimEngine) -> None:
     assert all(look.counters and look.counters.erases_max > 0 for look in seen)
 
 
+def test_health_is_what_a_smart_log_would_say(engine: SimEngine) -> None:
+    engine.run(Workload("w", (Job(ios=5000),)))
+    health = engine.health()
+    assert health is not None
+    assert json.loads(json.dumps(health)) == health
+    assert health["host_write_bytes"] == engine.counters().host_write_bytes == 5000 * 4096
+    assert {"percentage_used", "erases_min", "erases_mean", "erases_max"} <= set(health)
+
+
 def test_asking_a_running_drive_itself_is_an_error_not_a_deadlock(engine: SimEngine) -> None:
     with pytest.raises(RuntimeError, match="is running"):
         engine.run(Workload("w", (Job(queue_depth=32, ios=400_000),)), lambda _: engine.counters())

@@ -100,6 +100,14 @@ class FioEngine:
     def fio_version(self) -> str:
         return self._fio.version_text
 
+    @property
+    def fio_program(self) -> str:
+        return self._fio.program
+
+    def job_file(self, workload: Workload) -> str:
+        """The job file that `run` gives to fio. Raises as `run` does."""
+        return self._plan(workload).text
+
     def identify(self) -> DeviceIdentity:
         return self._target.identify()
 
@@ -133,11 +141,7 @@ class FioEngine:
 
         Raises `TargetError` if it writes and the target may only be read.
         """
-        self._require_open()
-        plan = command.plan(workload, self._command_target(workload), self._fio)
-        if plan.writes:
-            self._target.require_writable()
-        self._target.verify()
+        plan = self._plan(workload)
         delays_ms = tuple(job.start_delay_ns / parse.MS for job in workload.jobs)
         burst_ns, pause_ns = plan.duty_ns
         duty_ms = (burst_ns / parse.MS, pause_ns / parse.MS)
@@ -189,6 +193,15 @@ class FioEngine:
     def _require_open(self) -> None:
         if self._closed:
             raise EngineError(f"{self._target.name}: the engine is closed")
+
+    def _plan(self, workload: Workload) -> command.FioPlan:
+        """The job file for a target that is as it was opened, and may be used that way."""
+        self._require_open()
+        plan = command.plan(workload, self._command_target(workload), self._fio)
+        if plan.writes:
+            self._target.require_writable()
+        self._target.verify()
+        return plan
 
     def _command_target(self, workload: Workload) -> command.Target:
         if self._placement is None and any(job.stream for job in workload.jobs):

@@ -1,0 +1,135 @@
+"""Benchmark of the way to a real drive: one cell through writecliff against bare fio.
+
+Both run the same job file on the same device in one session, turn by turn and in changing order, so
+that a drift of the machine or the drive falls on both. Compare the pairs, not absolute figures.
+What is added to bare fio: a report every second, SMART and machine readings before and after, and
+the histograms and series that a procedure is given.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.errors import ConfigError, EngineError, TargetError
+from writecliff.workload.model import BlockSize, Job, Workload
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+    from writecliff.engines.fio import FioEngine
+
+SECONDS = 60.0
+PAIRS = 3
+SECONDS_MIN = 1.0
+PAIRS_MAX = 100
+# Enough for caches not to matter, and filled within seconds on any drive.
+_RANGE_BYTES = 4 << 30
+# Start, end and what a stuck device may need: after it bare fio is stopped.
+_GRACE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same cell both ways, one directly after the other."""
+
+    bare_iops: float
+    bare_wall_s: float
+    writecliff_iops: float
+    writecliff_wall_s: float
+
+    @property
+    def iops_ratio(self) -> float:
+        return self.writecliff_iops / self.bare_iops
+
+    @property
+    def extra_wall_s(self) -> float:
+        return self.writecliff_wall_s - self.bare_wall_s
+
+
+def summary(pairs: list[Pair]) -> dict[str, float]:
+    """Medians over the pairs, and how far the bare runs differ among themselves."""
+    bare = [pair.bare_iops for pair in pairs]
+    return {
+        "iops_ratio": statistics.median(pair.iops_ratio for pair in pairs),
+        "extra_wall_s": statistics.median(pair.extra_wall_s for pair in pairs),
+        "bare_spread": (max(bare) - min(bare)) / statistics.mean(bare),
+    }
+
+
+def check(seconds: float, pairs: int) -> None:
+    """Raises ConfigError for what makes no benchmark."""
+    if not SECONDS_MIN <= seconds <= 86_400:
+        raise ConfigError(f"--seconds is {seconds:g}; it must be {SECONDS_MIN:g} to 86400")
+    if not 1 <= pairs <= PAIRS_MAX:
+        raise ConfigError(f"--pairs is {pairs}; it must be 1 to {PAIRS_MAX}")
+
+
+def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iterator[Pair]:
+    """Fill the range, then run pair after pair. Raises TargetError unless fio runs the target."""
+    from writecliff.engines.fio import FioEngine
+
+    check(seconds, pairs)
+    if not isinstance(engine, FioEngine):
+        raise TargetError(
+            f"{engine.identify().target}: not a target of fio", hint="give --on /dev/NAME"
+        )
+    size = min(engine.identify().capacity_bytes, _RANGE_BYTES)
+    fill = Job(
+        name="fill",
+        pattern="sequential",
+        block_sizes=(BlockSize(128 << 10),),
+        queue_depth=32,
+        range_bytes=size,
+        volume_bytes=size,
+    )
+    engine.run(Workload("fill", (fill,)))
+    cell = Job(name="cell", threads=2, queue_depth=16, range_bytes=size).with_duration_s(seconds)
+    workload = Workload("cell", (cell,))
+    engine.run(Workload("warm-up", (cell.with_duration_s(min(5.0, seconds)),)))
+    for number in range(pairs):
+        if number % 2:
+            ours = _through_writecliff(engine, workload)
+            bare = _bare(engine, workload, seconds)
+        else:
+            bare = _bare(engine, workload, seconds)
+            ours = _through_writecliff(engine, workload)
+        yield Pair(*bare, *ours)
+
+
+def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float]:
+    """(IOPS, wall seconds)"""
+    begin = time.monotonic()
+    result = engine.run(workload)
+    return result.iops(), time.monotonic() - begin
+
+
+def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float]:
+    """(IOPS, wall seconds) of fio alone on the same job file, one report at its end."""
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as directory:
+        path = Path(directory) / "cell.fio"
+        path.write_text(engine.job_file(workload))
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(
+                [engine.fio_program, "--output-format=json", "--eta=never", str(path)],
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=seconds + _GRACE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"fio did not end within {error.timeout:g} s") from error
+        wall_s = time.monotonic() - begin
+    if done.returncode:
+        raise EngineError(f"fio failed: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+    (job,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return float(job["write"]["iops"]), wall_s

@@ -1,0 +1,59 @@
+"""`writecliff bench fio`: both ways are run on the same device, and told apart honestly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from writecliff.bench.fio import Pair, summary
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+def test_pairs_on_a_loop_device(loop: str, cli: CommandLine) -> None:
+    said = cli(f"bench fio --on {loop} --destroy {loop} --seconds 1 --pairs 1 --json")
+    assert said.code == 0, said.err
+    document = json.loads(said.out)
+    assert (document["schema"], document["target"]) == ("writecliff/bench-fio/1", loop)
+    (row,) = document["rows"]
+    # A busy machine moves the figures of one second; that both are of this load is what counts.
+    assert 0.2 < row["iops_ratio"] < 5
+    assert row["iops_ratio"] == pytest.approx(row["writecliff_iops"] / row["bare_iops"])
+    assert 1.0 <= row["bare_wall_s"] < 5
+    assert 1.0 <= row["writecliff_wall_s"] < 5
+    assert document["summary"]["iops_ratio"] == row["iops_ratio"]
+    assert document["summary"]["bare_spread"] == 0
+
+
+def test_the_summary_is_of_pairs() -> None:
+    pairs = [Pair(100, 10, 99, 10.5), Pair(200, 10, 190, 10.1), Pair(50, 10, 51, 11)]
+    found = summary(pairs)
+    assert found["iops_ratio"] == pytest.approx(0.99)
+    assert found["extra_wall_s"] == pytest.approx(0.5)
+    assert found["bare_spread"] == pytest.approx(150 / (350 / 3))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--on", "sim:sata-tlc-120"], "not a target of fio"),
+        (["--seconds", "0"], "--seconds is 0"),
+        (["--pairs", "0"], "--pairs is 0"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(
+    cli: CommandLine, tmp_path: Path, words: list[str], message: str
+) -> None:
+    target = [] if "--on" in words else ["--on", f"file:{tmp_path / 'x.img'}", "--size", "1MB"]
+    said = cli(["bench", "fio", *words, *target])
+    assert said.code == 2
+    assert message in said.err
+    assert not (tmp_path / "x.img").exists()

@@ -1,0 +1,95 @@
+"""What the watch of an engine says of a step: the end of a cache only where one can be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.fio.test_fio_command import DISK, FIO
+from writecliff.engines.base import Operation
+from writecliff.engines.blockdev.machine import DiskIo, Sample
+from writecliff.engines.blockdev.vitals import Vitals
+from writecliff.engines.disturbance import Reading
+from writecliff.engines.fio.command import plan
+from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.parse import OperationStats
+from writecliff.engines.fio.watch import Watch
+from writecliff.workload.model import Job, Workload
+
+MB = 10**6
+S = 1_000_000_000
+WRITE: Operation = "write"
+FILL = Job(name="fill", duration_ns=60 * S)
+QUIET = Reading(Sample(), Vitals())
+
+
+def falling(seconds: int = 60) -> Series:
+    """1,000 MB/s for 20 s, then 300 MB/s."""
+    series = Series((0.0,), 1000.0)
+    size = 0
+    for second in range(seconds):
+        size += 1000 * MB if second < 20 else 300 * MB
+        ios = size // 4096
+        one = OperationStats(ios, size, 1000 * (second + 1), 1, 1, 1.0, 0.0, {1: ios})
+        series.add({(0, WRITE): one})
+    return series
+
+
+def said(watch: Watch, job: Job = FILL, *, complete: bool = True) -> list[str]:
+    workload = Workload("w", (job,))
+    made = plan(workload, DISK, FIO)
+    texts, _ = watch.conclude(workload, made, falling(), QUIET, QUIET, complete=complete)
+    return texts
+
+
+def purged(capacity_bytes: int = 100_000 * MB) -> Watch:
+    watch = Watch("sdx", capacity_bytes)
+    watch.purged()
+    return watch
+
+
+def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
+    watch = purged()
+    (text,) = said(watch)
+    assert "looks like the end of an SLC cache: 21 s into the step, 20.0 GB after the purge" in text
+    (text,) = said(watch)  # 32 GB further on
+    assert "52.0 GB after the purge" in text
+    assert len(said(watch)) == 1
+    assert said(watch) == []  # 96 + 20 GB are more than the drive holds
+    watch.purged()
+    assert len(said(watch)) == 1
+    assert said(Watch("sdx", 100_000 * MB)) == []
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(FILL, rate_iops=1000),
+        replace(FILL, read_pct=50),
+        replace(FILL, think_ns=1000),
+        replace(FILL, burst_ns=S, pause_ns=S),
+    ],
+    ids=["rate", "mix", "think", "pauses"],
+)
+def test_a_load_that_is_not_the_drives_own_pace_says_nothing(job: Job) -> None:
+    assert said(purged(), job) == []
+
+
+def test_a_failed_step_blames_nobody_but_counts() -> None:
+    watch = purged(60_000 * MB)
+    assert said(watch, complete=False) == []
+    (text,) = said(watch)
+    assert "52.0 GB after the purge" in text
+
+
+def test_other_io_of_a_failed_step_is_unknown() -> None:
+    workload = Workload("w", (FILL,))
+    after = Reading(Sample(disk=DiskIo({"read": 0, "write": 90_000 * MB})), Vitals())
+    before = Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals())
+    made = plan(workload, DISK, FIO)
+    watch = Watch("sdx", 10**12)
+    complete, _ = watch.conclude(workload, made, falling(), before, after, complete=True)
+    assert ["other I/O on sdx" in text for text in complete] == [True]
+    partial, figures = watch.conclude(workload, made, falling(), before, after, complete=False)
+    assert (partial, figures["foreign_bytes"]) == ([], None)
