@@ -1,0 +1,95 @@
+"""A `ReportModel` as PDF: the HTML page as it prints, laid out by WeasyPrint.
+
+Every page has the standard's header strip with "Page n of m" and the stamp, figures stay vectors
+and text stays text. The same run gives the same bytes on any machine: no date, no identity, and the
+fonts are those that come with matplotlib, with which the figures were measured.
+
+WeasyPrint is the extra `pdf` (`pip install "writecliff[pdf]"`) and needs Pango from the system.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import WritecliffError
+from writecliff.report.render import render_html
+
+if TYPE_CHECKING:
+    from writecliff.report.model import ReportModel
+
+_FAMILY, _MONO = "Report Sans", "Report Mono"
+_FONTS = (
+    (_FAMILY, "normal", "DejaVuSans.ttf"),
+    (_FAMILY, "bold", "DejaVuSans-Bold.ttf"),
+    (_MONO, "normal", "DejaVuSansMono.ttf"),
+)
+
+
+class PdfUnavailableError(WritecliffError):
+    """WeasyPrint, or the library that it needs from the system, is not installed."""
+
+
+def render_pdf(model: ReportModel) -> bytes:
+    """The report as PDF. The same model gives the same bytes.
+
+    Raises PdfUnavailableError: WeasyPrint or Pango is missing.
+    """
+    weasyprint = _weasyprint()
+    fonts = _font_files()
+    sheet = "".join(
+        f"@font-face {{ font-family: '{family}'; font-weight: {weight}; src: url({url}); }}\n"
+        for (family, weight, _), url in zip(_FONTS, fonts, strict=True)
+    )
+    sheet += f":root {{ --font: '{_FAMILY}'; }} footer dd, code {{ font-family: '{_MONO}'; }}\n"
+    page = _literal(render_html(model, paper=sheet))
+    document = weasyprint.HTML(string=page, url_fetcher=_Fonts(weasyprint, fonts))
+    data: bytes = document.write_pdf(pdf_identifier=b"writecliff")
+    return data
+
+
+def _weasyprint() -> Any:
+    try:
+        import weasyprint
+    except ImportError:
+        raise PdfUnavailableError(
+            "a report as PDF needs WeasyPrint, which is not installed",
+            hint='pip install "writecliff[pdf]"',
+        ) from None
+    except OSError as error:  # what cffi raises for a library that is not there
+        raise PdfUnavailableError(
+            f"a report as PDF needs the library Pango: {str(error).splitlines()[0]}",
+            hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
+        ) from None
+    logger = logging.getLogger("weasyprint")
+    logger.setLevel(logging.ERROR)  # it warns of what a style sheet says for browsers only
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    return weasyprint
+
+
+def _font_files() -> list[str]:
+    import matplotlib
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    return [(folder / name).as_uri() for _, _, name in _FONTS]
+
+
+def _Fonts(weasyprint: Any, allowed: list[str]) -> Any:  # noqa: N802
+    """Fetches the fonts and nothing else, whatever a page might name."""
+
+    def fetch(url: str, *args: Any, **options: Any) -> Any:
+        if url not in allowed:
+            raise ValueError(f"a report refers to nothing outside: {url}")
+        return weasyprint.default_url_fetcher(url, *args, **options)
+
+    return fetch
+
+
+_VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
+
+
+def _literal(page: str) -> str:
+    """Colours and fonts in figures by value: drawings know no variables outside of browsers."""
+    return _VARIABLE.sub(lambda found: _FAMILY if found[1] == "font" else found[2], page)
