@@ -13,6 +13,7 @@ the next step, and the manifest discloses the interruption.
 from __future__ import annotations
 
 import itertools
+import math
 import shlex
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from writecliff.engines.base import Engine, StepResult
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
-from writecliff.procedures.journal import Journal
+from writecliff.procedures.journal import Journal, NoJournal
 from writecliff.procedures.measure import row_of
 from writecliff.procedures.model import (
     End,
@@ -77,6 +78,18 @@ def run_procedure(
         return driver.run(resume)
 
 
+def rehearse(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
+    """Walk through `procedure` on the drive behind `engine` and keep nothing of it on disk.
+
+    What the engine or `progress` raises ends it and is raised.
+    """
+    driver = _Driver(
+        procedure, engine, Path(), progress or RunProgress(), math.inf, time.monotonic, NoJournal()
+    )
+    driver.walk()
+    return driver.history
+
+
 _CACHE_STATES = {True: "on", False: "off", None: "unknown"}
 
 
@@ -89,6 +102,7 @@ class _Driver:
         progress: RunProgress,
         checkpoint_interval_s: float,
         clock: Callable[[], float],
+        journal: Journal | None = None,
     ) -> None:
         self.procedure = procedure
         self.engine = engine
@@ -96,7 +110,7 @@ class _Driver:
         self.progress = progress
         self.identity = engine.identify()
         self.history = History()
-        self.journal = Journal(run_directory, procedure, self.identity)
+        self.journal = journal or Journal(run_directory, procedure, self.identity)
         self.checkpoints = Checkpoints(
             run_directory, engine, interval_s=checkpoint_interval_s, clock=clock
         )
@@ -124,22 +138,25 @@ class _Driver:
                 raise
 
     def _session(self, resume: bool) -> RunOutcome:
+        self.journal.health("before", self.engine.health())
         if resume:
             self._take_up()
-        ended: list[End] = []
-        for stage in self.procedure.stages(self.identity):
-            end = self._stage(stage)
-            if end is not None:
-                ended.append(end)
+        ended = self.walk()
         for text in self.procedure.warnings(self.history):
             self._warn(text)
         reason = "; ".join(dict.fromkeys(end.text for end in ended)) or "all steps done"
         name = ended[-1].name if ended else "done"
+        self.journal.health("after", self.engine.health())
         with interrupt_deferred():
             self.journal.complete(name, reason, self.warnings)
             self.checkpoints.clear()
         self.progress.end("complete", reason)
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
+
+    def walk(self) -> list[End]:
+        """All stages in order; the ends that were reached."""
+        ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
+        return [end for end in ends if end is not None]
 
     def _take_up(self) -> None:
         """Go on where an earlier session stopped: at the last step that the drive has done."""

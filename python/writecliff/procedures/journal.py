@@ -178,6 +178,12 @@ class Journal:
         entry = {"after_steps": steps, "resumed": now(), "exact": exact}
         self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
 
+    def health(self, when: str, values: Mapping[str, object] | None) -> None:
+        """Keep the drive's condition `when` ("before", "after"); what is known stays as it is."""
+        known = self._run.manifest.health
+        if values is not None and (when == "after" or when not in known):
+            self._run.update(health={**known, when: dict(values)})
+
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
         """End the session; the run can be taken up again."""
         if partial is not None:
@@ -189,3 +195,27 @@ class Journal:
 
     def _extra(self, **values: Any) -> None:
         self._run.update(extra={**self._run.manifest.extra, **values})
+
+
+class NoJournal(Journal):
+    """Keeps nothing: for walking through a procedure without a run directory."""
+
+    def __init__(self) -> None:
+        self._zero_ns: int | None = None
+
+    @property
+    def device_zero_ns(self) -> int | None:
+        return self._zero_ns
+
+    @device_zero_ns.setter
+    def device_zero_ns(self, value: int) -> None:
+        self._zero_ns = value
+
+    def phase(self, name: str, detail: str = "") -> None:
+        pass
+
+    def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
+        pass
+
+    def append(self, row: StepRow, result: StepResult, step: Step) -> None:
+        pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from writecliff.procedures.model import Step, StepRow
+from writecliff.store.tables import cpu_busy_pct
 from writecliff.workload.model import access_of
 
 if TYPE_CHECKING:
@@ -76,5 +77,6 @@ def row_of(
         host_write_bytes=written,
         total_write_bytes=total,
         drive_fills=total / capacity_bytes,
+        cpu_busy_pct=cpu_busy_pct(result),
         waf=result.counters_after.write_amplification_since(result.counters_before),
     )

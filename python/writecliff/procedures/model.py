@@ -61,6 +61,7 @@ class StepRow:
     host_write_bytes: int  # in this step
     total_write_bytes: int  # since the purge (the standard's TGBW, in bytes)
     drive_fills: float
+    cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
 
     @property
@@ -214,6 +215,23 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What a run will take, by a pilot at 1/`scale` of size and time (see `estimate.py`)."""
+
+    device_time_ns: int  # of all steps
+    write_bytes: int
+    read_bytes: int
+    drive_fills: float  # written, over the whole run
+    steps: int
+    rounds: Mapping[str, int]  # by phase, of the stages that have rounds
+    wall_time_s: float  # rough: that of the run, on this machine
+    scale: float
+    pilots: int
+    took_s: float  # wall time of the pilots
+    apart_pct: float | None  # the last two pilots, in time or volume; None: there was one
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a run will do, before it does it. None: no bound can be given."""
 
@@ -227,6 +245,7 @@ class Plan:
     write_bytes_max: int | None
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
+    estimate: Estimate | None = None
 
 
 class Procedure(ABC):

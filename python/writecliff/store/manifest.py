@@ -47,6 +47,7 @@ class Manifest:
     deviations   options away from the standard's value: option, standard, used, level, clause, text
     phases       phases entered so far: name, detail, started
     interruptions  after_steps, resumed, exact (a simulated drive goes on from its exact state)
+    health       what the drive said of its condition (SMART), "before" and "after" the run
     extra        what the procedure's driver keeps for itself
     """
 
@@ -72,6 +73,7 @@ class Manifest:
     phases: tuple[Mapping[str, Any], ...] = ()
     interruptions: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
+    health: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -57,6 +57,7 @@ ROUNDS_SCHEMA = pa.schema(
         ("erases_mean", pa.float64()),
         ("erases_max", pa.int64()),
         ("percentage_used", pa.float64()),
+        ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -138,6 +139,7 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
         "host_write_bytes_total": record.host_write_bytes_total,
         "waf": record.waf,
         "warnings": list(result.warnings),
+        "cpu_busy_pct": cpu_busy_pct(result),
         **_latency(result),
         **_counters(result.counters_before, result.counters_after),
     }
@@ -149,6 +151,13 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
             raise ValueError(f"extra column '{name}' has the name of a standard column")
         standard = standard.append_column(name, pa.array([value]))
     return standard
+
+
+def cpu_busy_pct(result: StepResult) -> float | None:
+    """Share of all CPU time that the host was busy during a step; None where nobody looked."""
+    machine = result.raw.get("machine")
+    value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
+    return None if value is None else float(value)
 
 
 def _latency(result: StepResult) -> dict[str, float | int | None]:
