@@ -115,7 +115,7 @@ def _option_help(item: Field[Any]) -> str:
     text = text[:1].upper() + text[1:]
     rule = rule_of(item)
     choices = item.metadata.get("choices", ())
-    if get_origin(_without_none(item.type)) is tuple or isinstance(item.default, tuple):
+    if choices and _sample(item) is not None:
         text += f"; a list of {','.join(choices)}"
     if rule is not None:
         text += f" ({_standard(rule)})"
@@ -128,9 +128,10 @@ def _option_help(item: Field[Any]) -> str:
 
 def _standard(rule: Rule) -> str:
     """The standard's value, by edition where they differ."""
-    if "*" in rule.values:
-        return f"standard: {_value(rule.values['*'])}"
-    return ", ".join(f"{key}: {_value(value)}" for key, value in rule.values.items())
+    exceptions = [f"{key}: {_value(value)}" for key, value in rule.values.items() if key != "*"]
+    if "*" not in rule.values:
+        return ", ".join(exceptions)
+    return "; ".join([f"standard: {_value(rule.values['*'])}", *exceptions])
 
 
 def _value(value: Any) -> str:
@@ -149,8 +150,7 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
         value = getattr(options, item.name)
         if value is None:
             continue
-        is_list = isinstance(item.default, tuple)
-        if is_list:
+        if _sample(item) is not None:
             value = _words(item, value)
         elif value in ("on", "off") and item.name != "quick" and not item.metadata["choices"]:
             value = value == "on"
@@ -158,8 +158,11 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
     return given
 
 
-def _default(item: Field[Any]) -> tuple[Any, ...]:
-    return item.default if isinstance(item.default, tuple) else ()
+def _sample(item: Field[Any]) -> tuple[Any, ...] | None:
+    """What an option that is a list may be: its default, or the standard's; None: it is no list."""
+    rule = rule_of(item)
+    values = [item.default, *(rule.values.values() if rule is not None else ())]
+    return next((value for value in values if isinstance(value, tuple)), None)
 
 
 def _words(item: Field[Any], text: str) -> list[Any]:
@@ -168,13 +171,14 @@ def _words(item: Field[Any], text: str) -> list[Any]:
     if not words:
         known = ", ".join(item.metadata["choices"]) or "values separated by commas"
         raise ConfigError(f"--{item.name.replace('_', '-')} is empty", hint=f"give a list: {known}")
-    kind = type(next(iter(_default(item)), ""))
+    sample = _sample(item) or ()
+    kind = type(next(iter(sample), ""))
     try:
         return [kind(word) for word in words]
     except ValueError:
         raise ConfigError(
             f"--{item.name.replace('_', '-')}: '{text}' is no list of numbers",
-            hint=f"for example {_value(item.default)}",
+            hint=f"for example {_value(sample)}",
         ) from None
 
 
@@ -196,7 +200,7 @@ def option_from_text(test: str, name: str, text: str) -> Any:
             hint=f"did you mean '{near[0]}'?" if near else f"writecliff test {test} --help",
         )
     item = items[name]
-    if isinstance(item.default, tuple):
+    if _sample(item) is not None:
         return _words(item, text)
     hints = get_type_hints(source, vars(sys.modules[source.__module__]))
     return _plain_value(test, name, _without_none(hints[name]), text.strip())

@@ -22,7 +22,8 @@ T = TypeVar("T")
 class Rule:
     """What the standard says about one option: a value for every edition, and how binding it is."""
 
-    values: Mapping[str, Any]  # by edition or revision; "*" stands for all of them
+    # By edition, revision or both ("pts-c 1.x"); "*" stands for all of them.
+    values: Mapping[str, Any]
     level: Level
     clause: str
 
@@ -54,6 +55,8 @@ class Deviation:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(map(_text, value))
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)

@@ -6,7 +6,7 @@ revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which has both in one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -83,6 +83,12 @@ class PtsOptions:
 class RoundOptions(PtsOptions):
     """Options of tests that precondition the drive and repeat rounds of steps until steady."""
 
+    active_range_pct: float | None = option(
+        None,
+        "share of the addresses that may be touched",
+        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
+        within=SOME_PERCENT,
+    )
     step_seconds: float | None = option(
         None,
         "length of a step",
@@ -101,6 +107,7 @@ class RoundOptions(PtsOptions):
         "user capacities of sequential writes before the test",
         rule=Rule({"*": 2.0}, "required", "PTS workload-independent preconditioning"),
         within=Within(0, 1000),
+        quick=1.0,
     )
     wipc_queue_depth: int = option(
         32, "outstanding I/Os of the one thread that preconditions", within=Within(1, 65536)
@@ -123,7 +130,7 @@ class PtsProcedure(Procedure):
 
     def __init__(self, options: Any = None) -> None:
         given = self.options_type() if options is None else options
-        self.options: Any = settled(given, given.edition, given.revision, quick=given.quick)
+        self.options: Any = settled(given, *_editions(given), quick=given.quick)
         self.check()
 
     @classmethod
@@ -150,7 +157,7 @@ class PtsProcedure(Procedure):
         return options_to_mapping(self.options)
 
     def deviations(self) -> tuple[Deviation, ...]:
-        return deviations(self.options, self.options.edition, self.options.revision)
+        return deviations(self.options, *_editions(self.options))
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every test discloses; tests add theirs."""
@@ -230,6 +237,35 @@ class PtsProcedure(Procedure):
         name = f"SEQ {block_text(block_bytes)} W, {o.wipc_capacities:g} x user capacity"
         return (Step(name, self.workload(name, job, "wipc", block_bytes)),)
 
+    def precondition_setup(
+        self, loop: str, toio: str, sizes: Sequence[int] = (128 * KIB,)
+    ) -> dict[str, str]:
+        """What the header block says of `wipc` at block sizes `sizes` and of the test's own loop,
+        which is the second preconditioning: the standard's results come from its last rounds."""
+        o = self.options
+        times = {1: "Once", 2: "Twice"}.get(o.wipc_capacities, f"{o.wipc_capacities:g} x")
+        found = {"precondition_2": loop, "precondition_2_toio": toio}
+        if o.wipc_capacities:
+            found["precondition"] = f"SEQ {', '.join(map(block_text, sizes))} W"
+            found["precondition_toio"] = toio_text(1, o.wipc_queue_depth)
+            found["precondition_duration"] = f"{times} User Capacity"
+        if o.ar_amount_gib is not None:
+            found["ar_segments"] = f"{o.ar_segments}"
+            found["ar_amount"] = f"{o.active_range_pct:g}%, {o.ar_amount_gib:g} GiB"
+        return found
+
+    def loop_phases(self, *loop: str) -> tuple[str, ...]:
+        """What will be done, a sentence a phase; `loop` says what a round is."""
+        o = self.options
+        filled = f"{o.wipc_capacities:g} x user capacity of sequential writes"
+        return (
+            "purge the drive",
+            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            filled if o.wipc_capacities else "no preconditioning",
+            *loop,
+            f"rounds until steady state over {WINDOW_ROUNDS} of them, {o.max_rounds} at most",
+        )
+
     def round_ends(self) -> tuple[End, ...]:
         """Steady state over five rounds, or the standard's 25 rounds without it."""
         limit = self.options.max_rounds
@@ -256,6 +292,11 @@ class PtsProcedure(Procedure):
             for stage in history.stages.values()
             if not_achieved(stage)
         )
+
+
+def _editions(options: PtsOptions) -> tuple[str, str, str]:
+    """The keys under which a `Rule` may have its value, the most special one first."""
+    return (f"{options.edition} {options.revision}", options.edition, options.revision)
 
 
 def not_achieved(stage: StageHistory) -> bool:

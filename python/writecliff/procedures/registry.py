@@ -22,11 +22,33 @@ class Entry:
     summary: str
     editions: tuple[str, ...]
     target: str  # "module:class"
+    required: bool = True  # by the standard; else optional
 
 
 PROCEDURES: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
+        Entry(
+            "iops",
+            "IOPS Test",
+            "Random I/O in 8 block sizes and 7 read/write mixes, until steady.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.iops:Iops",
+        ),
+        Entry(
+            "tp",
+            "Throughput Test",
+            "Sequential reads and writes of 1024 and 128 KiB, until steady.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.throughput:Throughput",
+        ),
+        Entry(
+            "lat",
+            "Latency Test",
+            "Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.latency:Latency",
+        ),
         Entry(
             "wsat",
             "Write Saturation Test",

@@ -106,6 +106,9 @@ Usage: writecliff test COMMAND [OPTIONS]
 Run a test of the standard on a drive.
 
 Commands:
+  iops  IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
+  lat   Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
+  tp    Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
   wsat  Write Saturation Test: random 4 KiB writes from purge until saturation.
 
 Options:
@@ -186,10 +189,13 @@ Options:
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
 test  title                  editions      what it does
+iops  IOPS Test              pts-e, pts-c  Random I/O in 8 block sizes and 7 read/write mixes, until steady.
+tp    Throughput Test        pts-e, pts-c  Sequential reads and writes of 1024 and 128 KiB, until steady.
+lat   Latency Test           pts-e, pts-c  Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
 wsat  Write Saturation Test  pts-e, pts-c  Random 4 KiB writes from purge until saturation.
 """)
     listed = json.loads(cli("test --list --json").out)
-    assert [entry["name"] for entry in listed["tests"]] == ["wsat"]
+    assert [entry["name"] for entry in listed["tests"]] == ["iops", "tp", "lat", "wsat"]
 
 
 USAGE_ERRORS = {
