@@ -17,6 +17,7 @@
     units.py         numbers for people: fixed units, never flipping within an axis
     model.py         `ReportModel`: plain data between the procedures and the renderer
     render.py        jinja2: the model as one HTML file
+    pdf.py           the same page as PDF
 
 A report is a function of the run directory alone, so that it comes out the same, byte for byte,
 whenever it is made.
@@ -44,23 +45,39 @@ MODULES = {
 
 def build_report(run: RunDirectory) -> ReportModel:
     """The report of a run of any test, as data. Raises StoreError: see `write_report`."""
-    model: ReportModel = _module(run).report(run)
-    return model
+    from writecliff.report.extras import with_extras
+
+    return with_extras(_module(run).report(run), run)
 
 
-def write_report(run_dir: Path, output: Path | None = None) -> Path:
+def write_report(
+    run_dir: Path, output: Path | None = None, *, pdf: Path | None = None, csv: Path | None = None
+) -> Path:
     """Write the report of a run as one HTML file and return where it is.
 
-    `output` defaults to `report.html` in the run directory. The file is whole or not there.
-    Raises StoreError: no such run, nothing measured yet, or not writable.
+    `output` defaults to `report.html` in the run directory. `pdf` is a file for the same report as
+    PDF, `csv` a folder for the numbers of its figures and tables. Each file is whole or not there.
+    Raises StoreError: no such run, nothing measured yet, or not writable; PdfUnavailableError,
+    before anything is written.
     """
+    from writecliff.report.csvs import all_files, write_files
     from writecliff.report.render import render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 
-    page = render_html(build_report(RunDirectory.open(run_dir)))
+    run = RunDirectory.open(run_dir)
+    model = build_report(run)
     path = run_dir / REPORT_NAME if output is None else output
-    write_atomically(path, page.encode())
+    files = {path: render_html(model).encode()}
+    if pdf is not None:
+        from writecliff.report.pdf import render_pdf
+
+        files[pdf] = render_pdf(model)
+    numbers = all_files(run, model) if csv is not None else ()
+    for place, data in files.items():
+        write_atomically(place, data)
+    if csv is not None:
+        write_files(numbers, csv)
     return path
 
 
