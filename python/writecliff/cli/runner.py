@@ -19,7 +19,7 @@ from writecliff.procedures.registry import procedure_from_mapping
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.framework import RunOutcome
-    from writecliff.procedures.model import Plan, Procedure, StageHistory
+    from writecliff.procedures.model import Estimate, Plan, Procedure, StageHistory
     from writecliff.procedures.steady import Decision
 
 
@@ -35,7 +35,11 @@ def run_test(
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
             identity = engine.identify()
-            _show_plan(procedure.plan(identity), identity, as_json)
+            from writecliff.procedures.estimate import with_estimate
+
+            _show_plan(
+                with_estimate(procedure.plan(identity), procedure, engine), identity, as_json
+            )
             return 0
         check_permission(engine.identify(), target)
         from writecliff.procedures.framework import run_procedure
@@ -128,11 +132,34 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
                     ),
                 ),
                 ("written", written_text(plan, identity)),
+                *estimate_lines(plan.estimate, identity),
                 *(("deviation", str(deviation)) for deviation in plan.deviations),
             )
         )
     )
     print("\nnothing was done (--dry-run)")
+
+
+def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[tuple[str, str]]:
+    """What a run is expected to take, and how that is known."""
+    if estimate is None:
+        why = "no pilot could be run" if identity.simulated else "a real drive has no pilot runs"
+        return [("expected", f"within these bounds; {why}")]
+    what = [
+        f"{duration_text(estimate.device_time_ns)} of device time",
+        f"{size_text(estimate.write_bytes)} written ({estimate.drive_fills:.2f} drive fills)",
+        f"{size_text(estimate.read_bytes)} read" if estimate.read_bytes else "",
+    ]
+    loops = ", ".join(f"{phase} {count}" for phase, count in estimate.rounds.items())
+    counts = [f"{estimate.steps} steps", f"complete rounds: {loops}" if loops else ""]
+    pilots = "a pilot" if estimate.pilots == 1 else f"{estimate.pilots} pilots, the last"
+    apart = "" if estimate.apart_pct is None else f"; the last two {estimate.apart_pct:.1f} % apart"
+    return [
+        ("expected", ", ".join(filter(None, what))),
+        ("", "; ".join(filter(None, counts))),
+        ("", f"roughly {duration_text(estimate.wall_time_s * 1e9)} of wall time on this machine"),
+        ("", f"by {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s{apart}"),
+    ]
 
 
 def _optional(value: Any, text: Any) -> str | None:

@@ -94,7 +94,8 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _describe(text: str, file_name: str) -> DeviceDescription:
+def describe_device(text: str, file_name: str) -> DeviceDescription:
+    """Describe the drive of a device file's text. Raises ConfigError with file and line."""
     with as_user_errors():
         raw = dict(_native.describe_device(text, file_name))
     rows = raw.pop("rows")
@@ -110,7 +111,7 @@ def _describe(text: str, file_name: str) -> DeviceDescription:
 
 def show_device(name_or_path: str) -> DeviceDescription:
     """Describe a preset or a device file. Raises ConfigError with file and line."""
-    return _describe(*read_device_file(name_or_path))
+    return describe_device(*read_device_file(name_or_path))
 
 
 def list_devices() -> list[DeviceSummary]:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from writecliff import _native
-from writecliff.devices import DeviceDescription, read_device_file, show_device
+from writecliff.devices import DeviceDescription, describe_device, read_device_file
 from writecliff.engines.base import (
     CacheReport,
     Counters,
@@ -37,9 +37,19 @@ class SimEngine:
     kind: Literal["sim", "fio"] = "sim"
 
     def __init__(self, name_or_path: str, *, seed: int = 1) -> None:
-        text, file_name = read_device_file(name_or_path)
-        self._description = show_device(name_or_path)
-        self._target = f"sim:{name_or_path}"
+        self._open(*read_device_file(name_or_path), target=f"sim:{name_or_path}", seed=seed)
+
+    @classmethod
+    def from_text(cls, text: str, file_name: str, *, seed: int = 1) -> Self:
+        """A drive from the text of a device file; `file_name` is for messages."""
+        engine = cls.__new__(cls)
+        engine._open(text, file_name, target=f"sim:{file_name}", seed=seed)
+        return engine
+
+    def _open(self, text: str, file_name: str, *, target: str, seed: int) -> None:
+        self._description = describe_device(text, file_name)
+        self._target = target
+        self.device_text = text
         self.seed = seed
         with as_user_errors():
             self._drive = _native.Drive(text, file_name, seed)

@@ -252,7 +252,7 @@ class Procedure(ABC):
     """A test of the standard with its options settled. Stateless: the driver holds the state."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    title: str  # may depend on the options
     summary: ClassVar[str]
 
     @property

@@ -40,6 +40,7 @@ Write Saturation Test, PTS-C 1.2 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
 steps        54 to 1440
 device time  54 min to 24 h
 written      at most 1.96 TB (4.1 drive fills)
+expected     within these bounds; no pilot could be run
 deviation    queue_depth is 8; recommended by PTS WSAT: 16
 
 nothing was done (--dry-run)

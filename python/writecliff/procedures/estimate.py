@@ -1,0 +1,199 @@
+"""What a run on a simulated drive will take, found by a pilot: the same procedure, made small.
+
+The pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of its time
+(`engines/scaled.py`) and keeps nothing. So rounds until steady state, ends by volume and the loops
+of every stage come out as they will; nothing about a procedure is repeated here.
+
+The first pilot is the smallest one. Each further one is twice its size, until two of them agree or
+the next would take longer than allowed. What a small drive does differently (its buffer is large
+for the steps, so are the I/Os outstanding at their ends) grows with k; so the last two pilots are
+extrapolated to k = 1, and how far they are apart is part of the estimate. A real drive has no
+pilot; for it there are the bounds of `bounds.py` only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from writecliff.procedures.framework import rehearse
+from writecliff.procedures.model import Estimate, History, Plan, Procedure
+from writecliff.procedures.progress import RunProgress
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine, Progress
+    from writecliff.engines.sim import SimEngine
+
+BUDGET_S = 10.0  # wall time of all pilots
+AGREEMENT = 0.005  # two pilots that are no further apart are not refined
+SHORTEST_STEP_NS = 10_000_000  # of a pilot; below, single I/Os and the write buffer would count
+GROWTH = 2.2  # wall time of a pilot to that of one of twice the scale, with some margin
+# Wall time that a run spends on a step besides simulating it (storing it, mostly).
+STEP_WALL_S = 0.02
+
+
+class _TooLongError(Exception):
+    """The pilot is over its time."""
+
+
+class _Deadline(RunProgress):
+    """Ends a pilot at a wall time."""
+
+    def __init__(self, at_s: float, clock: Callable[[], float]) -> None:
+        self._at_s = at_s
+        self._clock = clock
+
+    def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
+        self._check()
+
+    def step_progress(self, progress: Progress) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        if self._clock() > self._at_s:
+            raise _TooLongError
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    scale: float
+    wall_s: float
+    history: History
+
+    def totals(self) -> tuple[int, int, int]:
+        """Device time in ns, bytes written, bytes read."""
+        rows = self.history.rows
+        written = sum(row.host_write_bytes for row in rows)
+        return self.history.elapsed_ns, written, sum(row.read_bytes for row in rows)
+
+    def rounds(self) -> dict[str, int]:
+        stages = self.history.stages
+        return {phase: stage.rounds_done for phase, stage in stages.items() if stage.rounds_done}
+
+    def apart(self, other: _Pilot) -> float:
+        """The largest relative difference of time and volumes."""
+        pairs = zip(self.totals(), other.totals(), strict=True)
+        return max((abs(a - b) / max(a, b) if a != b else 0.0) for a, b in pairs)
+
+
+def with_estimate(
+    plan: Plan,
+    procedure: Procedure,
+    engine: Engine,
+    *,
+    budget_s: float = BUDGET_S,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Plan:
+    """`plan` with an estimate where one can be had: on a drive of the simulator."""
+    from writecliff.engines.sim import SimEngine
+
+    if not isinstance(engine, SimEngine):
+        return plan
+    return replace(plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock))
+
+
+def estimate(
+    procedure: Procedure,
+    engine: SimEngine,
+    *,
+    budget_s: float = BUDGET_S,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Estimate | None:
+    """Time and volume of the run of `procedure` on the drive of `engine`, which is not touched.
+
+    None: not even the smallest pilot came to its end within `budget_s` seconds of wall time. Raises
+    what the run would raise (a workload that the drive cannot take).
+    """
+    from writecliff.engines.scaled import ScaledEngine
+
+    began_s = clock()
+    done: list[_Pilot] = []
+    for scale in _scales(procedure, engine):
+        left_s = budget_s - (clock() - began_s)
+        if done and GROWTH * done[-1].wall_s > left_s:
+            break
+        start_s = clock()
+        try:
+            small = ScaledEngine(engine, scale)
+            history = rehearse(procedure, small, _Deadline(start_s + left_s, clock))
+        except _TooLongError:
+            break
+        done.append(_Pilot(scale, clock() - start_s, history))
+        if len(done) > 1 and _agree(done[-2], done[-1]):
+            break
+    return _estimate(done, engine.identify().capacity_bytes, clock() - began_s) if done else None
+
+
+def _agree(before: _Pilot, last: _Pilot) -> bool:
+    return last.apart(before) <= AGREEMENT and last.rounds() == before.rounds()
+
+
+def _scales(procedure: Procedure, engine: SimEngine) -> list[float]:
+    """The scales to try in order. Short steps must not become too short; a drive that cannot be
+    made smaller at all is tried as it is."""
+    from writecliff.engines.scaled import scales
+
+    shortest_ns = _shortest_step_ns(procedure, engine)
+    possible = [k for k in scales(engine) if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS]
+    return possible or [1.0]
+
+
+def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:
+    """Of the steps that last for a time, 0 without any; as far as they are known before the run."""
+    stages = procedure.stages(engine.identify())
+    steps = [
+        step
+        for stage in stages
+        for step in (*stage.prepare, *stage.steps(History(), 1 if stage.ends else 0))
+    ]
+    durations = [job.burst_ns or job.duration_ns for s in steps for job in s.workload.jobs]
+    return min((ns for ns in durations if ns), default=0)
+
+
+def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimate:
+    last = done[-1]
+    elapsed_ns, written, read = _at_full_scale(done)
+    steps = len(last.history.rows)
+    return Estimate(
+        device_time_ns=elapsed_ns,
+        write_bytes=written,
+        read_bytes=read,
+        drive_fills=written / capacity_bytes,
+        steps=steps,
+        rounds=last.rounds(),
+        wall_time_s=_wall_s(done) + STEP_WALL_S * steps,
+        scale=last.scale,
+        pilots=len(done),
+        took_s=took_s,
+        apart_pct=100 * last.apart(done[-2]) if len(done) > 1 else None,
+    )
+
+
+def _at_full_scale(done: list[_Pilot]) -> tuple[int, int, int]:
+    """The totals on a line through the last two pilots, at scale 1; those of the last one if the
+    two agree (what is left is chance) or did not do the same."""
+    last = done[-1]
+    if len(done) == 1 or _agree(done[-2], last) or done[-2].rounds() != last.rounds():
+        return last.totals()
+    before = done[-2]
+    share = (last.scale - 1) / (before.scale - last.scale)
+    elapsed_ns, written, read = (
+        max(0, round(b + (b - a) * share))
+        for a, b in zip(before.totals(), last.totals(), strict=True)
+    )
+    return elapsed_ns, written, read
+
+
+def _wall_s(done: list[_Pilot]) -> float:
+    """Time to simulate the whole: what does not depend on the scale is taken off where two pilots
+    show it."""
+    last = done[-1]
+    simple = last.wall_s * last.scale
+    if len(done) == 1:
+        return simple
+    first = done[0]
+    per_share = (last.wall_s - first.wall_s) / (1 / last.scale - 1 / first.scale)
+    fixed = max(0.0, last.wall_s - per_share / last.scale)
+    return min(simple, fixed + per_share) if per_share > 0 else simple

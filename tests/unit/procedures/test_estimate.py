@@ -1,0 +1,137 @@
+"""The estimate before a run against what the run then took; the scaled drive behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fake_engine import FakeEngine
+from tests.support.small_drive import write_small_drive
+from writecliff.engines.base import StepResult
+from writecliff.engines.scaled import ScaledEngine, scaled_device, scales
+from writecliff.engines.sim import SimEngine
+from writecliff.errors import EngineError
+from writecliff.procedures.estimate import estimate, with_estimate
+from writecliff.procedures.framework import run_procedure
+from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
+from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
+
+# What shortens a test further than --quick does, so that it ends in a moment on the small drive.
+SHORT: dict[str, dict[str, Any]] = {
+    "wsat": {"sample_seconds": 2.0, "round_minutes": 0.2},
+}
+
+
+@pytest.mark.parametrize("name", list(PROCEDURES))
+def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    procedure = procedure_from_mapping(name, {"quick": True, **SHORT.get(name, {})})
+    before = estimate(procedure, engine)
+    assert before is not None
+    assert before.scale >= 2  # not the run itself
+    rows = run_procedure(procedure, engine, tmp_path / "run").history.rows
+    took_ns = sum(row.elapsed_ns for row in rows)
+    written = sum(row.host_write_bytes for row in rows)
+    read = sum(row.read_bytes for row in rows)
+    assert before.device_time_ns == pytest.approx(took_ns, rel=0.05)
+    assert before.write_bytes == pytest.approx(written, rel=0.05)
+    assert before.read_bytes == pytest.approx(read, rel=0.05)
+    assert before.steps == pytest.approx(len(rows), rel=0.05)
+
+
+def test_a_real_or_formula_drive_keeps_its_bounds() -> None:
+    engine = FakeEngine()
+    procedure = procedure_from_mapping("wsat", {})
+    plan = procedure.plan(engine.identify())
+    assert with_estimate(plan, procedure, engine) is plan
+    assert engine.calls == []
+
+
+def test_no_estimate_when_no_pilot_ends_in_time(tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    assert estimate(procedure_from_mapping("wsat", {}), engine, budget_s=0.0) is None
+
+
+def test_pilots_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    procedure = procedure_from_mapping("wsat", {"end": ["capacity"], "drive_fills": 1.0})
+    seconds = iter(range(10_000))
+    found = estimate(procedure, engine, budget_s=12, clock=lambda: float(next(seconds)))
+    assert found is not None
+    assert found.pilots < len(scales(engine))
+
+
+def test_the_estimate_leaves_the_drive_alone(tmp_path: Path) -> None:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    before = engine.counters()
+    plan = with_estimate(
+        (procedure := procedure_from_mapping("wsat", {"quick": True})).plan(engine.identify()),
+        procedure,
+        engine,
+    )
+    assert plan.estimate is not None
+    assert engine.counters() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_a_scaled_drive_keeps_units_and_over_provisioning(tmp_path: Path) -> None:
+    full = SimEngine(str(write_small_drive(tmp_path)))
+    assert scales(full) == [8.0, 4.0, 2.0]
+    small = SimEngine.from_text(scaled_device(full.device_text, 4.0), "scaled")
+    then, now = full.description, small.description
+    assert now.overprovision_pct == pytest.approx(then.overprovision_pct, abs=0.01)
+    assert now.capacity_bytes * 4 == pytest.approx(then.capacity_bytes, rel=1e-4)
+    assert now.raw_bytes * 4 == then.raw_bytes
+    values = {value.key: value.value for value in now.values}
+    assert values["flash.blocks_per_plane"] == "183"
+    assert values["flash.erase"] == '"1250000 ns"'
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job(read_pct=100, duration_ns=SECOND_NS),
+        Job(read_pct=100, volume_bytes=20_000_000, queue_depth=8),
+        Job(read_pct=100, ios=5_000, queue_depth=8),
+        Job(read_pct=100, duration_ns=SECOND_NS, burst_ns=100_000_000, pause_ns=100_000_000),
+        Job(read_pct=100, duration_ns=SECOND_NS, offset_bytes=480_000_000, range_bytes=96_000_000),
+        Job(read_pct=100, duration_ns=SECOND_NS, segments=Segments(64, 256_000_000)),
+        Job(read_pct=100, duration_ns=SECOND_NS, start_delay_ns=500_000_000),
+        Job(pattern="sequential", volume_bytes=500_000_000, queue_depth=32),
+    ],
+    ids=["duration", "volume", "ios", "bursts", "range", "segments", "delay", "writes"],
+)
+def test_a_step_on_a_scaled_drive_reads_as_on_the_whole(job: Job, tmp_path: Path) -> None:
+    full = SimEngine(str(write_small_drive(tmp_path)))
+    small = ScaledEngine(full, 4.0)
+    assert small.identify() == full.identify()
+    everything = (Job(pattern="sequential", volume_bytes=960_000_000, queue_depth=32),)
+    results = []
+    for engine in (full, small):
+        engine.purge()
+        engine.precondition(Workload("fill", everything))
+        results.append(engine.run(Workload("w", (job,))))
+    whole, part = results
+    assert part.elapsed_ns == pytest.approx(whole.elapsed_ns, rel=0.05)
+    assert part.total() == pytest.approx(whole.total(), rel=0.05)
+    assert len(part.intervals["end_ns"]) == pytest.approx(len(whole.intervals["end_ns"]), abs=1)
+    columns = part.intervals
+    assert int(columns["bytes"].sum()) == pytest.approx(part.total()[1], rel=0.05)
+    assert counted(part) == pytest.approx(part.total("write")[1], rel=0.05)
+
+
+def counted(result: StepResult) -> int:
+    after, before = result.counters_after.host_write_bytes, result.counters_before.host_write_bytes
+    assert after is not None
+    assert before is not None
+    return after - before
+
+
+def test_scaled_drives_have_no_states(tmp_path: Path) -> None:
+    small = ScaledEngine(SimEngine(str(write_small_drive(tmp_path))), 2.0)
+    assert small.save(tmp_path / "state.wcs") is False
+    assert not (tmp_path / "state.wcs").exists()
+    with pytest.raises(EngineError, match="no saved states"):
+        small.restore(tmp_path / "state.wcs")
