@@ -1,4 +1,4 @@
-"""`writecliff report RUN`: the report of a run as one HTML file, or its figures as JSON."""
+"""`writecliff report RUN`: the report of a run as HTML, PDF and CSV, or its figures as JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def report(
     run: Path,
     *,
     output: Path | None = None,
+    pdf: Annotated[bool, Parameter(negative=())] = False,
+    csv: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Write the report of a run and print where it is.
@@ -25,20 +27,32 @@ def report(
         The run directory that `writecliff test` named.
     output
         The HTML file to write (default: report.html in the run directory).
+    pdf
+        Write it as PDF too, beside the HTML file: report.pdf.
+    csv
+        A folder for the numbers of every figure and table as CSV; made if it is not there.
     json
-        Print {"report": PATH, "summary": {...}} with the run's figures.
+        Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
     from writecliff.procedures.journal import stored_run
-    from writecliff.report import summarise, write_report
+    from writecliff.report import REPORT_NAME, summarise, write_report
 
     stored_run(run)  # says clearly what is wrong if there is no run
-    if output is not None and output.is_dir():
-        raise ConfigError(f"{output} is a directory", hint=f"give a file: {output / 'report.html'}")
-    if output is not None and not output.parent.is_dir():
-        raise ConfigError(f"{output.parent} is not a directory", hint="make it first")
-    path = write_report(run, output)
+    page = run / REPORT_NAME if output is None else output
+    paper = page.with_suffix(".pdf") if pdf else None
+    if paper == page:
+        raise ConfigError(f"{page} cannot be HTML and PDF", hint=f"--output {page.stem}.html --pdf")
+    for file in filter(None, (output, paper)):
+        if file.is_dir():
+            raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / REPORT_NAME}")
+    for path, given in ((page, output), (csv, csv)):
+        if path is not None and given is not None and not path.parent.is_dir():
+            raise ConfigError(f"{path.parent} is not a directory", hint="make it first")
+    if csv is not None and csv.exists() and not csv.is_dir():
+        raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
+    write_report(run, page, pdf=paper, csv=csv)
     if json:
-        emit_json({"report": path, "summary": summarise(run)})
+        emit_json({"report": page, "pdf": paper, "csv": csv, "summary": summarise(run)})
     else:
-        print(path)
+        print(*filter(None, (page, paper, csv)), sep="\n")
     return 0

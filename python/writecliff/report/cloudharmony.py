@@ -96,7 +96,7 @@ def cloudharmony_csv(run: RunDirectory) -> str:
     """A header line and the row of the run. Raises StoreError: nothing measured yet."""
     data = load(run)
     test = _TESTS.get(data.manifest.procedure, data.manifest.procedure)
-    row = {**_common(data, test), **_steady(data, test), **_results(data, test)}
+    row = {**_common(data, test), **_steady(data), **_results(data, test)}
     names = columns(test)
     return csv_text(names, [[row.get(name) for name in names]])
 
@@ -140,7 +140,7 @@ def _date(iso: str) -> str:
     return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _steady(data: TestData, test: str) -> dict[str, Value]:
+def _steady(data: TestData) -> dict[str, Value]:
     """Of the first stage that was steady, in its first tracking variable."""
     for stage in data.history.stages.values():
         decision = stage.decision
@@ -148,7 +148,10 @@ def _steady(data: TestData, test: str) -> dict[str, Value]:
             continue
         variable = stage.tracking[0]
         factor = _UNITS.get(variable.unit)
-        return {} if factor is None else _determination(decision.states[variable.name], factor)
+        if factor is None:
+            return {}
+        state = decision.states[variable.name]
+        return {"ss_max_rounds": stage.max_rounds, **_determination(state, factor)}
     return {}
 
 

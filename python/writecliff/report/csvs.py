@@ -8,7 +8,7 @@ build their `DataFile`s with the functions here; tables that name none get one f
     grid_csv      the values of `figures3d.columns_3d` or a table of two categories
     histogram_csv the buckets behind a response-time histogram and a confidence plot
     data_files    all files of a report, tables included
-    write_csvs    those as files in a folder, with one row for cloudharmony's data base
+    all_files     those and the row for cloudharmony's tables, for `write_files`
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.errors import StoreError
 from writecliff.report.model import DataFile, ReportModel, Table
 
 if TYPE_CHECKING:
@@ -91,17 +90,12 @@ def histogram_csv(histogram: Histogram) -> str:
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
 
 
-_NUMBER = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def table_csv(table: Table) -> str:
     """The cells as shown, numbers without their thousands separators."""
-    rows = ([_unseparated(cell) for cell in row] for row in table.rows)
-    return csv_text(table.header, rows)
-
-
-def _unseparated(cell: str) -> str:
-    return cell.replace(",", "") if _NUMBER.fullmatch(cell) else cell
+    return csv_text(table.header, ([_SEPARATOR.sub("", cell) for cell in r] for r in table.rows))
 
 
 def named_tables(model: ReportModel) -> tuple[ReportModel, tuple[DataFile, ...]]:
@@ -134,22 +128,24 @@ def data_files(model: ReportModel) -> tuple[DataFile, ...]:
     return named_tables(model)[1]
 
 
-def write_csvs(run: RunDirectory, model: ReportModel, folder: Path) -> list[Path]:
-    """Write every data file of `model`, and the run's row in cloudharmony's columns, to `folder`.
-
-    The folder is made if its parent is there. Each file is whole or not there; files of other names
-    are left alone. Returns what was written. Raises StoreError: not a folder, not writable.
-    """
+def all_files(run: RunDirectory, model: ReportModel) -> tuple[DataFile, ...]:
+    """Those of `data_files`, and the run's row in cloudharmony's columns."""
     from writecliff.report.cloudharmony import cloudharmony_csv
+
+    return (*data_files(model), DataFile(CLOUDHARMONY_CSV, cloudharmony_csv(run)))
+
+
+def write_files(files: Iterable[DataFile], folder: Path) -> None:
+    """Write `files` to `folder`, which is made if its parent is there.
+
+    Each file is whole or not there; files of other names are left alone. Raises StoreError: not a
+    folder, not writable.
+    """
     from writecliff.store.files import store_error, write_atomically
 
-    files = [*data_files(model), DataFile(CLOUDHARMONY_CSV, cloudharmony_csv(run))]
     try:
         folder.mkdir(exist_ok=True)
-    except FileExistsError:
-        raise StoreError(f"{folder} is not a directory", hint="give a folder for the CSV") from None
     except OSError as error:
         raise store_error(error, folder) from error
     for file in files:
         write_atomically(folder / file.name, file.text.encode())
-    return [folder / file.name for file in files]

@@ -25,6 +25,7 @@ _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
 _ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # seen from the front, a little from the left and above
 _SIDE = 0.62  # of a column, in steps of the grid
 _VALUES_UP_TO = 12  # so many columns still have their values written on them
+_ON_TOP = "#10151a"  # the tops are light on dark pages too
 
 
 def columns_3d(
@@ -103,7 +104,7 @@ def _boxes(plot: Any, heights: Numbers, level: Any) -> None:
         plot.add_collection3d(_box(left, front, bottom, top, colour, order + 10))
         if written:
             plot.text(column, row, top, units.significant(value), ha="center", va="bottom",
-                      fontsize=8, zorder=1000)  # fmt: skip
+                      fontsize=8, color=_ON_TOP, zorder=1000)  # fmt: skip
 
 
 def _box(
