@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
@@ -19,6 +20,23 @@ from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+
+
+class Reported(Protocol):
+    """What header block, disclosures and summary read of a run, whatever the test."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def elapsed_ns(self) -> float: ...
+    @property
+    def idle_ns(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,22 @@ class TestData:
     def rows(self) -> Sequence[StepRow]:
         """All steps in order; the store numbers them from 1 (`seq`)."""
         return self.history.rows
+
+    @property
+    def elapsed_ns(self) -> float:
+        """Device time of all steps."""
+        return float(self.history.elapsed_ns)
+
+    @property
+    def idle_ns(self) -> float:
+        """Time between the steps of a stage: a real drive's steps are processes of their own."""
+        return float(
+            sum(
+                max(after.started_ns - before.ended_ns, 0)
+                for before, after in pairwise(self.rows)
+                if before.phase == after.phase
+            )
+        )
 
     def stage(self, phase: str) -> StageHistory | None:
         """None: the run did not get there."""
