@@ -236,7 +236,10 @@ def log_axis(
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     few = high / low < 100
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=20))
+    crowded = which == "x" and high / low > 1e6  # then not every power of ten is named
+    axis.set_major_locator(
+        LogLocator(subs=(1, 2, 5) if few else (1,), numticks=6 if crowded else 20)
+    )
     axis.set_major_formatter(FuncFormatter(text))
     axis.set_minor_formatter(NullFormatter())
     if few:
