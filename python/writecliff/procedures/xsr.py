@@ -173,10 +173,12 @@ class Xsr(PtsProcedure):
         )  # fmt: skip
 
 
-def recovery_sample(before: Sequence[float], after: Sequence[float]) -> int | None:
-    """The first sample of AG3 (from 1) whose throughput is at least the mean of AG1; None: the
-    drive has not recovered."""
+def recovery_sample(
+    before: Sequence[float], after: Sequence[float], share: float = 1.0
+) -> int | None:
+    """The first sample of AG3 (from 1) whose throughput is at least the mean of AG1, or `share` of
+    it; None: the drive has not recovered."""
     if not before:
         return None
     mean = sum(before) / len(before)
-    return next((number for number, value in enumerate(after, 1) if value >= mean), None)
+    return next((number for number, value in enumerate(after, 1) if value >= share * mean), None)
