@@ -269,7 +269,8 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     label = _escaped(description)
     return re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="\1" role="img" aria-label="{label}">',
+        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="\1" preserveAspectRatio="xMinYMid" '
+        rf'role="img" aria-label="{label}">',
         text,
         count=1,
     )
