@@ -74,8 +74,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "ecw",
-            "Enterprise Composite Workload Test (CBW)",
-            "A mix of block sizes over zones of addresses, by threads and queue depth.",
+            "Enterprise Composite Workload Test",
+            "A mix of block sizes over zones of addresses (CBW), by threads and queue depth.",
             ("pts-e", "pts-c"),
             "writecliff.procedures.composite:Composite",
             required=False,

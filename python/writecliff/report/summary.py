@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from writecliff.report.data import STEP_QUANTILES, VARIABLE, RunData
+from writecliff.report.data import STEP_QUANTILES, RunData
 from writecliff.report.disclosure import disclosures
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _steady_state(data: RunData) -> dict[str, Any]:
         "reached": first is not None,
         "first_reached_at_round": None if first is None else first.round,
         "rounds_done": len(tracker.rounds),
-        "tracking_variable": VARIABLE,
+        "tracking_variable": data.variable,
         "window": None if state is None else window_mapping(state),
         "window_drive_fills": None if state is None else data.window_drive_fills,
         "maybe_fresh": None if state is None else data.fresh,

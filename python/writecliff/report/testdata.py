@@ -91,15 +91,15 @@ class TestData:
         """None: the run did not get there."""
         return self.history.stages.get(phase)
 
-    @cached_property
+    @property
     def conformant(self) -> bool:
         """Nothing that the standard requires was done otherwise."""
-        return all(item.get("level") != "required" for item in self.manifest.deviations)
+        return not self.stamp
 
     @property
     def stamp(self) -> str:
         """For every page of the report."""
-        return "" if self.conformant else "NOT PTS-CONFORMANT"
+        return stamp_of(self.manifest)
 
     def seq(self, row: StepRow) -> int:
         """The store's number of a row of this run."""
@@ -114,6 +114,12 @@ class TestData:
     ) -> Histogram | None:
         """Service times of all I/Os of `rows`, merged; None if there are none."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
+
+
+def stamp_of(manifest: Manifest) -> str:
+    """Set if something that the standard requires was done otherwise, or the form was shortened."""
+    required = any(item.get("level") == "required" for item in manifest.deviations)
+    return "NOT PTS-CONFORMANT" if required or manifest.options.get("quick") else ""
 
 
 def load(run: RunDirectory) -> TestData:

@@ -23,6 +23,7 @@ from writecliff.report.parts import (
 )
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
+from writecliff.report.testdata import stamp_of
 from writecliff.report.wsat_text import drifting, test_parameters, verdict
 from writecliff.store.rundir import RunDirectory
 
@@ -54,6 +55,7 @@ def report(run: RunDirectory) -> ReportModel:
         footer=footer(data),
         data=_data_files(data),
         summary=summary(data),
+        stamp=stamp_of(data.manifest),
     )
 
 
@@ -166,7 +168,7 @@ def _steady_state(data: RunData) -> Section:
         )
     return Section(
         "Steady state",
-        "Tracking variable: IOPS of random 4 KiB writes in the sample step of each round "
+        f"Tracking variable: IOPS of {data.load} in the sample step of each round "
         f"({data.manifest.setup.get('round', 'last step of a round')}).",
         tuple(plots),
         (determination(state),) if state is not None else (),

@@ -86,10 +86,17 @@ def _began(data: RunData) -> str:
     ended = f" The run ended with: {reason}." if data.status == "complete" and reason else ""
     kind = "The simulated drive" if data.manifest.device.simulated else "The drive"
     return (
-        f"{kind} ({how}) was written at random for {units.duration(data.elapsed_ns)}: "
+        f"{kind} ({how}) was {_loaded(data)} for {units.duration(data.elapsed_ns)}: "
         f"{units.size(data.written_bytes)}, {units.significant(data.drive_fills)} times its "
         f"capacity.{ended}"
     )
+
+
+def _loaded(data: RunData) -> str:
+    if data.load == "random 4 KiB writes":
+        return "written at random"
+    note = data.manifest.setup.get("load_note")
+    return f"loaded with {data.load}{f' ({note})' if note else ''}"
 
 
 def _steady_meaning(data: RunData, state: SteadyState) -> str:
@@ -98,7 +105,7 @@ def _steady_meaning(data: RunData, state: SteadyState) -> str:
         f"Over these {len(state.rounds)} samples the rate spread by "
         f"{_pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
         f"{_pct(state.slope_excursion_pct)} (10 % are allowed). The average is "
-        f"{units.number(state.average)} IOPS of random 4 KiB writes, {units.percent(share, 0)} of "
+        f"{units.number(state.average)} IOPS of {data.load}, {units.percent(share, 0)} of "
         f"what the drive did fresh out of the box.{_drift_meaning(state)}"
     )
 
@@ -167,7 +174,7 @@ def test_parameters(data: RunData) -> Rows:
         ("TOIO - TC/QD", setup(data, "toio")),
         ("Steady State", steady_text(data)),
         ("Time", units.duration(data.elapsed_ns)),
-        ("Test Stimulus 2", "RND 4KiB W (RTH)" if rth else "None"),
+        ("Test Stimulus 2", f"{setup(data, 'test_stimulus')} (RTH)" if rth else "None"),
         ("TOIO - TC/QD", setup(data, "toio") if rth else NOT_APPLICABLE),
         ("Steady State", NOT_APPLICABLE),
         ("Time", units.duration(data.rth_elapsed_ns) if rth else NOT_APPLICABLE),
