@@ -50,6 +50,7 @@ class Pair:
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float
+    own_cpu_s: float  # of this process alone, which no other load disturbs much
 
     @property
     def iops_ratio(self) -> float:
@@ -71,6 +72,7 @@ def summary(pairs: list[Pair]) -> dict[str, float]:
         "iops_ratio": statistics.median(pair.iops_ratio for pair in pairs),
         "extra_wall_s": statistics.median(pair.extra_wall_s for pair in pairs),
         "cpu_ratio": statistics.median(pair.cpu_ratio for pair in pairs),
+        "own_cpu_s": statistics.median(pair.own_cpu_s for pair in pairs),
         "bare_spread": (max(bare) - min(bare)) / statistics.mean(bare),
     }
 
@@ -120,16 +122,16 @@ def _cpu_s() -> float:
     return sum(os.times()[:4])
 
 
-def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float, float]:
-    """(IOPS, wall seconds, CPU microseconds an I/O)"""
-    begin, cpu_s = time.monotonic(), _cpu_s()
+def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float, float, float]:
+    """(IOPS, wall seconds, CPU microseconds an I/O, CPU seconds of this process)"""
+    begin, cpu_s, own_s = time.monotonic(), _cpu_s(), time.process_time()
     result = engine.run(workload)
-    wall_s = time.monotonic() - begin
-    return result.iops(), wall_s, (_cpu_s() - cpu_s) / result.total()[0] * 1e6
+    wall_s, own_s = time.monotonic() - begin, time.process_time() - own_s
+    return result.iops(), wall_s, (_cpu_s() - cpu_s) / result.total()[0] * 1e6, own_s
 
 
 def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float, float]:
-    """The same of fio alone on the same job file, with one report at its end."""
+    """(IOPS, wall seconds, CPU microseconds an I/O) of fio alone on the same job file."""
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as directory:
         path = Path(directory) / "cell.fio"
         path.write_text(engine.job_file(workload))

@@ -84,8 +84,8 @@ def fio(
         How often both are run.
     json
         Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
-        "cpu_ratio", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s", "bare_cpu_us",
-        "writecliff_...", "iops_ratio", "extra_wall_s", "cpu_ratio"}]}.
+        "cpu_ratio", "own_cpu_s", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s",
+        "bare_cpu_us", "writecliff_...", "own_cpu_s", "iops_ratio", ...}]}.
     """
     from writecliff.bench.fio import check, run, summary
 
@@ -121,7 +121,8 @@ def fio(
     print(
         f"median of the pairs: {100 * whole['iops_ratio']:.1f} % of bare fio's IOPS (its own runs"
         f" differ by {100 * whole['bare_spread']:.1f} %), {100 * whole['cpu_ratio']:.1f} % of its"
-        f" CPU time an I/O, {whole['extra_wall_s']:+.2f} s of wall time a cell"
+        f" CPU time an I/O, {whole['extra_wall_s']:+.2f} s of wall time a cell;"
+        f" writecliff itself took {whole['own_cpu_s']:.2f} s of CPU time a cell"
     )
     return 0
 
