@@ -125,10 +125,7 @@ class _Test:
             if cell not in self.loop.cells:
                 continue
             value, _, unit = units.latency(self.value(kind, cell)).rpartition(" ")
-            if kind == "mean":
-                note = loops.key_figure("", None, "", self.loop).note
-            else:
-                note = MAX_TEXT[self.max_kind]
+            note = loops.note(self.loop, "" if kind == "mean" else MAX_TEXT[self.max_kind])
             label = f"{KINDS[kind]}, RND {block_text(cell[0])} {mix_text(cell[1])}"
             found.append(KeyFigure(label, value, unit, note))
         return tuple(found)

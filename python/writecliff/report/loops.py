@@ -114,8 +114,10 @@ class Loop:
                 return f"{self.window[0]} - {self.window[-1]}"
             case "undecided":
                 return f"undecided ({len(self.rounds)} of {WINDOW_ROUNDS} rounds)"
-            case _:
+            case "not achieved":
                 return "NOT ACHIEVED"
+            case _:
+                return f"not steady in {len(self.rounds)} rounds so far"
 
     @property
     def source(self) -> str:
@@ -170,9 +172,8 @@ def verdict(data: TestData, loops: Sequence[Loop]) -> Verdict:
             failed = [loop for loop in loops if loop.state == state]
             where = f" ({', '.join(loop.label for loop in failed)})" if failed[0].label else ""
             rounds = max(len(loop.rounds) for loop in failed)
-            return Verdict(
-                "bad", f"{UNSTEADY}: NOT ACHIEVED in {rounds} rounds{where}", tuple(meaning)
-            )
+            how = "NOT ACHIEVED in" if state == "not achieved" else "not reached so far, after"
+            return Verdict("bad", f"{UNSTEADY}: {how} {rounds} rounds{where}", tuple(meaning))
 
 
 def _began(data: TestData) -> str:
@@ -339,8 +340,14 @@ def key_figure(
 ) -> KeyFigure:
     """A result for the top of the page, marked if it is not of a steady drive."""
     text = units.significant(value, 4) if digits is None else units.number(value, digits)
-    note = f"mean of rounds {loop.window[0]} to {loop.window[-1]}" if loop.window else ""
-    return KeyFigure(label, text, unit, note if loop.steady else f"{UNSTEADY}. {note}".strip())
+    return KeyFigure(label, text, unit, note(loop))
+
+
+def note(loop: Loop, what: str = "") -> str:
+    """Of which rounds a figure is the mean, or else `what` it is; marked if they are not steady."""
+    if not what and loop.window:
+        what = f"mean of rounds {loop.window[0]} to {loop.window[-1]}"
+    return what if loop.steady else f"{UNSTEADY}: {what}".removesuffix(": ")
 
 
 def common_figures(data: TestData) -> tuple[KeyFigure, ...]:
