@@ -58,7 +58,7 @@ class WaitState:
 
     @property
     def label(self) -> str:
-        return f"Wait State {self.number:g}, {self.wait_s:g} s"
+        return f"{self.number:g}: {self.wait_s:g} s"
 
     @property
     def burst_iops(self) -> float | None:
@@ -284,7 +284,7 @@ def _recovery(hir: HirData) -> Section:
     all_time = [Line(w.label, *_joined(w, "time_ns")) for w in hir.waits]
     references = []
     if hir.reference_iops:
-        references.append(Reference("without pauses, preconditioned", hir.reference_iops))
+        references.append(Reference("steady state", hir.reference_iops))
     over_time = lines(
         "iops-time",
         all_time,
@@ -306,7 +306,8 @@ def _recovery(hir: HirData) -> Section:
     return Section(
         "Host idle recovery",
         "A point a burst (access A), and a point a step of the writes without pauses that follow "
-        "(return to baseline). Only the time of the bursts counts.",
+        "(return to baseline). Only the time of the bursts counts. Series are wait states with "
+        "their pauses.",
         drawn("iops-time", "IOPS v time, all wait states", over_time, BURSTS_CSV, text)
         + drawn(
             "iops-writing",

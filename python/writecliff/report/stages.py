@@ -16,6 +16,7 @@ from writecliff.report.csvs import csv_text
 from writecliff.report.model import DataFile, Figure, Table, Verdict, drawn
 from writecliff.report.parts import determination
 from writecliff.report.summary import window_mapping
+from writecliff.report.wsat_text import drifting
 
 State = Literal["steady", "left", "not achieved", "not steady", "undecided", "not reached"]
 
@@ -97,7 +98,9 @@ def _stage_text(stage: StageHistory | None) -> str:
     average = f"{units.number(state.average)} IOPS on average"
     match state_of(stage):
         case "steady":
-            return f"steady, {average}. {excursions_text(state)}"
+            drift = drifting(state)
+            still = f" The samples are still {drift}, which the rule allows." if drift else ""
+            return f"steady, {average}. {excursions_text(state)}{still}"
         case "left":
             return f"steady once, {average}, and not any more in its last rounds."
         case _:
