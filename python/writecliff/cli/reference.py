@@ -2,7 +2,7 @@
 
 `python -m writecliff.cli.reference` prints the first, with the word `tests` the second, which has
 the commands `writecliff test NAME`: what all of them take once, then what each takes besides. A
-test compares the files with `reference()` and `tests_reference()`, so an option that they do not
+test compares the files with `reference()` and `reference_of_tests()`, so an option that they do not
 know fails it.
 """
 
@@ -56,7 +56,7 @@ def reference() -> str:
     return "\n".join(parts)
 
 
-def tests_reference() -> str:
+def reference_of_tests() -> str:
     """The text of the reference of the tests, in Markdown."""
     app = build_app()
     screens = {name: _screen(app, ("test", name)) for name in PROCEDURES}
@@ -98,4 +98,4 @@ def _block(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(tests_reference() if sys.argv[1:] == ["tests"] else reference(), end="")
+    print(reference_of_tests() if sys.argv[1:] == ["tests"] else reference(), end="")
