@@ -139,7 +139,7 @@ def point(demand: DemandData, name: Name, steps: str, buckets: str) -> tuple[Fig
     histogram = demand.histograms.get(name)
     if histogram is None:
         return found
-    longest = units.latency(histogram.max_ns)
+    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
     found += drawn(
         f"{name}-histogram",
         f"{title}: response-time histogram (MRT {longest})",
