@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from writecliff.engines.sim import SimEngine
 
 BUDGET_S = 10.0  # processor time of all pilots: on a busy machine they are the same ones
+PATIENCE_S = 3.0  # before which agreement is not enough: small pilots may agree on wrong rounds
 AGREEMENT = 0.005  # two pilots that are no further apart are not refined
 ROUNDS_APART = 0.1  # of the rounds, up to which two pilots are extrapolated
 SHORTEST_STEP_NS = 10_000_000  # of a pilot; below, single I/Os and the write buffer would count
@@ -130,7 +131,8 @@ def estimate(
         except _TooLongError:
             break
         done.append(_Pilot(scale, clock() - start_s, history))
-        if len(done) > 1 and _agree(done[-2], done[-1]):
+        spent_s = clock() - began_s
+        if len(done) > 1 and spent_s >= PATIENCE_S and _agree(done[-2], done[-1]):
             break
     return _estimate(done, engine.identify().capacity_bytes, clock() - began_s) if done else None
 
