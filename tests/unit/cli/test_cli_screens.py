@@ -72,7 +72,11 @@ An SSD performance laboratory: the SNIA tests on simulated and real drives.
 
 Commands:
   test      Run a test of the standard on a drive.
+  suite     Run all tests of an edition on a drive.
+  sweep     Run a test with one thing varied.
+  compare   Compare drives by their runs.
   run       Run one workload (.fio or .toml) on a drive.
+  capture   Trace the file I/O of a command.
   device    List and show simulated drives.
   report    Write the report of a run.
   validate  Check the simulator against theory.
@@ -216,7 +220,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, run, device, report, validate, bench, demo
+hint: commands: test, suite, sweep, compare, run, capture, device, report, validate, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
