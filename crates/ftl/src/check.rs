@@ -130,6 +130,7 @@ impl Ftl {
         eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
         eat(c.last_wear_move);
         self.counters.to_array().into_iter().for_each(&mut eat);
+        self.spare.to_words().into_iter().for_each(&mut eat);
         self.random.state().into_iter().for_each(&mut eat);
         hash
     }

@@ -10,6 +10,7 @@ use crate::config::{ConfigError, FtlConfig};
 use crate::counters::Counters;
 use crate::frontier::{Frontier, FrontierId};
 use crate::sink::{FlashSink, ProgramUnit};
+use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
 
 /// Part of the seed that belongs to the FTL's own random choices.
@@ -34,6 +35,7 @@ pub struct Ftl {
     pub(crate) free: VecDeque<ReclaimUnitId>,
     pub(crate) frontiers: Vec<Frontier>,
     pub(crate) collection: Collection,
+    pub(crate) spare: Spare,
     pub(crate) counters: Counters,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
@@ -55,6 +57,7 @@ impl Ftl {
             free: (0..units).map(ReclaimUnitId).collect(),
             frontiers: vec![Frontier::CLOSED; 2 * config.streams as usize],
             collection: Collection::default(),
+            spare: Spare::new(config.spare, config.streams, units),
             counters: Counters::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
@@ -85,6 +88,11 @@ impl Ftl {
 
     pub fn table(&self) -> &UnitTable {
         &self.table
+    }
+
+    /// What the drive has learnt of its streams; empty unless spare space tunes itself.
+    pub fn stream_spare(&self) -> &[StreamSpare] {
+        self.spare.streams()
     }
 
     pub fn free_units(&self) -> u32 {
@@ -202,6 +210,7 @@ impl Ftl {
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
+        self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
         self.idle_slots = self.geometry.raw_slots() as i64;
         self.update_idle_target();
     }
@@ -280,6 +289,9 @@ impl Ftl {
         self.table.erased[index] = false;
         self.table.state[index] = UnitState::Open;
         let stream = StreamId(frontier.0 % self.config.streams);
+        if host {
+            self.spare.host_opened(stream);
+        }
         self.table.owner[index] = Owner { stream, collected: !host };
         let first = self.geometry.first_slot(unit);
         self.frontiers[frontier.index()] = Frontier {

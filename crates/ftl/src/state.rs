@@ -49,6 +49,10 @@ impl Ftl {
             self.idle_target as u64,
         ];
         out.u64s("ftl.collection", &collection)?;
+        let spare = self.spare.to_words();
+        if !spare.is_empty() {
+            out.u64s("ftl.spare", &spare)?;
+        }
         out.u64s("ftl.counters", &self.counters.to_array())?;
         out.u64s("ftl.random", &self.random.state())
     }
@@ -97,6 +101,10 @@ impl Ftl {
             for_wear: c[4] == 1,
             last_wear_move: c[5],
         };
+        let words = self.spare.to_words().len();
+        if words > 0 && !self.spare.set_words(&input.u64s("ftl.spare", words)?) {
+            return Err(damaged("ftl.spare"));
+        }
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
         self.counters = Counters::from_array(counters);

@@ -11,6 +11,7 @@ use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
 use writecliff_ftl::FtlConfig;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 
 use crate::config::{ControllerConfig, DeviceConfig, Duplex, Identity, LinkConfig};
@@ -139,12 +140,14 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("static", WearPolicy::Static { threshold: threshold as u32 }),
     ];
     let placement = [("own", PlacementPolicy::Own), ("shared", PlacementPolicy::Shared)];
+    let spare = [("global", SparePolicy::Global), ("self-tuned", SparePolicy::SelfTuned)];
     let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
     Ok(FtlConfig {
         user_slots: 0,
         streams: count("streams", 128)? as u16,
         gc: table.required_choice("gc", &gc)?,
         placement: table.required_choice("placement", &placement)?,
+        spare: table.optional_choice("spare", &spare)?.unwrap_or(SparePolicy::Global),
         wear: table.required_choice("wear_leveling", &wear)?,
         gc_start: count("gc_start", 1 << 20)?,
         gc_floor: count("gc_floor", 1 << 20)?,
