@@ -214,6 +214,7 @@ impl Ftl {
             }
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
+            f.moved += if frontier.0 < self.config.streams { count } else { 0 };
             self.idle_slots -= i64::from(count);
             self.table.valid[f.unit.index()] += count;
             if count == room {

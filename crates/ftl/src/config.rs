@@ -49,6 +49,19 @@ impl FtlConfig {
         if self.streams == 0 || self.streams > 128 {
             return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
         }
+        if let PlacementPolicy::PerHandle { isolated } = self.placement {
+            let all = u128::MAX >> (128 - self.streams);
+            if isolated & !all != 0 || isolated & all == all || isolated == 0 {
+                return fail(
+                    "isolated_streams",
+                    format!(
+                        "placement 'per-handle' isolates some of the {} streams, not none, all or \
+                         others; for all there is 'own', for none 'shared'",
+                        self.streams
+                    ),
+                );
+            }
+        }
         if self.spare == SparePolicy::SelfTuned && self.placement != PlacementPolicy::Own {
             let placement = self.placement.name();
             return fail(

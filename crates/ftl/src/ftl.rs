@@ -121,9 +121,11 @@ impl Ftl {
         frontier.0 < self.config.streams
     }
 
-    /// Slots of the unit that `frontier` is filling that already hold data.
+    /// Slots of the unit that `frontier`, one of the host's, is filling that hold what the host has
+    /// written there.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
-        self.frontiers[frontier.index()].filled(self.geometry.slots_per_unit)
+        let f = &self.frontiers[frontier.index()];
+        f.filled(self.geometry.slots_per_unit) - f.moved
     }
 
     /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
@@ -222,7 +224,7 @@ impl Ftl {
         self.table.valid[unit.index()] -= 1;
     }
 
-    /// Put `lpn` into the next slot of a frontier and return the slot. The caller maps it.
+    /// Put `lpn` into the next slot of a host frontier and return the slot. The caller maps it.
     #[inline]
     pub(crate) fn place<S: FlashSink>(
         &mut self,
@@ -231,7 +233,7 @@ impl Ftl {
         sink: &mut S,
     ) -> Ppn {
         if self.frontiers[frontier.index()].needs_unit() {
-            self.open(frontier, sink);
+            self.open_for_host(frontier, sink);
         }
         let f = &mut self.frontiers[frontier.index()];
         let slot = f.next;
@@ -258,6 +260,7 @@ impl Ftl {
         let first = self.geometry.first_slot(f.unit);
         let unit = (f.fill_end - first) / slots - 1;
         let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
+        let moved_slots = std::mem::take(&mut f.moved);
         if at_end {
             self.table.close(reclaim_unit, self.counters.host_slots);
         } else {
@@ -265,15 +268,22 @@ impl Ftl {
         }
         self.counters.programs += 1;
         self.counters.programmed_slots += u64::from(slots);
-        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data });
+        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
+    }
+
+    /// Give a frontier that the host writes to its next unit, with room for collection kept.
+    #[cold]
+    fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+        self.make_room(sink);
+        // Collected data that rejoin their stream may have needed the unit first.
+        if self.frontiers[frontier.index()].needs_unit() {
+            self.open(frontier, sink);
+        }
     }
 
     #[cold]
     pub(crate) fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         let host = self.is_host_frontier(frontier);
-        if host {
-            self.make_room(sink);
-        }
         let cold = !host && self.collection.is_for_wear();
         let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
         // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the
@@ -299,6 +309,7 @@ impl Ftl {
             next: first,
             fill_end: first + self.geometry.slots_per_unit,
             end: first + self.geometry.slots_per_reclaim_unit,
+            moved: 0,
         };
         self.update_idle_target();
     }

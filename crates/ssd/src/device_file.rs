@@ -139,7 +139,13 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("dynamic", WearPolicy::Dynamic),
         ("static", WearPolicy::Static { threshold: threshold as u32 }),
     ];
-    let placement = [("own", PlacementPolicy::Own), ("shared", PlacementPolicy::Shared)];
+    let isolated = isolated_streams(table)?;
+    let placement = [
+        ("own", PlacementPolicy::Own),
+        ("rejoin", PlacementPolicy::Rejoin),
+        ("shared", PlacementPolicy::Shared),
+        ("per-handle", PlacementPolicy::PerHandle { isolated }),
+    ];
     let spare = [("global", SparePolicy::Global), ("self-tuned", SparePolicy::SelfTuned)];
     let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
     Ok(FtlConfig {
@@ -155,6 +161,22 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         rated_cycles: 1,
         seed,
     })
+}
+
+/// The streams of `placement = "per-handle"` that never share a unit, as a set.
+fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
+    const KEY: &str = "isolated_streams";
+    if table.optional_text("placement")? != Some("per-handle") {
+        return match table.has(KEY) {
+            true => Err(table.error(KEY, format!("{KEY} belongs to placement 'per-handle'"), None)),
+            false => Ok(0),
+        };
+    }
+    let listed = table.optional_numbers(KEY, 0.0..=127.0)?.ok_or_else(|| table.missing(KEY))?;
+    if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
+        return Err(table.error(KEY, format!("{KEY} has {odd}; streams are whole numbers"), None));
+    }
+    Ok(listed.iter().fold(0, |set, &n| set | 1 << n as u32))
 }
 
 fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
