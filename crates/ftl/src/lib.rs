@@ -29,6 +29,7 @@ pub mod sink;
 pub mod state;
 pub mod table;
 pub mod theory;
+mod valid;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig};
