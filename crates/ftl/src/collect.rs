@@ -15,7 +15,8 @@ use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
 use crate::sink::FlashSink;
 use crate::table::UnitState;
 
-/// Slots ahead of which the map entries of a victim are fetched into the cache.
+/// Slots ahead of which the map entries of a victim are fetched into the cache. A read group's at a
+/// time: enough at once that their address translations overlap, too few to wait for memory.
 const AHEAD: usize = 32;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
 const FAR_AHEAD: usize = AHEAD + 64;
@@ -173,10 +174,10 @@ impl Ftl {
         let mut count = 0;
         while count == 0 && self.collection.next_slot < size {
             let first = base + self.collection.next_slot;
-            count = self.live_slots(first, group, &mut live);
+            count = self.take_live_slots(first, group, &mut live);
             self.collection.next_slot += group;
         }
-        assert!(count > 0, "valid slots that the reverse map does not show");
+        assert!(count > 0, "valid slots that are counted but not marked");
         let first = base + self.collection.next_slot - group;
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
@@ -212,6 +213,7 @@ impl Ftl {
                 *back = lpn;
                 self.forward[lpn.index()] = Ppn(slot);
             }
+            self.valid.insert_range(first as usize, run.len());
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
             f.moved += if frontier.0 < self.config.streams { count } else { 0 };
@@ -224,23 +226,27 @@ impl Ftl {
         }
     }
 
-    /// Collect the logical pages whose current place is in `first..first + group`.
+    /// Take the logical pages that are valid in `first..first + group` out of these slots.
     #[inline]
-    fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+    fn take_live_slots(&mut self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
         let (begin, group) = (first as usize, group as usize);
+        // Both loops by arithmetic: whether a slot is valid is a coin toss that no branch predictor
+        // wins.
         if let Some(ahead) = self.reverse.get(begin + AHEAD..begin + AHEAD + group) {
-            for lpn in ahead {
-                prefetch(&self.forward, lpn.index());
+            let valid = self.valid.range(begin + AHEAD, group);
+            for (n, lpn) in ahead.iter().enumerate() {
+                // In place of what is stale, an entry that is in the cache already.
+                prefetch(&self.forward, lpn.index() * (valid >> n & 1) as usize);
             }
             prefetch(&self.reverse, begin + FAR_AHEAD);
         }
+        let valid = self.valid.range(begin, group);
         let mut count = 0;
-        for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
-            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
-            // no branch predictor wins.
+        for (n, &lpn) in self.reverse[begin..begin + group].iter().enumerate() {
             live[count] = lpn;
-            count += usize::from(self.forward[lpn.index()] == Ppn(slot));
+            count += (valid >> n & 1) as usize;
         }
+        self.valid.remove_range(begin, group);
         count
     }
 

@@ -31,6 +31,7 @@ pub mod spare;
 pub mod state;
 pub mod table;
 pub mod theory;
+mod valid;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig};
