@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
+from tests.support.sample_report import STAMP, sample_report
 from tests.support.synthetic_run import build_run
 from writecliff.report import write_report
+from writecliff.report.render import render_html
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -28,6 +31,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "early": killed_early_run(folder / "early"),
     }
     return {kind: write_report(run) for kind, run in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every kind of figure, a long table, long names in the header, a stamp."""
+    path = tmp_path_factory.mktemp("sample") / "sample.html"
+    path.write_text(render_html(sample_report()))
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +212,37 @@ def test_dark_and_light(browser: Any, reports: dict[str, Path]) -> None:
             assert abs(page - text) > 0.6
 
 
-def test_prints_on_paper(browser: Any, reports: dict[str, Path]) -> None:
-    with Visit(browser, reports["good"], 1200) as visit:
+def test_the_stamp_stays_in_sight(browser: Any, sample: Path) -> None:
+    with Visit(browser, sample, 1200) as visit:
+        for place in (0, 2000):
+            visit.page.evaluate(f"scrollTo(0, {place})")
+            box = visit.page.query_selector(".stamp").bounding_box()
+            assert 0 <= box["y"] < 40
+        assert visit.page.inner_text(".stamp") == STAMP
+        headings = visit.page.query_selector_all(".plots h2")
+        assert headings
+        assert all(STAMP in heading.inner_text() for heading in headings)
+
+
+def test_wide_figures_take_the_width(browser: Any, sample: Path) -> None:
+    with Visit(browser, sample, 1200) as visit:
+        page = visit.page
+        widths = [e.bounding_box()["width"] for e in page.query_selector_all("figure")]
+        assert sorted({round(width, -2) for width in widths}) == [500, 1100]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+
+
+@pytest.mark.parametrize("kind", ["good", "sample"])
+def test_every_printed_page_has_the_header_block(
+    browser: Any, reports: dict[str, Path], sample: Path, kind: str
+) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
+    with Visit(browser, sample if kind == "sample" else reports[kind], 1200) as visit:
         pdf = visit.page.pdf(prefer_css_page_size=True)
-        assert pdf.startswith(b"%PDF")
-        assert 6 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= 10
+    pages = [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    assert len(pages) >= 6
+    for number, text in enumerate(pages, 1):
+        assert f"Page {number} of {len(pages)}" in text
+        assert "Test Run Date" in text
+        assert "Purge Method" in text
+        assert (STAMP in text) is (kind == "sample")

@@ -30,14 +30,23 @@ def test_pairs_on_a_loop_device(loop: str, cli: CommandLine) -> None:
     assert 1.0 <= row["bare_wall_s"] < 5
     assert 1.0 <= row["writecliff_wall_s"] < 5
     assert document["summary"]["iops_ratio"] == row["iops_ratio"]
+    assert row["cpu_ratio"] == pytest.approx(row["writecliff_cpu_us"] / row["bare_cpu_us"])
+    assert 0.3 < row["cpu_ratio"] < 3
+    assert 0 < row["own_cpu_s"] < row["writecliff_wall_s"] / 2
     assert document["summary"]["bare_spread"] == 0
 
 
 def test_the_summary_is_of_pairs() -> None:
-    pairs = [Pair(100, 10, 99, 10.5), Pair(200, 10, 190, 10.1), Pair(50, 10, 51, 11)]
+    pairs = [
+        Pair(100, 10, 5.0, 99, 10.5, 5.05, 0.2),
+        Pair(200, 10, 5.0, 190, 10.1, 5.1, 0.1),
+        Pair(50, 10, 4.0, 51, 11, 4.0, 0.3),
+    ]
     found = summary(pairs)
     assert found["iops_ratio"] == pytest.approx(0.99)
     assert found["extra_wall_s"] == pytest.approx(0.5)
+    assert found["own_cpu_s"] == pytest.approx(0.2)
+    assert found["cpu_ratio"] == pytest.approx(1.01)
     assert found["bare_spread"] == pytest.approx(150 / (350 / 3))
 
 

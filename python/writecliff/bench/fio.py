@@ -1,14 +1,19 @@
 """Benchmark of the way to a real drive: one cell through writecliff against bare fio.
 
-Both run the same job file on the same device in one session, turn by turn and in changing order, so
-that a drift of the machine or the drive falls on both. Compare the pairs, not absolute figures.
+Both run the same job file on the same device in one session, turn by turn and in changing order,
+so that a drift of the machine or the drive falls on both. Compare the pairs, not absolute figures.
 What is added to bare fio: a report every second, SMART and machine readings before and after, and
 the histograms and series that a procedure is given.
+
+On a machine that others use as well, IOPS vary far more than by the difference that is looked for.
+The CPU time of an I/O (of fio and this process, user and system) varies less; where the CPU is the
+limit, IOPS fall by as much as it rises.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -41,8 +46,11 @@ class Pair:
 
     bare_iops: float
     bare_wall_s: float
+    bare_cpu_us: float  # of one I/O
     writecliff_iops: float
     writecliff_wall_s: float
+    writecliff_cpu_us: float
+    own_cpu_s: float  # of this process alone, which no other load disturbs much
 
     @property
     def iops_ratio(self) -> float:
@@ -52,6 +60,10 @@ class Pair:
     def extra_wall_s(self) -> float:
         return self.writecliff_wall_s - self.bare_wall_s
 
+    @property
+    def cpu_ratio(self) -> float:
+        return self.writecliff_cpu_us / self.bare_cpu_us
+
 
 def summary(pairs: list[Pair]) -> dict[str, float]:
     """Medians over the pairs, and how far the bare runs differ among themselves."""
@@ -59,6 +71,8 @@ def summary(pairs: list[Pair]) -> dict[str, float]:
     return {
         "iops_ratio": statistics.median(pair.iops_ratio for pair in pairs),
         "extra_wall_s": statistics.median(pair.extra_wall_s for pair in pairs),
+        "cpu_ratio": statistics.median(pair.cpu_ratio for pair in pairs),
+        "own_cpu_s": statistics.median(pair.own_cpu_s for pair in pairs),
         "bare_spread": (max(bare) - min(bare)) / statistics.mean(bare),
     }
 
@@ -103,19 +117,25 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
         yield Pair(*bare, *ours)
 
 
-def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float]:
-    """(IOPS, wall seconds)"""
-    begin = time.monotonic()
+def _cpu_s() -> float:
+    """CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float, float, float]:
+    """(IOPS, wall seconds, CPU microseconds an I/O, CPU seconds of this process)"""
+    begin, cpu_s, own_s = time.monotonic(), _cpu_s(), time.process_time()
     result = engine.run(workload)
-    return result.iops(), time.monotonic() - begin
+    wall_s, own_s = time.monotonic() - begin, time.process_time() - own_s
+    return result.iops(), wall_s, (_cpu_s() - cpu_s) / result.total()[0] * 1e6, own_s
 
 
-def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float]:
-    """(IOPS, wall seconds) of fio alone on the same job file, one report at its end."""
+def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float, float]:
+    """(IOPS, wall seconds, CPU microseconds an I/O) of fio alone on the same job file."""
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as directory:
         path = Path(directory) / "cell.fio"
         path.write_text(engine.job_file(workload))
-        begin = time.monotonic()
+        begin, cpu_s = time.monotonic(), _cpu_s()
         try:
             done = subprocess.run(
                 [engine.fio_program, "--output-format=json", "--eta=never", str(path)],
@@ -125,11 +145,14 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
+                # As FioProcess does: the kernel shares out CPU time by session.
+                start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
             raise EngineError(f"fio did not end within {error.timeout:g} s") from error
-        wall_s = time.monotonic() - begin
+        wall_s, cpu_s = time.monotonic() - begin, _cpu_s() - cpu_s
     if done.returncode:
         raise EngineError(f"fio failed: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
     (job,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-    return float(job["write"]["iops"]), wall_s
+    write = job["write"]
+    return float(write["iops"]), wall_s, cpu_s / int(write["total_ios"]) * 1e6

@@ -84,8 +84,8 @@ def fio(
         How often both are run.
     json
         Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
-        "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s", "writecliff_iops",
-        "writecliff_wall_s", "iops_ratio", "extra_wall_s"}]}.
+        "cpu_ratio", "own_cpu_s", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s",
+        "bare_cpu_us", "writecliff_...", "own_cpu_s", "iops_ratio", ...}]}.
     """
     from writecliff.bench.fio import check, run, summary
 
@@ -98,29 +98,31 @@ def fio(
             talk(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of bare fio's IOPS")
     whole = summary(done)
     rows = [
-        {**asdict(pair), "iops_ratio": pair.iops_ratio, "extra_wall_s": pair.extra_wall_s}
+        asdict(pair) | {name: getattr(pair, name) for name in whole if name != "bare_spread"}
         for pair in done
     ]
     if json:
         document = {"schema": "writecliff/bench-fio/1", "target": name, "seconds": seconds}
         emit_json(document | {"summary": whole, "rows": rows})
         return 0
-    header = ("pair", "fio IOPS", "writecliff IOPS", "of fio's", "fio wall", "writecliff wall")
+    header = ("pair", "way", "IOPS", "wall", "CPU an I/O")
     cells = [
         (
             str(number),
-            f"{row['bare_iops']:,.0f}",
-            f"{row['writecliff_iops']:,.0f}",
-            f"{100 * row['iops_ratio']:.2f} %",
-            f"{row['bare_wall_s']:.2f} s",
-            f"{row['writecliff_wall_s']:.2f} s",
+            way,
+            f"{row[f'{key}_iops']:,.0f}",
+            f"{row[f'{key}_wall_s']:.2f} s",
+            f"{row[f'{key}_cpu_us']:.2f} us",
         )
         for number, row in enumerate(rows, 1)
+        for key, way in (("bare", "bare fio"), ("writecliff", "writecliff"))
     ]
     print(table(header, cells))
     print(
-        f"median: {100 * whole['iops_ratio']:.2f} % of bare fio's IOPS (its own runs differ by"
-        f" {100 * whole['bare_spread']:.1f} %), {whole['extra_wall_s']:+.2f} s of wall time a cell"
+        f"median of the pairs: {100 * whole['iops_ratio']:.1f} % of bare fio's IOPS (its own runs"
+        f" differ by {100 * whole['bare_spread']:.1f} %), {100 * whole['cpu_ratio']:.1f} % of its"
+        f" CPU time an I/O, {whole['extra_wall_s']:+.2f} s of wall time a cell;"
+        f" writecliff itself took {whole['own_cpu_s']:.2f} s of CPU time a cell"
     )
     return 0
 

@@ -294,9 +294,14 @@ class PtsProcedure(Procedure):
         )
 
 
-def _editions(options: PtsOptions) -> tuple[str, str, str]:
-    """The keys under which a `Rule` may have its value, the most special one first."""
-    return (f"{options.edition} {options.revision}", options.edition, options.revision)
+def _editions(options: PtsOptions) -> tuple[str, ...]:
+    """The keys under which a `Rule` may have its value, the most special one first.
+
+    Where sources of the standard disagree, a test has the option `reading`: its words are keys.
+    """
+    reading = getattr(options, "reading", None)
+    keys = (f"{options.edition} {options.revision}", options.edition, options.revision)
+    return keys if reading is None else (reading, *keys)
 
 
 def not_achieved(stage: StageHistory) -> bool:

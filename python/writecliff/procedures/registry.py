@@ -56,6 +56,38 @@ PROCEDURES: Mapping[str, Entry] = {
             ("pts-e", "pts-c"),
             "writecliff.procedures.wsat:Wsat",
         ),
+        Entry(
+            "hir",
+            "Host Idle Recovery Test",
+            "Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.hir:Hir",
+            required=False,
+        ),
+        Entry(
+            "xsr",
+            "Cross Stimulus Recovery Test",
+            "Sequential, random and again sequential writes, for 22 hours.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.xsr:Xsr",
+            required=False,
+        ),
+        Entry(
+            "ecw",
+            "Enterprise Composite Workload Test",
+            "A mix of block sizes over zones of addresses (CBW), by threads and queue depth.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.composite:Composite",
+            required=False,
+        ),
+        Entry(
+            "dirth",
+            "Demand Intensity / Response Time Histogram Test",
+            "Response times and IOPS of one load, by threads and queue depth.",
+            ("pts-e", "pts-c"),
+            "writecliff.procedures.dirth:Dirth",
+            required=False,
+        ),
     )
 }
 

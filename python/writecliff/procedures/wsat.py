@@ -11,6 +11,8 @@ apart. A run ends at the first of the enabled ends:
 
 All three are on in both editions; the standard lets the operator choose and wants the choice
 reported. The steady-state figures are computed at every sample even when `steady` is off.
+
+Revision 2.0 has optional stimuli in place of the random 4 KiB writes; see `wsat_stimuli.py`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
 from writecliff.procedures.model import End, History, Plan, Stage, Step, StepRow, TrackingVariable
 from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, THREADS, Rule, Within, option
-from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, toio_text
+from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
+from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus, job_of
 from writecliff.workload.model import SECOND_NS
 
 END_NAMES = ("steady", "capacity", "time")
@@ -40,6 +43,12 @@ class WsatOptions(PtsOptions):
 
     end: tuple[str, ...] = option(
         END_NAMES, "what may end the run; the first one reached does", choices=END_NAMES
+    )
+    stimulus: str = option(
+        DEFAULT,
+        "the load; revision 2.0 has all but the first as options",
+        rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
+        choices=tuple(STIMULI),
     )
     threads: int | None = option(
         None,
@@ -105,9 +114,8 @@ class Wsat(PtsProcedure):
     name = "wsat"
     title = "Write Saturation Test"
     summary = "random 4 KiB writes from purge until the drive is saturated"
-    subtitle = "WSAT - RND 4KiB 100% W"
+    subtitle = STIMULI[DEFAULT].subtitle
     options_type = WsatOptions
-    block_bytes = 4096
 
     def check(self) -> None:
         o = self.options
@@ -123,6 +131,10 @@ class Wsat(PtsProcedure):
             )
 
     @property
+    def stimulus(self) -> Stimulus:
+        return STIMULI[self.options.stimulus]
+
+    @property
     def steps_per_round(self) -> int:
         steps: float = self.options.round_minutes * 60 / self.options.sample_seconds
         return round(steps)
@@ -130,14 +142,17 @@ class Wsat(PtsProcedure):
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
         ends = {end.name: end.text for end in self.ends(identity)}
-        return {
+        found = {
             **super().setup(identity),
-            "test_stimulus": "RND 4KiB W",
-            "rw_mix": "0/100",
+            "subtitle": self.stimulus.subtitle,
+            "test_stimulus": self.stimulus.text,
+            "load": self.stimulus.words,
+            "rw_mix": mix_text(self.stimulus.read_pct),
             "toio": toio_text(o.threads, o.queue_depth),
             "round": f"{o.round_minutes:g} min, last {o.sample_seconds:g} s is the sample",
             "ends": "; ".join(ends.values()),
         }
+        return {**found, **({"load_note": note} if (note := self.stimulus.disclosure) else {})}
 
     def _step(
         self,
@@ -148,22 +163,22 @@ class Wsat(PtsProcedure):
         sample: bool = False,
     ) -> Step:
         o = self.options
-        return self.cell(
+        job = job_of(
+            self.stimulus,
+            self,
             identity,
-            name,
-            *place,
-            seconds=seconds,
             threads=o.threads,
             queue_depth=o.queue_depth,
-            sample=sample,
+            seconds=seconds,
         )
+        return Step(name, self.workload(name, job, *place), sample)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         rounds = Stage(
             phase="rounds",
             title="rounds",
             steps=lambda history, number: self._round(identity, number),
-            tracking=(TrackingVariable("RND 4KiB W IOPS", "IOPS", _last_iops),),
+            tracking=(TrackingVariable(f"{self.stimulus.text} IOPS", "IOPS", _last_iops),),
             ends=self.ends(identity),
             rounds_max=self.options.max_rounds,
             purge=True,

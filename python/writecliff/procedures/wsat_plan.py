@@ -72,7 +72,7 @@ def phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
     phases = [
         "purge the drive",
         f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
-        f"random 4 KiB writes, TC {o.threads} / QD {o.queue_depth}, in steps of "
+        f"{test.stimulus.words}, TC {o.threads} / QD {o.queue_depth}, in steps of "
         f"{o.sample_seconds:g} s",
         f"one step in {test.steps_per_round}, the last of a round, is a steady-state sample",
         f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",

@@ -7,6 +7,9 @@
     disclosure.py    what the reader must know first: interruptions, purge, deviations
     wsat.py          the `ReportModel` of the write saturation test
     wsat_figures.py  its figures
+    loops.py         what reports of tests with rounds of cells share: IOPS, throughput, latency
+    iops.py, tp.py, lat.py   the pages of these
+    parts.py         tables, notes and footer that reports of several tests have
     figures.py       figures of any test: convergence, steady window, histogram, confidence
     plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
     figures3d.py     3-D columns over two categories
@@ -39,7 +42,14 @@ REPORT_NAME = "report.html"
 
 # By procedure: the module with `report(run) -> ReportModel` and `summary_of(run) -> dict`.
 MODULES = {
+    "iops": "writecliff.report.iops",
+    "tp": "writecliff.report.tp",
+    "lat": "writecliff.report.lat",
     "wsat": "writecliff.report.wsat",
+    "hir": "writecliff.report.hir",
+    "xsr": "writecliff.report.xsr",
+    "ecw": "writecliff.report.demand",
+    "dirth": "writecliff.report.demand",
 }
 
 

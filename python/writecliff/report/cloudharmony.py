@@ -54,6 +54,7 @@ _TP_SIZES = {1 << 20: "1024k", 128 << 10: "128k"}
 _LAT_SIZES = {16 << 10: "16k", 8 << 10: "8k", 4 << 10: "4k", 512: "512b"}
 _MIXES = ("100_0", "95_5", "65_35", "50_50", "35_65", "5_95", "0_100")
 _LAT_MIXES = ("100_0", "65_35", "0_100")
+_WAITS_S = (5, 10, 15, 25, 50)
 # The last is spelt so in its tables.
 _HIR = (
     "hir_steady_state_iops", "hir_wait_5s_iops", "hir_wait_10s_iops", "hir_wait_15s_iops",
@@ -192,7 +193,25 @@ def _results(data: TestData, test: str) -> dict[str, Value]:
             if samples is None or not samples.steady:
                 return {}
             return {"wsat_iops": round(next(iter(samples.states.values())).average)}
+        case "hir":
+            return _idle_recovery(data)
     return {}
+
+
+def _idle_recovery(data: TestData) -> dict[str, Value]:
+    """Mean IOPS of the bursts of each wait state that it knows, and of the steady drive before."""
+    from writecliff.report.hir import load_hir
+
+    row: dict[str, Value] = {}
+    before = data.stage("precondition")
+    decision = before.decision if before is not None else None
+    if decision is not None and decision.steady:
+        row[_HIR[0]] = round(next(iter(decision.states.values())).average)
+    by_wait: dict[float, str] = dict(zip(_WAITS_S, _HIR[1:], strict=True))
+    for state in load_hir(data.run).waits:
+        if state.wait_s in by_wait and state.burst_iops is not None:
+            row[by_wait[state.wait_s]] = round(state.burst_iops)
+    return row
 
 
 def _by_cell(rows: Iterable[StepRow], sizes: Mapping[int, str]) -> dict[str, list[StepRow]]:

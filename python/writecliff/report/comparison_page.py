@@ -82,7 +82,7 @@ def comparison_table(drives: Sequence[Drive]) -> Table:
         for drive in drives
     )
     align = ("left", "right", "left", "left", *("right" for _ in FIGURES))
-    return Table("Comparison", header, rows, align, data=TABLE_CSV)  # type: ignore[arg-type]
+    return Table("", header, rows, align, data=TABLE_CSV)  # type: ignore[arg-type]
 
 
 def _cell(value: Value | None, unit: str) -> str:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.float64]
 
-VARIABLE = "RND 4KiB W IOPS"
 FOB_NS = 60_000_000_000
 FOB_DRIVE_FILLS = (
     2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
@@ -95,9 +94,19 @@ class RunData:
         return verdict
 
     @property
+    def variable(self) -> str:
+        """What is tracked: "RND 4KiB W IOPS"."""
+        return self.tracker.variables[0]
+
+    @property
+    def load(self) -> str:
+        """In a sentence: "random 4 KiB writes"."""
+        return self.manifest.setup.get("load") or "random 4 KiB writes"
+
+    @property
     def steady(self) -> SteadyState | None:
         """The determination table of the reported window, also when it fails."""
-        return None if self.decision is None else self.decision.states[VARIABLE]
+        return None if self.decision is None else self.decision.states[self.variable]
 
     @property
     def capacity_bytes(self) -> int:
@@ -157,7 +166,7 @@ class RunData:
         """Average of the reported window; without one, of the samples or the last step there is."""
         if self.steady is not None:
             return self.steady.average
-        values = self.tracker.values[VARIABLE]
+        values = self.tracker.values[self.variable]
         return sum(values) / len(values) if values else float(self.series.iops[-1])
 
     @property
@@ -184,7 +193,7 @@ def load(run: RunDirectory) -> RunData:
         )
     histograms = run.histograms_by_step(phase="rounds")
     series = _series(run, rounds, histograms)
-    tracker = _track(series)
+    tracker = _track(series, run.manifest)
     decision = tracker.last_steady or tracker.current
     window = _window(series, decision)
     source: LatencySource = "rth" if "rth" in phases else "window"
@@ -284,8 +293,9 @@ def _interval_spread(run: RunDirectory, seq: npt.NDArray[np.int64]) -> tuple[Num
     return low, high
 
 
-def _track(series: Series) -> SteadyStateTracker:
-    tracker = SteadyStateTracker((VARIABLE,))
+def _track(series: Series, manifest: Manifest) -> SteadyStateTracker:
+    stimulus = manifest.setup.get("test_stimulus") or "RND 4KiB W"
+    tracker = SteadyStateTracker((f"{stimulus} IOPS",))
     for number, value in zip(
         series.round[series.sample].tolist(), series.iops[series.sample].tolist(), strict=True
     ):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from writecliff.report import units
-from writecliff.report.data import RunData
+from writecliff.report.testdata import Reported
 from writecliff.store.manifest import Manifest
 
 # A driver's own warnings on what is disclosed here in any case.
@@ -17,7 +17,7 @@ IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
 _SAID_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
-def disclosures(data: RunData) -> tuple[str, ...]:
+def disclosures(data: Reported) -> tuple[str, ...]:
     """One sentence each, the gravest first."""
     manifest = data.manifest
     found = [
@@ -32,7 +32,7 @@ def disclosures(data: RunData) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _ending(data: RunData) -> list[str]:
+def _ending(data: Reported) -> list[str]:
     reason = data.manifest.reason
     because = f" ({reason})" if reason else ""
     kept = "The figures cover what was measured until then."
@@ -86,17 +86,17 @@ def _write_cache(manifest: Manifest) -> list[str]:
     return [f"Write cache {state}; the test wants it {'on' if wanted else 'off'}.{note}"]
 
 
-def _idle(data: RunData) -> list[str]:
+def _idle(data: Reported) -> list[str]:
     text = idle_text(data)
     return [text] if text is not None and grave_idle(data) else []
 
 
-def grave_idle(data: RunData) -> bool:
+def grave_idle(data: Reported) -> bool:
     """The drive had enough time between the steps to recover by collecting garbage."""
     return data.idle_ns >= GRAVE_IDLE_SHARE * data.elapsed_ns
 
 
-def idle_text(data: RunData) -> str | None:
+def idle_text(data: Reported) -> str | None:
     """How long the drive was idle between steps; None if that is nothing worth a line."""
     if data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
@@ -120,6 +120,8 @@ def _deviation(item: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, list):
+        return ",".join(map(_value, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

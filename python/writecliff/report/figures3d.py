@@ -139,7 +139,7 @@ def _floor(
     plot.set_ylabel(depth_label, labelpad=8)
     plot.tick_params(axis="x", pad=-2)
     plot.tick_params(axis="y", pad=-2)
-    plot.tick_params(axis="z", pad=1)
+    plot.tick_params(axis="z", pad=4)
     plot.zaxis.set_ticks_position("upper")
     for axis in (plot.xaxis, plot.yaxis, plot.zaxis):
         axis.set_pane_color((1, 1, 1, 0))

@@ -1,4 +1,4 @@
-"""The header block of the standard's report pages: four columns of ten rows, WSAT variant.
+"""The header block of the standard's report pages: four columns of ten rows.
 
 Unknown is "-". A simulated drive has no platform: its column says so instead of naming the machine
 that computed it.
@@ -6,42 +6,58 @@ that computed it.
 
 from __future__ import annotations
 
+from writecliff.procedures.registry import PROCEDURES
 from writecliff.report import units
-from writecliff.report.data import RunData
 from writecliff.report.model import Header, HeaderColumn
+from writecliff.report.testdata import Reported
 
+Rows = tuple[tuple[str, str], ...]
+
+ROWS = 10
+OWN_PARAMETER = "test: "
 SPECIFICATION = "Solid State Storage Performance Test Specification (PTS)"
 NOT_APPLICABLE = "N/A"
 _SIMULATED = "N/A (simulated)"
 
 
-def header(data: RunData) -> Header:
+def header(data: Reported, ss_rounds: str, test_parameters: Rows | None = None) -> Header:
+    """`ss_rounds` are the rounds of the steady-state window ("1 - 5"), or why there are none.
+
+    The fourth column is `test_parameters` (ten rows), or made from the keys that the procedure's
+    `setup` gives: `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2`, `toio_2`;
+    or, for a test with parameters of other names, from its keys "test: LABEL", in their order. The
+    third one reads `precondition`, `precondition_toio`, `precondition_duration`,
+    `precondition_2` and `precondition_2_toio`; both `data_pattern`, `active_range`, `ar_segments`
+    and `ar_amount`.
+    """
     manifest = data.manifest
     device = manifest.device
+    entry = PROCEDURES[manifest.procedure]
+    need = "REQUIRED" if entry.required else "OPTIONAL"
     return Header(
         test_run_date=units.date_time(manifest.created),
         report_run_date=units.date_time(manifest.updated),
-        page_title="Write Saturation Test (REQUIRED) - Report Page",
+        page_title=f"{entry.title} ({need}) - Report Page",
         specification=SPECIFICATION,
-        subtitle=_setup(data, "subtitle", "WSAT - RND 4KiB 100% W"),
+        subtitle=setup(data, "subtitle"),
         revision=manifest.edition or units.UNKNOWN,
         vendor=device.vendor or units.UNKNOWN,
         model=device.model or units.UNKNOWN,
-        sponsor=_setup(data, "sponsor"),
+        sponsor=setup(data, "sponsor"),
         columns=(
             HeaderColumn("Test Platform", _platform(data)),
             HeaderColumn("Device Under Test", _device(data)),
-            HeaderColumn("Set Up Parameters", _set_up(data)),
-            HeaderColumn("Test Parameters", _test(data)),
+            HeaderColumn("Set Up Parameters", _set_up(data, ss_rounds)),
+            HeaderColumn("Test Parameters", test_parameters or _test(data, ss_rounds)),
         ),
     )
 
 
-def _setup(data: RunData, name: str, default: str = units.UNKNOWN) -> str:
+def setup(data: Reported, name: str, default: str = units.UNKNOWN) -> str:
     return data.manifest.setup.get(name) or default
 
 
-def _platform(data: RunData) -> tuple[tuple[str, str], ...]:
+def _platform(data: Reported) -> Rows:
     manifest = data.manifest
     simulated = manifest.device.simulated
 
@@ -64,7 +80,7 @@ def _platform(data: RunData) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _device(data: RunData) -> tuple[tuple[str, str], ...]:
+def _device(data: Reported) -> Rows:
     manifest = data.manifest
     device = manifest.device
     interface = device.interface or units.UNKNOWN
@@ -88,53 +104,54 @@ def _device(data: RunData) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _set_up(data: RunData) -> tuple[tuple[str, str], ...]:
+def _set_up(data: Reported, ss_rounds: str) -> Rows:
     return (
-        ("Data Pattern", _setup(data, "data_pattern")),
-        ("(PC) AR", _setup(data, "active_range")),
-        ("AR Segments", _setup(data, "ar_segments")),
-        ("Pre Condition 1", _setup(data, "precondition")),
-        ("TOIO - TC/QD", NOT_APPLICABLE),
-        ("Duration", NOT_APPLICABLE),
-        ("Pre Condition 2", "None"),
-        ("TOIO - TC/QD", NOT_APPLICABLE),
-        ("SS Rounds", NOT_APPLICABLE),
+        ("Data Pattern", setup(data, "data_pattern")),
+        ("(PC) AR", setup(data, "active_range")),
+        ("AR Segments", setup(data, "ar_segments")),
+        ("Pre Condition 1", setup(data, "precondition")),
+        ("TOIO - TC/QD", setup(data, "precondition_toio", NOT_APPLICABLE)),
+        ("Duration", setup(data, "precondition_duration", NOT_APPLICABLE)),
+        ("Pre Condition 2", setup(data, "precondition_2", "None")),
+        ("TOIO - TC/QD", setup(data, "precondition_2_toio", NOT_APPLICABLE)),
+        ("SS Rounds", ss_rounds),
         ("Note", "Simulated drive" if data.manifest.device.simulated else units.UNKNOWN),
     )
 
 
-def _test(data: RunData) -> tuple[tuple[str, str], ...]:
-    rth = data.latency_source == "rth"
+def _test(data: Reported, ss_rounds: str) -> Rows:
+    """The column of tests with a loop of mixes and block sizes, or the test's own labels."""
+    own = [
+        (name.removeprefix(OWN_PARAMETER), text)
+        for name, text in data.manifest.setup.items()
+        if name.startswith(OWN_PARAMETER)
+    ]
+    if own:
+        rows = [("Data Pattern", setup(data, "data_pattern")), ("AR & Amount", amount(data)), *own]
+        return tuple([*rows, *[("", "")] * ROWS][:ROWS])
+    second = "test_stimulus_2" in data.manifest.setup
     return (
-        ("Data Pattern", _setup(data, "data_pattern")),
-        ("AR & Amount", _amount(data)),
-        ("Test Stimulus 1", _setup(data, "test_stimulus")),
-        ("TOIO - TC/QD", _setup(data, "toio")),
-        ("Steady State", steady_text(data)),
-        ("Time", units.duration(data.elapsed_ns)),
-        ("Test Stimulus 2", "RND 4KiB W (RTH)" if rth else "None"),
-        ("TOIO - TC/QD", _setup(data, "toio") if rth else NOT_APPLICABLE),
+        ("Data Pattern", setup(data, "data_pattern")),
+        ("AR & Amount", amount(data)),
+        ("Test Stimulus 1", setup(data, "test_stimulus")),
+        ("RW Mix (Outer Loop)", setup(data, "rw_mix")),
+        ("Block Sizes (Inner Loop)", setup(data, "block_sizes")),
+        ("TOIO - TC/QD", setup(data, "toio")),
+        ("Steady State", ss_rounds),
+        ("Test Stimulus 2", setup(data, "test_stimulus_2", "None")),
+        ("TOIO - TC/QD", setup(data, "toio_2") if second else NOT_APPLICABLE),
         ("Steady State", NOT_APPLICABLE),
-        ("Time", units.duration(data.rth_elapsed_ns) if rth else NOT_APPLICABLE),
     )
 
 
-def _amount(data: RunData) -> str:
+def amount(data: Reported) -> str:
     """Active range, and how much of the drive that is."""
-    text = _setup(data, "active_range")
+    given = data.manifest.setup.get("ar_amount")
+    if given:
+        return given
+    text = setup(data, "active_range")
     try:
         share = float(text.rstrip("% ")) / 100
     except ValueError:
         return text
     return f"{text}, {units.capacity(round(share * data.capacity_bytes))}"
-
-
-def steady_text(data: RunData) -> str:
-    """The rounds of the window as the standard prints them, or why there are none."""
-    if data.decision is None:
-        return f"undecided ({len(data.tracker.rounds)} of 5 rounds)"
-    rounds = data.decision.rounds
-    text = f"Rounds {rounds[0]} - {rounds[-1]}"
-    if data.state == "left":
-        return f"{text}, then left"
-    return text if data.state == "steady" else "NOT ACHIEVED"

@@ -45,7 +45,7 @@ def render_pdf(model: ReportModel) -> bytes:
     )
     sheet += f":root {{ --font: '{_FAMILY}'; }} footer dd, code {{ font-family: '{_MONO}'; }}\n"
     page = _literal(render_html(model, paper=sheet))
-    document = weasyprint.HTML(string=page, url_fetcher=_Fonts(weasyprint, fonts))
+    document = weasyprint.HTML(string=page, url_fetcher=_fetcher(fonts))
     data: bytes = document.write_pdf(pdf_identifier=b"writecliff")
     return data
 
@@ -76,15 +76,17 @@ def _font_files() -> list[str]:
     return [(folder / name).as_uri() for _, _, name in _FONTS]
 
 
-def _Fonts(weasyprint: Any, allowed: list[str]) -> Any:  # noqa: N802
+def _fetcher(allowed: list[str]) -> Any:
     """Fetches the fonts and nothing else, whatever a page might name."""
+    from weasyprint.urls import URLFetcher
 
-    def fetch(url: str, *args: Any, **options: Any) -> Any:
-        if url not in allowed:
-            raise ValueError(f"a report refers to nothing outside: {url}")
-        return weasyprint.default_url_fetcher(url, *args, **options)
+    class Fonts(URLFetcher):  # type: ignore[misc]
+        def fetch(self, url: str, headers: Any = None) -> Any:
+            if url not in allowed:
+                raise ValueError(f"a report refers to nothing outside: {url}")
+            return super().fetch(url, headers)
 
-    return fetch
+    return Fonts(allowed_protocols=("file",))
 
 
 _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")

@@ -236,7 +236,10 @@ def log_axis(
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     few = high / low < 100
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=20))
+    crowded = which == "x" and high / low > 1e6  # then not every power of ten is named
+    axis.set_major_locator(
+        LogLocator(subs=(1, 2, 5) if few else (1,), numticks=6 if crowded else 20)
+    )
     axis.set_major_formatter(FuncFormatter(text))
     axis.set_minor_formatter(NullFormatter())
     if few:
@@ -266,7 +269,8 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     label = _escaped(description)
     return re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="\1" role="img" aria-label="{label}">',
+        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="\1" preserveAspectRatio="xMinYMid" '
+        rf'role="img" aria-label="{label}">',
         text,
         count=1,
     )

@@ -34,7 +34,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
         title=_title(folder, drives),
         intro=f"{len(tests)} of {len(folder.members)} runs complete, each from a purge.",
         sections=sections,
-        data=(*data_files(drives), *_settings_data(folder, tests)),
+        data=data_files(drives) if folder.kind == "suite" else _settings_data(folder, tests),
         summary={
             "kind": folder.kind,
             "about": folder.about,
@@ -99,7 +99,7 @@ def _runs(folder: SuiteFolder, tests: dict[str, TestData]) -> Section:
         title = test.procedure.title
         rows.append((name, title, "complete", steady or "not looked for", time, written))
     header = ("Run", "Test", "Status", "Steady state", "Device time", "Written")
-    return Section("Runs", "", tables=(Table("Runs", header, tuple(rows), _ALIGN),))
+    return Section("Runs", "", tables=(Table("", header, tuple(rows), _ALIGN),))
 
 
 def _content(
@@ -151,9 +151,7 @@ def _sweep_table(folder: SuiteFolder, tests: dict[str, TestData]) -> Section:
         folder.about.replace("_", " "), "FOB IOPS", "IOPS of the last window", "steady",
         "Write amplification", "Drive fills",
     )  # fmt: skip
-    table = Table(
-        "By setting", header, tuple(rows), ("left", "right", "right", "left", "right", "right")
-    )
+    table = Table("", header, tuple(rows), ("left", "right", "right", "left", "right", "right"))
     return Section("By setting", "", tables=(table,))
 
 
@@ -179,8 +177,6 @@ def _settings(folder: SuiteFolder, tests: dict[str, TestData]) -> list[Setting]:
 
 
 def _settings_data(folder: SuiteFolder, tests: dict[str, TestData]) -> tuple[DataFile, ...]:
-    if folder.kind != "sweep":
-        return ()
     rows = (
         (setting.label, time_ns, written, iops)
         for setting in _settings(folder, tests)

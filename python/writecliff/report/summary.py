@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from writecliff.report.data import STEP_QUANTILES, VARIABLE, RunData
+from writecliff.report.data import STEP_QUANTILES, RunData
 from writecliff.report.disclosure import disclosures
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.steady import SteadyState
+    from writecliff.report.testdata import Reported
 
 SCHEMA = "writecliff/wsat/1"
 QUANTILES = (0.5, 0.9, *STEP_QUANTILES)
@@ -21,10 +22,31 @@ QUANTILES = (0.5, 0.9, *STEP_QUANTILES)
 
 def summary(data: RunData) -> dict[str, Any]:
     """JSON-able values only; units are in the names."""
+    return {
+        "schema": SCHEMA,
+        **described(data),
+        "steady_state": _steady_state(data),
+        "figures": {
+            "fob_iops": data.fob_iops,
+            "steady_state_iops": data.saturated_iops if data.state == "steady" else None,
+            "last_window_iops": data.saturated_iops,
+            "window_to_fob_ratio": data.saturated_iops / data.fob_iops if data.fob_iops else None,
+            "waf": data.waf,
+            "host_write_bytes": round(data.written_bytes),
+            "drive_fills": data.drive_fills,
+            "device_time_ns": round(data.elapsed_ns),
+            "steps": len(data.series),
+        },
+        "latency": _latency(data),
+        **files(data),
+    }
+
+
+def described(data: Reported) -> dict[str, Any]:
+    """The keys `run` and `device` of a summary of any test."""
     manifest = data.manifest
     device = manifest.device
     return {
-        "schema": SCHEMA,
         "run": {
             "name": data.name,
             "status": data.status,
@@ -47,19 +69,12 @@ def summary(data: RunData) -> dict[str, Any]:
             "simulated": device.simulated,
             "device_hash": device.device_hash,
         },
-        "steady_state": _steady_state(data),
-        "figures": {
-            "fob_iops": data.fob_iops,
-            "steady_state_iops": data.saturated_iops if data.state == "steady" else None,
-            "last_window_iops": data.saturated_iops,
-            "window_to_fob_ratio": data.saturated_iops / data.fob_iops if data.fob_iops else None,
-            "waf": data.waf,
-            "host_write_bytes": round(data.written_bytes),
-            "drive_fills": data.drive_fills,
-            "device_time_ns": round(data.elapsed_ns),
-            "steps": len(data.series),
-        },
-        "latency": _latency(data),
+    }
+
+
+def files(data: Reported) -> dict[str, Any]:
+    """The keys `disclosures` and `files` of a summary of any test."""
+    return {
         "disclosures": list(disclosures(data)),
         "files": {
             "manifest": "manifest.json",
@@ -78,7 +93,7 @@ def _steady_state(data: RunData) -> dict[str, Any]:
         "reached": first is not None,
         "first_reached_at_round": None if first is None else first.round,
         "rounds_done": len(tracker.rounds),
-        "tracking_variable": VARIABLE,
+        "tracking_variable": data.variable,
         "window": None if state is None else window_mapping(state),
         "window_drive_fills": None if state is None else data.window_drive_fills,
         "maybe_fresh": None if state is None else data.fresh,
@@ -112,6 +127,13 @@ def _latency(data: RunData) -> dict[str, Any] | None:
         "kind": "service",
         "source": data.latency_source,
         "steps": [steps[0], steps[-1]] if data.latency_source == "window" else None,
+        **latency_mapping(histogram),
+    }
+
+
+def latency_mapping(histogram: Histogram) -> dict[str, Any]:
+    """Service times of a histogram, with percentiles."""
+    return {
         "count": histogram.count,
         "min_ns": histogram.min_ns,
         "mean_ns": histogram.mean_ns,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
@@ -19,6 +20,23 @@ from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+
+
+class Reported(Protocol):
+    """What header block, disclosures and summary read of a run, whatever the test."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def elapsed_ns(self) -> float: ...
+    @property
+    def idle_ns(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -53,19 +71,35 @@ class TestData:
         """All steps in order; the store numbers them from 1 (`seq`)."""
         return self.history.rows
 
+    @property
+    def elapsed_ns(self) -> float:
+        """Device time of all steps, and of the pauses between them."""
+        return float(self.history.elapsed_ns) + self.idle_ns
+
+    @property
+    def idle_ns(self) -> float:
+        """Time between the steps of a stage: a real drive's steps are processes of their own."""
+        return float(
+            sum(
+                max(after.started_ns - before.ended_ns, 0)
+                for before, after in pairwise(self.rows)
+                if before.phase == after.phase
+            )
+        )
+
     def stage(self, phase: str) -> StageHistory | None:
         """None: the run did not get there."""
         return self.history.stages.get(phase)
 
-    @cached_property
+    @property
     def conformant(self) -> bool:
         """Nothing that the standard requires was done otherwise."""
-        return all(item.get("level") != "required" for item in self.manifest.deviations)
+        return not self.stamp
 
     @property
     def stamp(self) -> str:
         """For every page of the report."""
-        return "" if self.conformant else "NOT PTS-CONFORMANT"
+        return stamp_of(self.manifest)
 
     def seq(self, row: StepRow) -> int:
         """The store's number of a row of this run."""
@@ -80,6 +114,12 @@ class TestData:
     ) -> Histogram | None:
         """Service times of all I/Os of `rows`, merged; None if there are none."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
+
+
+def stamp_of(manifest: Manifest) -> str:
+    """Set if something that the standard requires was done otherwise, or the form was shortened."""
+    required = any(item.get("level") == "required" for item in manifest.deviations)
+    return "NOT PTS-CONFORMANT" if required or manifest.options.get("quick") else ""
 
 
 def load(run: RunDirectory) -> TestData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +10,21 @@ import numpy as np
 from writecliff.report import figures, units, wsat_figures
 from writecliff.report.csvs import csv_text, histogram_csv
 from writecliff.report.data import STEP_QUANTILES, RunData, load
-from writecliff.report.disclosure import disclosures, grave_idle, idle_text
-from writecliff.report.header import header
+from writecliff.report.disclosure import disclosures
+from writecliff.report.header import NOT_APPLICABLE, header
 from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section, drawn
-from writecliff.report.style import house_style
-from writecliff.report.summary import summary
-from writecliff.report.wsat_text import (
+from writecliff.report.parts import (
     determination,
-    drifting,
+    device_text,
+    footer,
     latency_figures,
     latency_table,
-    verdict,
+    notes,
 )
-from writecliff.store.host import writecliff_version
+from writecliff.report.style import house_style
+from writecliff.report.summary import summary
+from writecliff.report.testdata import stamp_of
+from writecliff.report.wsat_text import drifting, test_parameters, verdict
 from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
@@ -39,14 +40,11 @@ def report(run: RunDirectory) -> ReportModel:
     data = load(run)
     box = verdict(data)
     flag = "" if data.state == "steady" else " - NOT STEADY STATE"
-    device = data.manifest.device
-    name = " ".join(filter(None, (device.vendor, device.model)))
-    size = units.capacity(device.capacity_bytes)
     with house_style():
         sections = _sections(data)
     return ReportModel(
-        title=f"Write Saturation Test{flag}: {name}" + ("" if size in name else f", {size}"),
-        header=header(data),
+        title=f"Write Saturation Test{flag}: {device_text(data)}",
+        header=header(data, NOT_APPLICABLE, test_parameters(data)),
         disclosures=disclosures(data),
         verdict=box,
         key_figures=_key_figures(data),
@@ -54,9 +52,10 @@ def report(run: RunDirectory) -> ReportModel:
         latency_note=_latency_note(data),
         sections=sections,
         notes=_notes(data),
-        footer=_footer(data),
+        footer=footer(data),
         data=_data_files(data),
         summary=summary(data),
+        stamp=stamp_of(data.manifest),
     )
 
 
@@ -169,7 +168,7 @@ def _steady_state(data: RunData) -> Section:
         )
     return Section(
         "Steady state",
-        "Tracking variable: IOPS of random 4 KiB writes in the sample step of each round "
+        f"Tracking variable: IOPS of {data.load} in the sample step of each round "
         f"({data.manifest.setup.get('round', 'last step of a round')}).",
         tuple(plots),
         (determination(state),) if state is not None else (),
@@ -215,13 +214,14 @@ def _response_times(data: RunData) -> Section:
     histogram = data.latency
     if histogram is None:
         return Section("Response times", "")
+    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
     return Section(
         "Response times",
         f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
         "never exceed the maximum.",
         drawn(
             "histogram",
-            f"Response-time histogram (maximum {units.latency(histogram.max_ns)})",
+            f"Response-time histogram (maximum {longest})",
             figures.response_time_histogram("histogram", histogram),
             HISTOGRAM_CSV,
             "Number of I/Os by response time with average, nines and maximum",
@@ -238,38 +238,8 @@ def _response_times(data: RunData) -> Section:
 
 
 def _notes(data: RunData) -> tuple[str, ...]:
-    notes = [
-        "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). "
-        f"Drive fills count the user capacity of {units.capacity(data.capacity_bytes)}.",
-        "This page is a function of the run directory alone. Its Report Run Date is that of the "
-        "last change of the data, so that it comes out the same, byte for byte, whenever it is "
-        "made.",
-    ]
-    if data.manifest.device.simulated:
-        notes.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
-    if (idle := idle_text(data)) is not None and not grave_idle(data):
-        notes.append(idle)
-    if data.waf is None:
-        notes.append("The drive does not report NAND writes, so write amplification is unknown.")
-    return tuple(notes)
-
-
-def _footer(data: RunData) -> tuple[tuple[str, str], ...]:
-    manifest = data.manifest
-    versions = ", ".join(
-        f"{name} {version.removeprefix(f'{name}-')}"  # fio calls its own version fio-3.33
-        for name, version in manifest.versions.items()
-        if version is not None and not (name == "fio" and manifest.device.simulated)
-    )
-    return (
-        ("Command", shlex.join(manifest.command)),
-        ("Seed", str(manifest.seed)),
-        ("Device hash", manifest.device.device_hash or units.UNKNOWN),
-        ("Versions", versions),
-        ("Report by", f"writecliff {writecliff_version()}"),
-        ("Run directory", data.name),
-        ("Status", data.status + (f": {manifest.reason}" if manifest.reason else "")),
-    )
+    unknown = "The drive does not report NAND writes, so write amplification is unknown."
+    return (*notes(data), *((unknown,) if data.waf is None else ()))
 
 
 def _data_files(data: RunData) -> tuple[DataFile, ...]:

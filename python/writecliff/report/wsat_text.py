@@ -1,4 +1,4 @@
-"""The words of the WSAT report: the verdict in plain terms, determination and latency tables."""
+"""The words of the WSAT report: the verdict in plain terms, its parameters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Literal
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.report import units
 from writecliff.report.data import FOB_DRIVE_FILLS
-from writecliff.report.figures import NINES
-from writecliff.report.model import KeyFigure, Table, Verdict
+from writecliff.report.header import NOT_APPLICABLE, Rows, amount, setup
+from writecliff.report.model import Verdict
 
 if TYPE_CHECKING:
-    from writecliff._native import Histogram, Quantile
     from writecliff.engines.base import PurgeReport
     from writecliff.procedures.steady import SteadyState
     from writecliff.report.data import RunData
@@ -87,10 +86,17 @@ def _began(data: RunData) -> str:
     ended = f" The run ended with: {reason}." if data.status == "complete" and reason else ""
     kind = "The simulated drive" if data.manifest.device.simulated else "The drive"
     return (
-        f"{kind} ({how}) was written at random for {units.duration(data.elapsed_ns)}: "
+        f"{kind} ({how}) was {_loaded(data)} for {units.duration(data.elapsed_ns)}: "
         f"{units.size(data.written_bytes)}, {units.significant(data.drive_fills)} times its "
         f"capacity.{ended}"
     )
+
+
+def _loaded(data: RunData) -> str:
+    if data.load == "random 4 KiB writes":
+        return "written at random"
+    note = data.manifest.setup.get("load_note")
+    return f"loaded with {data.load}{f' ({note})' if note else ''}"
 
 
 def _steady_meaning(data: RunData, state: SteadyState) -> str:
@@ -99,7 +105,7 @@ def _steady_meaning(data: RunData, state: SteadyState) -> str:
         f"Over these {len(state.rounds)} samples the rate spread by "
         f"{_pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
         f"{_pct(state.slope_excursion_pct)} (10 % are allowed). The average is "
-        f"{units.number(state.average)} IOPS of random 4 KiB writes, {units.percent(share, 0)} of "
+        f"{units.number(state.average)} IOPS of {data.load}, {units.percent(share, 0)} of "
         f"what the drive did fresh out of the box.{_drift_meaning(state)}"
     )
 
@@ -158,84 +164,29 @@ def _pct(value: float | None) -> str:
     return units.UNKNOWN if value is None else f"{value:.2f} %"
 
 
-def determination(state: SteadyState) -> Table:
-    """The steady-state determination table of the standard, with allowed and measured values."""
-
-    def row(name: str, allowed: str, measured: str, ok: bool | None) -> tuple[str, ...]:
-        return (name, allowed, measured, {True: "met", False: "NOT met", None: ""}[ok])
-
-    r = units.UNKNOWN if state.r is None else f"{state.r:.4f}"
-    return Table(
-        "Steady-state determination",
-        ("Quantity", "Allowed", "Measured", ""),
-        (
-            row("Rounds", "", f"{state.rounds[0]} - {state.rounds[-1]}", None),
-            row("Average", "", f"{units.number(state.average, 1)} IOPS", None),
-            row(
-                "Data excursion, max - min (20 % of average)",
-                f"{units.number(state.data_excursion_allowed, 1)} IOPS",
-                f"{units.number(state.data_excursion, 1)} IOPS",
-                state.data_ok,
-            ),
-            row(
-                "Slope excursion, |slope| x 4 (10 % of average)",
-                f"{units.number(state.slope_excursion_allowed, 1)} IOPS",
-                f"{units.number(state.slope_excursion, 1)} IOPS",
-                state.slope_ok,
-            ),
-            row("Least-squares line, R = round", "", state.formula, None),
-            row("Correlation coefficient r", "", r, None),
-        ),
-        ("left", "right", "right", "left"),
+def test_parameters(data: RunData) -> Rows:
+    """The fourth column of the header block in its variant for this test."""
+    rth = data.latency_source == "rth"
+    return (
+        ("Data Pattern", setup(data, "data_pattern")),
+        ("AR & Amount", amount(data)),
+        ("Test Stimulus 1", setup(data, "test_stimulus")),
+        ("TOIO - TC/QD", setup(data, "toio")),
+        ("Steady State", steady_text(data)),
+        ("Time", units.duration(data.elapsed_ns)),
+        ("Test Stimulus 2", f"{setup(data, 'test_stimulus')} (RTH)" if rth else "None"),
+        ("TOIO - TC/QD", setup(data, "toio") if rth else NOT_APPLICABLE),
+        ("Steady State", NOT_APPLICABLE),
+        ("Time", units.duration(data.rth_elapsed_ns) if rth else NOT_APPLICABLE),
     )
 
 
-def latency_table(histogram: Histogram) -> Table:
-    """Average, nines and maximum in one unit, with what supports them."""
-    unit = units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
-    rows = [("Average", units.latency(histogram.mean_ns, unit), "", "")]
-    for q in NINES:
-        quantile = histogram.quantile(q)
-        beyond = units.number(histogram.count * (1 - q))
-        if quantile.value_ns is None:
-            rows.append((units.nines(q), units.NOT_ENOUGH, "", beyond))
-            continue
-        interval = _interval(quantile, unit)
-        rows.append((units.nines(q), units.latency(quantile.value_ns, unit), interval, beyond))
-    rows.append(("Maximum", units.latency(histogram.max_ns, unit), "", ""))
-    return Table(
-        "Response times",
-        ("", "Response time", "95 % confidence interval", "I/Os beyond"),
-        tuple(rows),
-        ("left", "right", "right", "right"),
-        f"{histogram.count:,} I/Os.",
-    )
-
-
-def _interval(quantile: Quantile, unit: units.Unit) -> str:
-    """The confidence interval; a sample that is too small bounds it on one side or not at all."""
-    low, high = quantile.low_ns, quantile.high_ns
-    if low is None:
-        return units.UNKNOWN if high is None else f"up to {units.latency(high, unit)}"
-    if high is None:
-        return f"{units.latency(low, unit)} or more"
-    return f"{units.latency(low, unit)} to {units.latency(high, unit)}"
-
-
-def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:
-    """Average, nines and maximum, all in one unit, for the top of the page."""
-    unit = units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
-
-    def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:
-        if value_ns is None:
-            return KeyFigure(label, units.UNKNOWN, "", units.NOT_ENOUGH)
-        number, _, name = units.latency(value_ns, unit).rpartition(" ")
-        return KeyFigure(label, number, name, note)
-
-    figures = [figure("Average latency", histogram.mean_ns, "")]
-    for q in NINES:
-        quantile = histogram.quantile(q)
-        beyond = f"{units.number(quantile.count * (1 - q))} I/Os beyond"
-        figures.append(figure(units.nines(q), quantile.value_ns, beyond))
-    figures.append(figure("Maximum", histogram.max_ns, f"of {units.number(histogram.count)} I/Os"))
-    return tuple(figures)
+def steady_text(data: RunData) -> str:
+    """The rounds of the window as the standard prints them, or why there are none."""
+    if data.decision is None:
+        return f"undecided ({len(data.tracker.rounds)} of 5 rounds)"
+    rounds = data.decision.rounds
+    text = f"Rounds {rounds[0]} - {rounds[-1]}"
+    if data.state == "left":
+        return f"{text}, then left"
+    return text if data.state == "steady" else "NOT ACHIEVED"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,9 @@ def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
         ("report nowhere", "nowhere is not a run directory"),
         ("report r --output .", ". is a directory"),
         ("report r --output none/x.html", "none is not a directory"),
+        ("report r --output x.pdf --pdf", "x.pdf cannot be HTML and PDF"),
+        ("report r --csv r/manifest.json", "r/manifest.json is not a directory"),
+        ("report r --csv none/x", "none is not a directory"),
         ("demo --on /dev/sda", "simulated drives only, not on /dev/sda"),
         ("demo --on sim:fake --output r", "r exists and is not empty"),
         ("demo --on sim:unknown", "no simulated drive 'sim:unknown'"),
@@ -60,6 +64,32 @@ def test_refusals(cli: CommandLine, stored: Path, words: str, message: str) -> N
     said = cli(words)
     assert (said.code, said.out) == (2, "")
     assert message in said.err
+
+
+def test_report_as_pdf_and_numbers(cli: CommandLine, stored: Path) -> None:
+    pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
+    said = cli("report r --pdf --csv numbers")
+    assert (said.code, said.out, said.err) == (0, "r/report.html\nr/report.pdf\nnumbers\n", "")
+    assert (stored / "report.pdf").read_bytes().startswith(b"%PDF-")
+    names = {path.name for path in Path("numbers").iterdir()}
+    assert {"steps.csv", "histogram.csv", "cloudharmony.csv"} <= names
+    page = (stored / "report.html").read_text()
+    assert all(f'download="{name}"' in page for name in names - {"cloudharmony.csv"})
+    head, row = Path("numbers/cloudharmony.csv").read_text().splitlines()
+    found = dict(zip(head.split(","), row.split(","), strict=True))
+    assert (found["test"], found["threads"], found["target"]) == ("wsat", "4", "sim:fake")
+
+
+def test_no_weasyprint_writes_nothing(
+    cli: CommandLine, stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    said = cli("report r --output new.html --pdf --csv numbers")
+    assert (said.code, said.out) == (1, "")
+    assert "a report as PDF needs WeasyPrint, which is not installed" in said.err
+    assert 'pip install "writecliff[pdf]"' in said.err
+    assert not Path("new.html").exists()
+    assert not Path("numbers").exists()
 
 
 def test_demo_shows_a_cliff(cli: CommandLine, drive: FakeEngine) -> None:

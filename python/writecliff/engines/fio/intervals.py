@@ -32,9 +32,11 @@ Stats = Mapping[Key, OperationStats]
 
 # A last report this close to the one before (as a share of the interval) replaces it.
 _SLIVER = 0.1
-# A report that comes this much late, at a time when a pause can end, was held back by the pause.
-# (Not all are: two requests in quick succession leave fio an answer in stock.)
+# A report that comes this late, at a time when a pause can end, was held back by the pause. It is
+# asked for within an interval of the pause's begin, or one later: two requests in quick succession
+# leave fio an answer in stock. What a busy machine delays is less.
 _HELD_MS = 50.0
+_HELD_SHARE = 0.8
 _PERIOD_SHARE = 0.9
 
 
@@ -146,7 +148,8 @@ class Series:
         self._lag_ms = lag if self._lag_ms is None else min(lag, self._lag_ms)
         held = lag - self._lag_ms
         ends = elapsed + held >= self._resumed_ms + _PERIOD_SHARE * self._period_ms
-        return held if ends and held >= _HELD_MS else 0.0
+        least = max(_HELD_MS, _HELD_SHARE * (self._pause_ms - 2 * self._interval_ms))
+        return held if ends and held >= least else 0.0
 
     def _take(self, elapsed: float, stats: Stats) -> None:
         elapsed = max(elapsed, self._latest[0])
@@ -155,6 +158,8 @@ class Series:
         if sliver and after_pause and sum(one.ios for one in stats.values()) == self.ios:
             self._latest = (self._latest[0], stats)
             return
+        if after_pause and self._latest[0] > 0:
+            elapsed = max(elapsed, self._latest[0] + 1)  # no row without a width
         if sliver and not after_pause and self._latest[0] > 0:
             self._rows = [row for row in self._rows if row[0] < self._latest[0]]
         else:

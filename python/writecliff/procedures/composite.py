@@ -1,0 +1,100 @@
+"""ECW, the enterprise composite workload (PTS-E 1.1); CBW, composite block workload (PTS 2.0).
+
+The composite is that of JESD219 (`composite_load.py`), at 40 % reads and 60 % writes over threads x
+queue depth; see `demand.py` for the order of things. Sources disagree about the later edition:
+
+    7x7   seven thread counts and depths, pre-writes of 5 minutes (PTS-E 1.1; the default)
+    6x6   without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.procedures import composite_load
+from writecliff.procedures.demand import CLAUSE, DemandOptions, DemandProcedure
+from writecliff.procedures.model import Step
+from writecliff.procedures.options import PERCENT, Rule, option
+from writecliff.procedures.pts import mix_text
+from writecliff.workload.model import SECOND_NS
+
+READINGS = ("7x7", "6x6")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompositeOptions(DemandOptions):
+    """Options of ECW/CBW. None stands for the value of the edition."""
+
+    reading: str = option(
+        "7x7",
+        "thread counts and depths (7x7 with pre-writes of 5 min, or 6x6 of 10 min), where "
+        "sources disagree",
+        choices=READINGS,
+    )
+    read_pct: float | None = option(
+        None,
+        "share of reads, in percent",
+        rule=Rule({"*": composite_load.READ_PCT}, "required", CLAUSE),
+        within=PERCENT,
+    )
+
+
+class Composite(DemandProcedure):
+    """The composite workload test, its options settled and checked (else ConfigError)."""
+
+    name = "ecw"
+    title = "Enterprise Composite Workload Test"
+    summary = "a mix of block sizes over zones of addresses, by threads and queue depth"
+    subtitle = "ECW - Composite Workload"
+    options_type = CompositeOptions
+    load = composite_load.NAME
+
+    def __init__(self, options: CompositeOptions | None = None) -> None:
+        super().__init__(options)
+        if self.options.revision == "2.0":
+            self.title = "Composite Block Workload Test"
+
+    @property
+    def letters(self) -> str:
+        """As the edition calls the test."""
+        return "CBW" if self.options.revision == "2.0" else "ECW"
+
+    @property
+    def read_pct(self) -> float:
+        return float(self.options.read_pct)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        found = super().setup(identity)
+        return {
+            **found,
+            "subtitle": f"{self.letters} - Composite RW = {mix_text(self.read_pct)}".replace(
+                "/", ":"
+            ),
+            "block_sizes": "0.5-64KiB, shares of JESD219",
+            "alignment": composite_load.DISCLOSURE,
+            "reading": self.options.reading,
+        }
+
+    def access(
+        self,
+        identity: DeviceIdentity,
+        name: str,
+        *place: object,
+        seconds: float,
+        threads: int,
+        queue_depth: int,
+        read_pct: float,
+        sample: bool = False,
+    ) -> Step:
+        job = composite_load.composite_job(
+            self.name,
+            read_pct=read_pct,
+            threads=threads,
+            queue_depth=queue_depth,
+            range_bytes=self.range_bytes(identity, composite_load.LARGEST_BYTES),
+            compressible_pct=self.options.compressible_pct,
+            duration_ns=round(seconds * SECOND_NS),
+        )
+        return Step(name, self.workload(name, job, *place), sample)

@@ -1,0 +1,377 @@
+"""What ECW/CBW and DIRTH share: preconditioning, the loop of threads x queue depth, histograms.
+
+PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of things:
+
+    precondition   rounds of 30 minutes of writes at TC 32/QD 32 until steady; the first minute of
+                   a round is its sample
+    rounds         5 minutes of writes at TC 32/QD 32, then every thread count (outer loop) with
+                   every queue depth, from many outstanding I/Os to few, a minute each; steady
+                   state is that of the IOPS of the first of these cells
+    rth-max, rth-mid, rth-min
+                   at each operating point (`operating_points.py`): an hour of writes, then ten
+                   minutes whose response times make the histogram
+
+A test says what its accesses are by `access`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
+from writecliff.procedures.operating_points import (
+    ART_LIMIT_MS,
+    NAMES,
+    Cell,
+    Name,
+    cells_of,
+    operating_points,
+    rows_considered,
+)
+from writecliff.procedures.options import QUEUE_DEPTH, SOME_PERCENT, THREADS, Rule, Within, option
+from writecliff.procedures.periods import numbered, unit_name, whole_steps
+from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
+from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
+
+CLAUSE = "PTS demand variation"
+SEVEN = (32, 16, 8, 6, 4, 2, 1)
+SIX = (32, 16, 8, 4, 2, 1)
+FEW = (32, 8, 2, 1)
+MINUTES = Within(0, 60 * 8784.0, open_low=True)
+PRECONDITION, ROUNDS_PHASE = "precondition", "rounds"
+PREWRITE = "pre-write"  # how the names of these steps begin
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemandOptions(PtsOptions):
+    """Options of ECW/CBW and DIRTH. None stands for the value of the edition."""
+
+    active_range_pct: float | None = option(
+        None,
+        "share of the addresses that may be touched",
+        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
+        within=SOME_PERCENT,
+    )
+    threads: tuple[int, ...] | None = option(
+        None,
+        "thread counts (TC) of the outer loop, in their order",
+        rule=Rule({"6x6": SIX, "*": SEVEN}, "required", CLAUSE),
+        within=THREADS,
+        quick=FEW,
+    )
+    queue_depths: tuple[int, ...] | None = option(
+        None,
+        "outstanding I/Os of a thread (QD) of the inner loop, in their order",
+        rule=Rule({"6x6": SIX, "*": SEVEN}, "required", CLAUSE),
+        within=QUEUE_DEPTH,
+        quick=FEW,
+    )
+    step_seconds: float | None = option(
+        None,
+        "length of a step",
+        rule=Rule({"*": 60.0}, "required", CLAUSE),
+        within=Within(0.01, 86400.0),
+        quick=1.0,
+    )
+    precondition_minutes: float | None = option(
+        None,
+        "minutes of a preconditioning round, whose first step is the sample",
+        rule=Rule({"*": 30.0}, "required", CLAUSE),
+        within=MINUTES,
+        quick=0.1,
+    )
+    prewrite_minutes: float | None = option(
+        None,
+        "minutes of writes before the cells of each round",
+        rule=Rule({"6x6": 10.0, "*": 5.0}, "required", CLAUSE),
+        within=MINUTES,
+        quick=0.05,
+    )
+    max_rounds: int | None = option(
+        None,
+        "rounds after which the test gives up reaching steady state",
+        rule=Rule({"*": MAX_ROUNDS}, "required", "PTS steady state"),
+        within=ROUNDS,
+    )
+    operating_points: str = option(
+        "window",
+        "which rounds the operating points are chosen by: the window's average or the last one",
+        choices=("window", "last"),
+    )
+    art_limit_ms: float | None = option(
+        None,
+        "average response time that an operating point must stay below",
+        rule=Rule({"*": ART_LIMIT_MS}, "required", CLAUSE),
+        within=Within(0, 1e6, open_low=True),
+    )
+    histogram_prewrite_minutes: float | None = option(
+        None,
+        "minutes of writes before each response-time histogram",
+        rule=Rule({"*": 60.0}, "required", CLAUSE),
+        within=MINUTES,
+        quick=0.1,
+    )
+    histogram_minutes: float | None = option(
+        None,
+        "minutes of each response-time histogram",
+        rule=Rule({"*": 10.0}, "required", CLAUSE),
+        within=MINUTES,
+        quick=0.1,
+    )
+
+
+class DemandProcedure(PtsProcedure):
+    """Precondition, demand variation, operating points, histograms."""
+
+    load: str  # what its accesses are called: "RND 8KiB"
+
+    @property
+    @abstractmethod
+    def read_pct(self) -> float:
+        """Of the cells; preconditioning and pre-writes are writes."""
+
+    @abstractmethod
+    def access(
+        self,
+        identity: DeviceIdentity,
+        name: str,
+        *place: object,
+        seconds: float,
+        threads: int,
+        queue_depth: int,
+        read_pct: float,
+        sample: bool = False,
+    ) -> Step:
+        """A step of the test's workload."""
+
+    def check(self) -> None:
+        o = self.options
+        if not (o.threads and o.queue_depths):
+            raise ConfigError("the loop has no cells", hint="give --threads and --queue-depths")
+        for what, minutes in (
+            ("a preconditioning round", o.precondition_minutes),
+            ("a pre-write", o.prewrite_minutes),
+            ("a pre-write before a histogram", o.histogram_prewrite_minutes),
+        ):
+            whole_steps(what, minutes * 60, o.step_seconds)
+
+    # -- the loads --------------------------------------------------------------------------
+
+    @property
+    def tracked(self) -> tuple[int, int]:
+        """Threads and queue depth of the cell that steady state is judged by, also those of the
+        preconditioning: the standard's 32/32, the most outstanding I/Os of the loop."""
+        return max(self.options.threads), max(self.options.queue_depths)
+
+    @property
+    def loads(self) -> Sequence[tuple[int, int]]:
+        """The cells of a round, in their order."""
+        o = self.options
+        return [(threads, depth) for threads in o.threads for depth in o.queue_depths]
+
+    @property
+    def mix(self) -> str:
+        return f"{self.load} {mix_text(self.read_pct)}"
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        o = self.options
+        most = toio_text(*self.tracked)
+        grid = (
+            f"TC {min(o.threads)}-{max(o.threads)}/QD {min(o.queue_depths)}-{max(o.queue_depths)}"
+        )
+        return {
+            **super().setup(identity),
+            "precondition": f"{self.load}, R/W {mix_text(0)}",
+            "precondition_toio": most,
+            "precondition_duration": f"rounds of {o.precondition_minutes:g} min until steady",
+            "precondition_2": f"Inter-Round Pre W, {self.load} {mix_text(0)}",
+            "precondition_2_toio": most,
+            "precondition_2_duration": f"{o.prewrite_minutes:g} Minutes",
+            "test_stimulus": self.load,
+            "rw_mix": mix_text(self.read_pct),
+            "toio": grid,
+            "order": "High to Low TOIO",
+            "test_stimulus_2": "Min/Mid/Max IOPS Points",
+            "toio_2": f"ART < {o.art_limit_ms:g} ms",
+            "operating_points": (
+                "from the average of the window"
+                if o.operating_points == "window"
+                else "from the last round"
+            ),
+        }
+
+    # -- the parts of the test --------------------------------------------------------------
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        precondition = Stage(
+            phase=PRECONDITION,
+            title="preconditioning rounds",
+            steps=lambda history, number: self._precondition(identity, number),
+            tracking=(TrackingVariable(self._tracked_name(0), "IOPS", _first_iops),),
+            ends=self.round_ends(),
+            rounds_max=self.options.max_rounds,
+            purge=True,
+        )
+        rounds = Stage(
+            phase=ROUNDS_PHASE,
+            title="rounds",
+            steps=lambda history, number: self._round(identity, number),
+            tracking=(
+                TrackingVariable(self._tracked_name(self.read_pct), "IOPS", self._tracked_iops),
+            ),
+            ends=self.round_ends(),
+            rounds_max=self.options.max_rounds,
+        )
+        return (precondition, rounds, *(self._histogram_stage(identity, name) for name in NAMES))
+
+    def _tracked_name(self, read_pct: float) -> str:
+        threads, depth = self.tracked
+        return f"{self.load} {mix_text(read_pct)} TC{threads}/QD{depth} IOPS"
+
+    def _tracked_iops(self, rows: Sequence[StepRow]) -> float:
+        return next(
+            row.iops
+            for row in rows
+            if is_cell(row) and (row.threads, row.queue_depth) == self.tracked
+        )
+
+    def _writes(
+        self,
+        identity: DeviceIdentity,
+        name: str,
+        *place: object,
+        load: tuple[int, int],
+        **more: Any,
+    ) -> Step:
+        return self.access(
+            identity,
+            name,
+            *place,
+            seconds=self.options.step_seconds,
+            threads=load[0],
+            queue_depth=load[1],
+            read_pct=0.0,
+            **more,
+        )
+
+    def _precondition(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
+        o = self.options
+        count = whole_steps("a round", o.precondition_minutes * 60, o.step_seconds)
+        unit = unit_name(o.step_seconds)
+
+        def step(number: int) -> Step:
+            name = f"{unit} {(round_number - 1) * count + number}"
+            place = (PRECONDITION, round_number, number)
+            return self._writes(identity, name, *place, load=self.tracked, sample=number == 1)
+
+        return numbered(count, step)
+
+    def _prewrites(
+        self, identity: DeviceIdentity, minutes: float, load: tuple[int, int], *place: object
+    ) -> Sequence[Step]:
+        o = self.options
+        count = whole_steps("a pre-write", minutes * 60, o.step_seconds)
+        name = f"{PREWRITE} {unit_name(o.step_seconds)}"
+        return numbered(
+            count,
+            lambda n: self._writes(identity, f"{name} {n}", *place, PREWRITE, n, load=load),
+        )
+
+    def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
+        o = self.options
+        before = self._prewrites(identity, o.prewrite_minutes, self.tracked, number)
+        cells = [
+            self.access(
+                identity,
+                f"TC{threads}/QD{depth}",
+                number,
+                threads,
+                depth,
+                seconds=o.step_seconds,
+                threads=threads,
+                queue_depth=depth,
+                read_pct=self.read_pct,
+                sample=(threads, depth) == self.tracked,
+            )
+            for threads, depth in self.loads
+        ]
+        return [*before, *cells]
+
+    def _histogram_stage(self, identity: DeviceIdentity, name: Name) -> Stage:
+        return Stage(
+            phase=f"rth-{name}",
+            title=f"response-time histogram at {name.capitalize()}IOPS",
+            steps=lambda history, number: self._histogram(identity, history, name),
+        )
+
+    def _histogram(self, identity: DeviceIdentity, history: History, name: Name) -> Sequence[Step]:
+        """Nothing if there is no operating point; before there are results, as for any load."""
+        o, load = self.options, self.tracked
+        if ROUNDS_PHASE in history.stages:
+            cell = self.operating_points(history).get(name)
+            if cell is None:
+                return ()
+            load = (cell.threads, cell.queue_depth)
+        before = self._prewrites(identity, o.histogram_prewrite_minutes, load, "rth", name)
+        run = self.access(
+            identity,
+            f"response-time histogram TC{load[0]}/QD{load[1]}",
+            "rth",
+            name,
+            seconds=o.histogram_minutes * 60,
+            threads=load[0],
+            queue_depth=load[1],
+            read_pct=self.read_pct,
+        )
+        return [*before, run]
+
+    # -- what came of it --------------------------------------------------------------------
+
+    def cells(self, history: History) -> tuple[Cell, ...]:
+        """The cells of the demand variation, over the rounds that `operating_points` names."""
+        stage = history.stages[ROUNDS_PHASE]
+        return cells_of(
+            row for row in rows_considered(stage, self.options.operating_points) if is_cell(row)
+        )
+
+    def operating_points(self, history: History) -> Mapping[Name, Cell]:
+        """By name; empty if no cell is below the limit of the response time."""
+        return operating_points(self.cells(history), limit_ms=self.options.art_limit_ms)
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        most = toio_text(*self.tracked)
+        return (
+            "purge the drive",
+            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            f"preconditioning: {self.load} writes at {most} in rounds of "
+            f"{o.precondition_minutes:g} min until steady state, {o.max_rounds} at most",
+            f"a round: {o.prewrite_minutes:g} min of writes at {most}, then {self.mix} at "
+            f"{len(o.threads)} thread counts x {len(o.queue_depths)} queue depths, in steps of "
+            f"{o.step_seconds:g} s",
+            f"rounds until steady state over {WINDOW_ROUNDS} of them, {o.max_rounds} at most",
+            f"at Max, Mid and Min IOPS: {o.histogram_prewrite_minutes:g} min of writes, then a "
+            f"response-time histogram of {o.histogram_minutes:g} min",
+        )
+
+    def warnings(self, history: History) -> tuple[str, ...]:
+        none = ROUNDS_PHASE in history.stages and not self.operating_points(history)
+        text = (
+            f"no operating point: no load has an average response time below "
+            f"{self.options.art_limit_ms:g} ms"
+        )
+        return (*super().warnings(history), *((text,) if none else ()))
+
+
+def is_cell(row: StepRow) -> bool:
+    """Of the demand variation: a row of a round that is no pre-write."""
+    return row.phase == ROUNDS_PHASE and not row.name.startswith(PREWRITE)
+
+
+def _first_iops(rows: Sequence[StepRow]) -> float:
+    return rows[0].iops

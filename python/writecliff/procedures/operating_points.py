@@ -1,0 +1,82 @@
+"""Operating points of a demand variation: the loads at which response times are looked at closely.
+
+The rule (PTS-E 1.1, ECW and DIRTH): of all cells of threads x queue depth whose average response
+time is below 5 ms,
+
+    MaxIOPS   the cell with the most IOPS
+    MinIOPS   the cell with the least load: TC 1/QD 1
+    MidIOPS   the cell whose IOPS are closest to half way between the two
+
+Of cells that are equal in that, the one with the shorter response time is taken, then the one with
+fewer outstanding I/Os. If no cell is below the limit, there is no operating point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from writecliff.procedures.model import StageHistory, StepRow
+
+ART_LIMIT_MS = 5.0
+Name = Literal["max", "mid", "min"]
+NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One load of a demand variation and what the drive did under it, over a few rounds."""
+
+    threads: int
+    queue_depth: int
+    iops: float
+    art_ns: float  # average response time; NaN where no I/O was completed
+    cpu_pct: float | None = None
+
+    @property
+    def outstanding(self) -> int:
+        return self.threads * self.queue_depth
+
+
+def cells_of(rows: Iterable[StepRow]) -> tuple[Cell, ...]:
+    """The cells among `rows`, each with the means of its rounds; rows that are no samples of the
+    loop must not be among them. In the order of the loop."""
+    found: dict[tuple[int, int], list[StepRow]] = {}
+    for row in rows:
+        if row.threads is not None and row.queue_depth is not None:
+            found.setdefault((row.threads, row.queue_depth), []).append(row)
+    return tuple(_cell(load, group) for load, group in found.items())
+
+
+def _cell(load: tuple[int, int], rows: Sequence[StepRow]) -> Cell:
+    latencies = [row.latency_mean_ns for row in rows if row.latency_mean_ns is not None]
+    busy = [row.cpu_busy_pct for row in rows if row.cpu_busy_pct is not None]
+    return Cell(
+        *load,
+        iops=sum(row.iops for row in rows) / len(rows),
+        art_ns=sum(latencies) / len(latencies) if len(latencies) == len(rows) else math.nan,
+        cpu_pct=sum(busy) / len(busy) if busy else None,
+    )
+
+
+def operating_points(
+    cells: Sequence[Cell], *, limit_ms: float = ART_LIMIT_MS
+) -> Mapping[Name, Cell]:
+    """The operating points among `cells`; empty if none of them is below the limit."""
+    allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]  # NaN is not
+    if not allowed:
+        return {}
+    highest = min(allowed, key=lambda cell: (-cell.iops, cell.art_ns, cell.outstanding))
+    lowest = min(allowed, key=lambda cell: (cell.outstanding, cell.threads))
+    middle = (highest.iops + lowest.iops) / 2
+    mid = min(allowed, key=lambda cell: (abs(cell.iops - middle), cell.art_ns, cell.outstanding))
+    return {"max": highest, "mid": mid, "min": lowest}
+
+
+def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:
+    """The rounds by which operating points are chosen: the reported window, or the last one."""
+    if source == "last":
+        return stage.round_rows(stage.rounds_done)
+    return stage.window_rows()

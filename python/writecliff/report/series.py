@@ -1,0 +1,132 @@
+"""What happened inside steps: the stored series, and samples of longer times made from it.
+
+An interval belongs to the sample in which its middle lies; figures of a sample are over the whole
+time of its intervals, maxima are maxima, means are weighted by I/Os. Nothing is averaged twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.procedures.model import StepRow
+from writecliff.report.testdata import TestData
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+
+_LEAST = 0.5  # of its length that a sample must cover to count
+
+_SQL = """
+select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
+       sum(latency_mean_ns * ios) / sum(case when latency_mean_ns is null then null else ios end)
+           as mean_ns,
+       max(latency_max_ns) as max_ns
+from intervals
+where seq in (select unnest(?::int[]))
+group by seq, end_ns
+order by seq, end_ns
+"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Intervals in order; times in ns since the first of the steps began. NaN is unknown."""
+
+    seq: npt.NDArray[np.int64]
+    begin_ns: Numbers
+    end_ns: Numbers
+    ios: Numbers
+    bytes: Numbers
+    mean_ns: Numbers
+    max_ns: Numbers
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    @property
+    def middle_ns(self) -> Numbers:
+        return (self.begin_ns + self.end_ns) / 2
+
+    @property
+    def width_ns(self) -> Numbers:
+        return self.end_ns - self.begin_ns
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Equal parts of a time, one value each; NaN is unknown."""
+
+    number: npt.NDArray[np.int64]  # from 1; parts in which nothing ran are left out
+    time_ns: Numbers  # their middle
+    iops: Numbers
+    bytes_per_s: Numbers
+    mean_ns: Numbers
+    max_ns: Numbers
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def series(data: TestData, rows: Sequence[StepRow]) -> Series:
+    """All intervals of `rows`, all jobs and operations together."""
+    found = data.run.query(_SQL, [[data.seq(row) for row in rows]])
+    column = {
+        name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+        for name in ("end_ns", "ios", "bytes", "mean_ns", "max_ns")
+    }
+    seq = found.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
+    zero_ns = rows[0].started_ns if rows else 0
+    start = {data.seq(row): row.started_ns - zero_ns for row in rows}
+    offset = np.array([start[int(number)] for number in seq], dtype=np.float64)
+    inside = column["end_ns"]
+    first = np.append(True, seq[1:] != seq[:-1])[: len(seq)]
+    begin = np.where(first, 0.0, np.append(0.0, inside[:-1])[: len(seq)])
+    return Series(
+        seq,
+        begin + offset,
+        inside + offset,
+        column["ios"],
+        column["bytes"],
+        column["mean_ns"],
+        column["max_ns"],
+    )
+
+
+def samples(intervals: Series, length_ns: float) -> Samples:
+    """The series in parts of `length_ns`; a part of which less than half ran is left out, unless
+    there is no other."""
+    if not len(intervals):
+        nothing = np.array([], dtype=np.float64)
+        return Samples(np.array([], dtype=np.int64), *[nothing] * 5)
+    place = (intervals.middle_ns // length_ns).astype(np.int64)
+    parts, index = np.unique(place, return_inverse=True)
+
+    def total(values: Numbers) -> Numbers:
+        return np.bincount(index, weights=values, minlength=len(parts)).astype(np.float64)
+
+    width = total(intervals.width_ns)
+    ios, size = total(intervals.ios), total(intervals.bytes)
+    known = np.isfinite(intervals.mean_ns)
+    weight = np.where(known, intervals.ios, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total(np.where(known, intervals.mean_ns, 0.0) * weight) / total(weight)
+    highest = np.full(len(parts), -np.inf)
+    np.maximum.at(highest, index, np.where(np.isfinite(intervals.max_ns), intervals.max_ns, 0.0))
+    highest[highest <= 0] = np.nan
+    keep = width >= _LEAST * length_ns
+    if not keep.any():
+        keep[:] = True
+    return Samples(
+        parts[keep] + 1,
+        (parts[keep].astype(np.float64) + 0.5) * length_ns,
+        ios[keep] / width[keep] * 1e9,
+        size[keep] / width[keep] * 1e9,
+        mean[keep],
+        highest[keep],
+    )

@@ -1,0 +1,179 @@
+"""Every generic figure, drawn from data that make their lives hard; used by tests only.
+
+Long labels, many series, eight decades of latency, gaps, columns that would hide others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from writecliff.procedures.steady import judge
+from writecliff.report import units
+from writecliff.report.axes import (
+    MB_S,
+    Axis,
+    Line,
+    block_size,
+    block_size_axis,
+    depth_axis,
+    time_axis,
+)
+from writecliff.report.figures import (
+    confidence,
+    convergence,
+    response_time_histogram,
+    steady_window,
+)
+from writecliff.report.figures3d import columns_3d
+from writecliff.report.plots import (
+    Bars,
+    Reference,
+    Setting,
+    bars,
+    lines,
+    normalised,
+    two_axes,
+    two_settings,
+)
+
+SIZES = (512, 4096, 8192, 16384, 32768, 65536, 131072, 1048576)
+MIXES = ("0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0")
+DEPTHS = (1, 2, 4, 6, 8, 16, 32)
+HOUR_NS = 3600e9
+MINUTES = 600
+TIMES = [60e9 * k for k in range(MINUTES)]
+LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
+
+
+def iops(size: int, mix: str) -> float:
+    reads = int(mix.partition("/")[0]) / 100
+    write_s, read_s = max(size / 4096, 1) / 12_000, max(size / 8192, 1) / 90_000
+    return 1 / ((1 - reads) * write_s + reads * read_s)
+
+
+def wide_histogram():  # type: ignore[no-untyped-def]
+    """Latencies from 800 ns to 9 s, most of them near 100 µs."""
+    from writecliff._native import Histogram
+
+    histogram = Histogram()
+    for value, count in ((800, 40), (99_000, 90_000), (120_000, 50_000), (2_500_000, 700)):
+        histogram.record(value, count)
+    histogram.record(250_000_000, 30)
+    histogram.record(9_000_000_000, 2)
+    return histogram
+
+
+def _block_sizes() -> str | None:
+    series = [Line(mix, SIZES, [iops(size, mix) for size in SIZES]) for mix in MIXES]
+    return lines("g", series, block_size_axis(SIZES), Axis("IOPS", log=True), description="d")
+
+
+def _convergence() -> str:
+    rounds = range(1, 9)
+    values = {block_size(s): [iops(s, "0/100") * (1 + 2 / r**3) for r in rounds] for s in SIZES}
+    return convergence("g", rounds, values, (4, 5, 6, 7, 8), Axis("IOPS", log=True))
+
+
+def _demand_intensity() -> str | None:
+    series = []
+    for threads in DEPTHS:
+        rate = [90_000 * threads * depth / (threads * depth + 40) for depth in DEPTHS]
+        art = [threads * depth / r * 1e9 for depth, r in zip(DEPTHS, rate, strict=True)]
+        series.append(Line(f"TC {threads}", rate, art))
+    return lines("g", series, Axis("IOPS"), LATENCY, description="d")
+
+
+def _demand_variation() -> str | None:
+    series = [Line(f"TC {t}", DEPTHS, [t * d * 900.0 for d in DEPTHS]) for t in DEPTHS]
+    return lines("g", series, depth_axis(DEPTHS), Axis("IOPS"), description="d")
+
+
+def throughput() -> list[float]:
+    return [480e6 if minute < MINUTES / 2 else 90e6 + 7e5 * minute for minute in range(MINUTES)]
+
+
+def _throughput() -> str | None:
+    return lines(
+        "g",
+        [Line("throughput of a minute", TIMES, throughput())],
+        time_axis(TIMES[-1]),
+        Axis("Throughput", units=(MB_S,)),
+        description="d",
+        window=(2 * HOUR_NS, 4 * HOUR_NS),
+        references=[Reference("average", 400e6, dashed=False), Reference("110 %", 440e6)],
+    )
+
+
+def _two_axes() -> str | None:
+    art = [32e6 * 1e9 / value for value in throughput()]
+    mrt = [value * (30 + 20 * math.sin(k)) for k, value in enumerate(art)]
+    return two_axes(
+        "g",
+        time_axis(TIMES[-1]),
+        (Axis("Throughput", units=(MB_S,)), [Line("TP", TIMES, throughput())]),
+        (LATENCY, [Line("ART", TIMES, art), Line("MRT", TIMES, mrt)]),
+        description="d",
+    )
+
+
+def _curves() -> list[Line]:
+    fills = [k / 50 for k in range(300)]
+    return [
+        Line(
+            f"Example Drive Series {k}, 960 GB",
+            fills,
+            [9e4 * k * (0.1 * k + math.exp(-k * max(fill - 1, 0))) for fill in fills],
+        )
+        for k in (1, 2, 3)
+    ]
+
+
+def _two_settings() -> str | None:
+    settings = [
+        Setting(
+            f"write cache {state}",
+            TIMES,
+            [k * step for k in range(MINUTES)],
+            [top * (0.2 + math.exp(-k / 60)) for k in range(MINUTES)],
+        )
+        for state, step, top in (("on", 3e9, 8e4), ("off", 1.5e9, 4e4))
+    ]
+    return two_settings("g", settings, description="d")
+
+
+def _bars() -> str | None:
+    series = [Bars("0/100 (write)", [512e6, 505e6]), Bars("100/0 (read)", [551e6, math.nan])]
+    y = Axis("Throughput", units=(MB_S,))
+    return bars("g", ["1024 KiB", "128 KiB"], series, y, description="d")
+
+
+def _columns(*, log: bool) -> str | None:
+    sizes = SIZES[::-1]
+    values = [[iops(size, mix) for size in sizes] for mix in MIXES]
+    names = [f"{size / 1024:g}" for size in sizes]
+    y = Axis("IOPS", log=log)
+    return columns_3d("g", names, MIXES, values, "Block size (KiB)", "R/W mix", y, description="d")
+
+
+def _window() -> str:
+    state = judge([92e3, 95e3, 93e3, 91e3, 96e3], range(3, 8))
+    return steady_window("g", state, Axis("Average latency", units=units.LATENCY_UNITS))
+
+
+GALLERY: dict[str, Callable[[], str | None]] = {
+    "iops v block size": _block_sizes,
+    "convergence of block sizes": _convergence,
+    "demand intensity": _demand_intensity,
+    "demand variation": _demand_variation,
+    "throughput v time": _throughput,
+    "two axes": _two_axes,
+    "normalised": lambda: normalised("g", _curves(), Axis("Drive fills"), description="d"),
+    "two settings": _two_settings,
+    "bars": _bars,
+    "3-D columns": lambda: _columns(log=False),
+    "3-D columns, logarithmic": lambda: _columns(log=True),
+    "steady window": _window,
+    "histogram": lambda: response_time_histogram("g", wide_histogram()),
+    "confidence": lambda: confidence("g", wide_histogram()),
+}

@@ -1,0 +1,95 @@
+"""A report made of plain data, with long names and every kind of figure; no run behind it."""
+
+from __future__ import annotations
+
+from tests.support.figure_gallery import GALLERY
+from writecliff.report.csvs import csv_text
+from writecliff.report.model import (
+    DataFile,
+    Header,
+    HeaderColumn,
+    KeyFigure,
+    ReportModel,
+    Section,
+    Table,
+    Verdict,
+    drawn,
+)
+from writecliff.report.style import house_style
+
+STAMP = "NOT PTS-CONFORMANT"
+COLUMNS = {
+    "Test Platform": (
+        "Ref Test Platform", "Motherboard", "CPU", "Memory", "Operating System", "Test SW",
+        "Test SW Info", "Test ID No.", "HBA", "PCIe",
+    ),
+    "Device Under Test": (
+        "Mfgr", "Model No.", "S/N", "Firmware ver", "Capacity", "Interface", "NAND Type",
+        "PCIe NVM", "Purge Method", "Write Cache",
+    ),
+    "Set Up Parameters": (
+        "Data Pattern", "(PC) AR", "AR Segments", "Pre Condition 1", "TOIO - TC/QD", "Duration",
+        "Pre Condition 2", "TOIO - TC/QD", "SS Rounds", "Note",
+    ),
+    "Test Parameters": (
+        "Data Pattern", "AR & Amount", "Test Stimulus 1", "RW Mix (Outer Loop)",
+        "Block Sizes (Inner Loop)", "TOIO - TC/QD", "Steady State", "Test Stimulus 2",
+        "TOIO - TC/QD", "Steady State",
+    ),
+}  # fmt: skip
+LONG = {
+    "CPU": "Example CPU Gold 6999, 2 x 56 cores, 4.1 GHz",
+    "Operating System": "Debian GNU/Linux 12 (bookworm)",
+    "Model No.": "Example Flash Data Centre Series 9000",
+    "Purge Method": "NVMe format, user data erase",
+}
+
+
+def header() -> Header:
+    columns = tuple(
+        HeaderColumn(title, tuple((name, LONG.get(name, "N/A")) for name in names))
+        for title, names in COLUMNS.items()
+    )
+    return Header(
+        test_run_date="03/02/2026 03:30 PM UTC",
+        report_run_date="03/02/2026 07:20 PM UTC",
+        page_title="IOPS Test (REQUIRED) - Report Page",
+        specification="Solid State Storage Performance Test Specification (PTS)",
+        subtitle="IOPS - Block Size x RW Mix Matrix",
+        revision="PTS-E 2.0.2",
+        vendor="Example",
+        model="Data Centre Series 9000",
+        sponsor="-",
+        columns=columns,
+    )
+
+
+def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLERY)) -> ReportModel:
+    """One section of `figures` two a page, one of a long table under a subtitle of its own."""
+    plots = []
+    with house_style():
+        for number, kind in enumerate(figures):
+            name = f"f{number}"
+            svg = (GALLERY[kind]() or "").replace('"g-', f'"{name}-').replace("#g-", f"#{name}-")
+            wide = kind == "two settings" or "3-D" in kind
+            plots += drawn(name, kind, svg, "numbers.csv", kind, wide=wide)
+    rows = tuple((f"{4 << k % 9} KiB", f"{1000 * k:,}.5", f"{k}/{100 - k}") for k in range(60))
+    table = Table("Tabular data", ("Block size", "IOPS", "R/W"), rows, ("left", "right", "right"))
+    return ReportModel(
+        title="IOPS Test: Example Data Centre Series 9000, 960 GB",
+        header=header(),
+        disclosures=("Cells of 1 s instead of 60 s.",),
+        verdict=Verdict("good", "Steady state in rounds 1 to 5", ("All three are steady.",)),
+        key_figures=(KeyFigure("RND 4 KiB W", "31,000", "", "mean of the window"),),
+        latency_figures=(),
+        latency_note="",
+        sections=(
+            Section("Figures", "All kinds.", tuple(plots)),
+            Section("Tables", "", (), (table,), subtitle="IOPS - a subtitle of its own"),
+        ),
+        notes=("A note.",),
+        footer=(("Command", "writecliff test iops --on sim:nvme-tlc-960"),),
+        data=(DataFile("numbers.csv", csv_text(("a", "b"), [(1, 2.5)])),),
+        summary={"schema": "writecliff/iops/1"},
+        stamp=stamp,
+    )

@@ -1,0 +1,286 @@
+"""Reports of HIR, XSR, ECW/CBW and DIRTH, each from one short run on a small simulated drive."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff.engines.sim import SimEngine
+from writecliff.procedures.framework import run_procedure
+from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.procedures.xsr import recovery_sample
+from writecliff.report import build_report, demand, hir, summarise, write_report, xsr
+from writecliff.report.model import ReportModel
+from writecliff.report.series import Series, samples
+from writecliff.store.rundir import RunDirectory
+
+LOOP = {
+    "quick": True,
+    "step_seconds": 0.25,
+    "precondition_minutes": 0.5 / 60,
+    "prewrite_minutes": 0.5 / 60,
+    "histogram_prewrite_minutes": 0.5 / 60,
+    "histogram_minutes": 0.5 / 60,
+    "threads": [16, 4, 1],
+    "queue_depths": [32, 1],
+    "max_rounds": 6,
+}
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "hir": {
+        "step_seconds": 1.0,
+        "precondition_minutes": 2 / 60,
+        "write_minutes": 6 / 60,
+        "burst_seconds": 2.0,
+        "waits_seconds": [2.0, 6.0],
+        "bursts_per_step": 2,
+        "max_rounds": 8,
+    },
+    "xsr": {"quick": True, "sequential_hours": 20 / 3600, "random_hours": 15 / 3600},
+    "ecw": {**LOOP, "revision": "2.0"},
+    "dirth": LOOP,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    drive = write_small_drive(folder)
+    for name, options in OPTIONS.items():
+        engine = SimEngine.from_text(drive.read_text(), str(drive))
+        run_procedure(procedure_from_mapping(name, options), engine, folder / name)
+        engine.close()
+    return {name: folder / name for name in OPTIONS}
+
+
+@pytest.fixture(scope="module")
+def models(runs: dict[str, Path]) -> dict[str, ReportModel]:
+    return {name: build_report(RunDirectory.open(path)) for name, path in runs.items()}
+
+
+def titles(model: ReportModel) -> list[str]:
+    return [figure.title for section in model.sections for figure in section.figures]
+
+
+def rows_of(model: ReportModel, name: str) -> list[dict[str, str]]:
+    (text,) = (file.text for file in model.data if file.name == name)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_page_is_the_same_each_time_and_stamped(runs: dict[str, Path], tmp_path: Path) -> None:
+    one = write_report(runs["hir"], tmp_path / "one.html").read_bytes()
+    assert one == write_report(runs["hir"], tmp_path / "two.html").read_bytes()
+    assert b"NOT PTS-CONFORMANT" in one
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_a_shortened_run_is_said_to_be(
+    name: str, runs: dict[str, Path], models: dict[str, ReportModel]
+) -> None:
+    assert models[name].stamp == "NOT PTS-CONFORMANT"
+    assert models[name].summary == summarise(runs[name])
+    assert models[name].summary["schema"] == f"writecliff/{name}/1"
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel]) -> None:
+    model = models[name]
+    known = {file.name for file in model.data}
+    figures = [figure for section in model.sections for figure in section.figures]
+    assert figures
+    assert {figure.data for figure in figures} <= known
+    assert len({figure.name for figure in figures}) == len(figures)
+    for column in model.header.columns:
+        assert len(column.rows) == 10
+
+
+def keys_of(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        return set(value) | {key for part in value.values() for key in keys_of(part)}
+    return {key for part in value for key in keys_of(part)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_every_key_of_a_summary_is_documented(name: str, models: dict[str, ReportModel]) -> None:
+    text = (Path(__file__).parents[3] / "docs/reference/json.md").read_text(encoding="utf-8")
+    own = {k: v for k, v in models[name].summary.items() if k not in ("run", "device", "files")}
+    assert {key for key in keys_of(own) if f"`{key}`" not in text} == set()
+    assert f'"writecliff/{name}/1"' in text
+
+
+def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
+    models: dict[str, ReportModel],
+) -> None:
+    found = [re.sub(r" \(.*", "", title) for title in titles(models["dirth"])]
+    assert found == [
+        "Pre Conditioning IOPS",
+        "Pre Conditioning steady-state check",
+        "Between-round pre-writes",
+        "DV IOPS, TC=16, all QD",
+        "DV steady-state check TC16-QD32",
+        "Demand Variation",
+        "Demand Intensity",
+        *(
+            f"{point} IOPS: {what}"
+            for point in ("Max", "Mid", "Min")
+            for what in ("pre-writes", "response-time histogram", "confidence level plot")
+        ),
+    ]
+    assert any("CPU utilisation is left out" in note for note in models["dirth"].notes)
+    longest = models["dirth"].summary["operating_points"]["max"]["latency"]["max_ns"]
+    assert longest > 0
+    assert any(re.search(r"histogram \(MRT \d", title) for title in titles(models["dirth"]))
+
+
+@pytest.mark.parametrize("name", ["ecw", "dirth"])
+def test_loads_obey_littles_law(name: str, runs: dict[str, Path]) -> None:
+    """Outstanding I/Os = IOPS x response time, also beyond the 32 commands that SATA queues: what
+    waits in the host counts."""
+    found = demand.load_demand(RunDirectory.open(runs[name]))
+    assert len(found.cells) == 6
+    for cell in found.cells:
+        assert cell.iops * cell.art_ns / 1e9 == pytest.approx(cell.outstanding, rel=0.12)
+
+
+def test_operating_points_of_the_page_are_those_of_the_run(
+    runs: dict[str, Path], models: dict[str, ReportModel]
+) -> None:
+    found = demand.load_demand(RunDirectory.open(runs["dirth"]))
+    points = models["dirth"].summary["operating_points"]
+    for name, cell in found.points.items():
+        rows = found.data.history.stages[f"rth-{name}"].rows
+        assert (points[name]["threads"], points[name]["queue_depth"]) == (
+            rows[-1].threads,
+            rows[-1].queue_depth,
+        )
+        assert cell.art_ns < 5e6
+        assert points[name]["latency"]["count"] == rows[-1].ios
+
+
+def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -> None:
+    model = models["ecw"]
+    assert model.title.startswith("Composite Block Workload Test")
+    assert model.header.page_title == "Composite Block Workload Test (OPTIONAL) - Report Page"
+    assert model.header.subtitle == "CBW - Composite RW = 40:60"
+    (made_of,) = (part for part in model.sections if part.title == "The composite workload")
+    sizes, zones = made_of.tables
+    assert sizes.rows[7] == ("4 KiB", "67 %", "35.1 %")
+    assert zones.rows == (("0 to 5 %", "50 %"), ("5 to 20 %", "30 %"), ("20 to 100 %", "20 %"))
+    assert "4 KiB boundaries" in made_of.intro
+
+
+def test_unsteady_runs_are_said_to_be(
+    runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same run, its samples judged as if they fell by half in the window."""
+    found = demand.load_demand(RunDirectory.open(runs["dirth"]))
+    rounds = found.rounds
+    assert rounds is not None and rounds.tracker is not None
+    worse = type(rounds)("rounds", rounds.tracking, max_rounds=5)
+    for row in rounds.rows:
+        if row.round <= 5:
+            worse.add(replace(row, iops=row.iops / row.round))
+    for number in range(1, 6):
+        worse.round_complete(number)
+    monkeypatch.setattr(demand, "load_demand", lambda run: replace(found, rounds=worse))
+    monkeypatch.setattr(demand, "_sections", lambda found: (demand._loop(found),))
+    model = demand.report(RunDirectory.open(runs["dirth"]))
+    assert "NOT STEADY STATE" in model.title
+    assert model.verdict.level == "bad"
+    assert model.verdict.headline == "NOT STEADY STATE: NOT ACHIEVED (demand variation)"
+    assert any("20 % are allowed" in text for text in model.verdict.meaning)
+    assert "NOT ACHIEVED" in dict(model.header.columns[3].rows)["Steady State"]
+    tables = [table for section in model.sections for table in section.tables]
+    assert any(row[-1] == "NOT met" for table in tables for row in table.rows)
+
+
+def test_hir_counts_the_time_of_its_bursts_only(
+    runs: dict[str, Path], models: dict[str, ReportModel]
+) -> None:
+    found = hir.load_hir(RunDirectory.open(runs["hir"]))
+    assert [wait.wait_s for wait in found.waits] == [2.0, 6.0]
+    for wait in found.waits:
+        stage = found.data.history.stages[f"wait-{wait.wait_s:g}"]
+        assert wait.bursts.iops.size == 3
+        assert (np.diff(wait.bursts.time_ns) > 0).all()
+        # The bursts hold all I/Os, and nothing else does.
+        ios = float(wait.bursts.iops.sum()) * 2.0
+        assert ios == pytest.approx(sum(row.ios for row in stage.rows))
+        assert wait.burst_iops is not None
+        assert wait.burst_iops > 1.3 * max(row.iops for row in stage.rows)
+    assert [round(wait.number, 6) for wait in found.waits] == [1, 3]
+    states = models["hir"].summary["wait_states"]
+    assert [state["baseline_steps"] for state in states] == [6, 6]
+    assert titles(models["hir"])[-2:] == [
+        "IOPS v time, all wait states",
+        "IOPS v time spent writing, by wait state",
+    ]
+
+
+def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
+    runs: dict[str, Path], models: dict[str, ReportModel]
+) -> None:
+    found = xsr.load_xsr(RunDirectory.open(runs["xsr"]))
+    rows = rows_of(models["xsr"], "samples.csv")
+    rates: dict[str, list[float]] = {}
+    for row in rows:
+        rates.setdefault(row["group"], []).append(float(row["bytes_per_s"]))
+    assert {name: len(values) for name, values in rates.items()} == {
+        "AG1": 20,
+        "AG2": 15,
+        "AG3": 20,
+    }
+    for one in found.groups:
+        stage = found.data.history.stages[one.group.phase]
+        total = sum(row.bytes for row in stage.rows)
+        # Less the I/Os in flight at the end, which are completed after the last whole sample.
+        assert sum(rates[one.group.name]) == pytest.approx(total, abs=33 << 20)
+    times = [int(row["time_ns"]) for row in rows]
+    assert times == sorted(times)
+    expected = recovery_sample(rates["AG1"], rates["AG3"])
+    minutes = models["xsr"].summary["recovery_minutes"]
+    assert minutes == (None if expected is None else pytest.approx(expected / 60))
+    assert titles(models["xsr"])[:3] == [
+        "TP v time, all access groups",
+        "TP v time, AG1 to AG2",
+        "TP v time, AG2 to AG3",
+    ]
+
+
+def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:
+    def column(*values: float) -> Any:
+        return np.array(values, dtype=np.float64)
+
+    intervals = Series(
+        seq=np.array([1, 1, 1, 1, 1]),
+        begin_ns=column(0, 1e9, 2e9, 3e9, 4e9),
+        end_ns=column(1e9, 2e9, 3e9, 4e9, 4.3e9),
+        ios=column(10, 30, 0, 8, 5),
+        bytes=column(100, 300, 0, 80, 50),
+        mean_ns=column(1.0, 3.0, math.nan, 2.0, 9.0),
+        max_ns=column(5.0, 4.0, math.nan, 7.0, 9.0),
+    )
+    found = samples(intervals, 2e9)
+    assert found.number.tolist() == [1, 2]  # the third lasts 0.3 of 2 s
+    assert found.iops.tolist() == [20, 4]
+    assert found.bytes_per_s.tolist() == [200, 40]
+    assert found.mean_ns.tolist() == [2.5, 2.0]
+    assert found.max_ns.tolist() == [5.0, 7.0]
+
+
+def test_a_burst_that_is_too_long_counts_with_its_own_time() -> None:
+    """Old versions of fio make the first burst of a step last as long as burst and pause."""
+    second = np.full(12, 1e9)
+    assert hir._burst_iops(np.full(12, 100.0), second, 5e9) == pytest.approx(100)
+    ios = np.array([100.0] * 5 + [1.0] + [0.0] * 6)
+    assert hir._burst_iops(ios, second, 5e9) == pytest.approx(501 / 5)
+    assert hir._burst_iops(np.zeros(12), second, 5e9) == 0
