@@ -213,3 +213,112 @@ fn slope(valid: f64) -> f64 {
     let a = -(1.0 - v) / v.ln();
     v / (1.0 - v) * (1.0 - a) / (a - v)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Owner, UnitState};
+    use crate::theory;
+
+    /// Closed units of 100 slots: (stream, valid slots).
+    fn table(units: &[(u16, u32)]) -> UnitTable {
+        let mut table = UnitTable::new(units.len() as u32, 100);
+        for (index, &(stream, valid)) in units.iter().enumerate() {
+            table.state[index] = UnitState::Closed;
+            table.valid[index] = valid;
+            table.owner[index] = Owner { stream: StreamId(stream), collected: false };
+            table.closed_at[index] = index as u64;
+        }
+        table
+    }
+
+    fn tuned(streams: &[(f64, f64, f64)]) -> SelfTuned {
+        let mut tuned = SelfTuned::new(streams.len() as u16, 64);
+        for (s, &(rate, valid, budget)) in tuned.streams.iter_mut().zip(streams) {
+            *s = StreamSpare { rate, valid, budget };
+        }
+        tuned
+    }
+
+    fn greedy(tuned: &mut SelfTuned, table: &UnitTable) -> Option<u32> {
+        tuned.choose(GcPolicy::Greedy, table, 1000, &mut Prng::new(1)).map(|unit| unit.0)
+    }
+
+    /// `g(v) / S` is the slope of the closed form at any point of it.
+    #[test]
+    fn the_slope_is_that_of_theory() {
+        for op in [0.03, 0.07, 0.3, 1.0, 3.0] {
+            let waf = |spare: f64| theory::fifo(1.0 / (1.0 + spare));
+            let step = 1e-5;
+            let numeric = (waf(op - step) - waf(op + step)) / (2.0 * step);
+            let formula = slope(1.0 - 1.0 / waf(op)) / op;
+            assert!((formula / numeric - 1.0).abs() < 1e-3, "{op}: {formula} v {numeric}");
+        }
+        assert_eq!((slope(-1.0), slope(0.0)), (0.0, 0.0));
+        assert!(slope(1.0).is_finite());
+    }
+
+    #[test]
+    fn the_stream_above_its_budget_gives_up_a_unit() {
+        // Spare of 300 and 300 slots; the greediest victim is in stream 0.
+        let units = [(0, 30), (0, 30), (0, 40), (0, 100), (1, 70), (1, 70), (1, 70), (1, 70),
+            (1, 70), (1, 70), (1, 70), (1, 70), (1, 70), (1, 70)];
+        let table = table(&units);
+        let mut for_the_hot = tuned(&[(0.9, 0.5, 0.9), (0.1, 0.8, 0.1)]);
+        assert_eq!(greedy(&mut for_the_hot, &table), Some(4));
+        let mut for_the_cold = tuned(&[(0.1, 0.5, 0.1), (0.9, 0.8, 0.9)]);
+        assert_eq!(greedy(&mut for_the_cold, &table), Some(0));
+    }
+
+    #[test]
+    fn a_dead_unit_goes_first_and_a_full_drive_has_no_victim() {
+        let mut one = tuned(&[(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)]);
+        assert_eq!(greedy(&mut one, &table(&[(1, 50), (0, 0), (0, 0)])), Some(1));
+        assert_eq!(greedy(&mut one, &table(&[(1, 100), (0, 100)])), None);
+    }
+
+    #[test]
+    fn dear_victims_never_follow_each_other() {
+        // Stream 1 has stopped: its units, one slot short of full, are over its budget of nothing.
+        let mut units = vec![(0, 20), (0, 20)];
+        units.extend([(1, 98); 900]);
+        let table = table(&units);
+        let mut stopped = tuned(&[(1.0, 0.2, 1.0), (0.0, 0.9, 0.0)]);
+        let streams: Vec<bool> =
+            (0..6).map(|_| greedy(&mut stopped, &table).unwrap() >= 2).collect();
+        assert_eq!(streams, [true, false, true, false, true, false]);
+    }
+
+    #[test]
+    fn budgets_follow_what_is_measured() {
+        let mut tuned = SelfTuned::new(3, 64);
+        for n in 0..2000 {
+            tuned.host_opened(StreamId(n % 3));
+        }
+        assert!(tuned.streams.iter().all(|s| (s.rate - 1.0 / 3.0).abs() < 0.05));
+        // Random, sequential (dead victims) and one that never had a victim.
+        tuned.streams[0].valid = 0.6;
+        tuned.streams[1].valid = 0.0;
+        (0..200).for_each(|_| tuned.follow_targets());
+        let budgets: Vec<f64> = tuned.streams.iter().map(|s| s.budget).collect();
+        assert!(budgets[0] > 0.99 && budgets[1] < 0.01 && budgets[2] < 0.01, "{budgets:?}");
+        assert!(budgets.iter().sum::<f64>() <= 1.0 + 1e-9);
+    }
+
+    #[test]
+    fn words_bring_it_back_and_nonsense_is_refused() {
+        let mut before = tuned(&[(0.9, 0.5, 0.9), (0.1, -1.0, 0.1)]);
+        before.after_dear = true;
+        let words = before.to_words();
+        let mut after = SelfTuned::new(2, 64);
+        assert!(after.set_words(&words));
+        assert_eq!(after.to_words(), words);
+        assert!(!after.set_words(&words[1..]));
+        for (index, bad) in [(0, f64::NAN), (1, 1.5), (2, -0.1)] {
+            let mut words = words.clone();
+            words[index] = bad.to_bits();
+            assert!(!after.set_words(&words), "word {index}");
+        }
+        assert_eq!(after.to_words(), words, "refused words change nothing");
+    }
+}
