@@ -28,7 +28,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    pub const CLOSED: Self = 
+    pub const CLOSED: Self =
         Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0 };
 
     #[inline]

@@ -167,10 +167,10 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
 fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
     const KEY: &str = "isolated_streams";
     if table.optional_text("placement")? != Some("per-handle") {
-        return match table.has(KEY) {
-            true => Err(table.error(KEY, format!("{KEY} belongs to placement 'per-handle'"), None)),
-            false => Ok(0),
-        };
+        if table.has(KEY) {
+            return Err(table.error(KEY, format!("{KEY} belongs to placement 'per-handle'"), None));
+        }
+        return Ok(0);
     }
     let listed = table.optional_numbers(KEY, 0.0..=127.0)?.ok_or_else(|| table.missing(KEY))?;
     if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {

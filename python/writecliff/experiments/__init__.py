@@ -1,7 +1,7 @@
 """Experiments: published claims, rebuilt so that one command repeats them and says how.
 
-An experiment is two modules: one with `run(...)`, which measures and returns plain data, and one with
-`mapping`, which turns them into what `--json` prints, `tables` and `page`, which show them.
+An experiment is two modules: one with `run(...)`, which measures and returns plain data, and one
+with `mapping`, which turns them into what `--json` prints, `tables` and `page`, which show them.
 `EXPERIMENTS` names them; nothing heavy is loaded until one is run.
 """
 

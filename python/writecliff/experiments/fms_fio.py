@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from writecliff import _native
 from writecliff.devices import read_device_file
@@ -115,8 +114,8 @@ def run(*, scale: float = SCALE, passes: tuple[int, int] = (WARM_UP, MEASURED)) 
     timed_memory = drive_memory_bytes(raw_bytes, raw_bytes)
     speed = run_side_by_side(
         [
-            Task(f"{r} {op:g} streams {on}", timed_memory, partial(_speed, r, op, on, scale, passes))
-            for r, op, on in timed
+            Task(" ".join(map(str, row)), timed_memory, partial(_speed, *row, scale, passes))
+            for row in timed
         ]
     )
     amplification = run_side_by_side(

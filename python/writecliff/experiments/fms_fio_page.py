@@ -28,8 +28,8 @@ SCHEMA = "writecliff/experiment-fms-fio/1"
 WAF_CSV, SPEED_CSV = "write-amplification.csv", "throughput.csv"
 METASTABLE = (
     "Write amplification without streams depends on how the drive was preconditioned: under FIFO "
-    "collection several values hold themselves for one and the same configuration (all are listed). "
-    "A figure without its precondition cannot be repeated."
+    "collection several values hold themselves for one and the same configuration (all are "
+    "listed). A figure without its precondition cannot be repeated."
 )
 
 
@@ -140,9 +140,9 @@ def page(result: Result) -> Page:
         sections=(
             Section(
                 "Write amplification",
-                "A flat drive of 4096 units of 1 MiB. With a stream a writer every unit dies whole, "
-                "so that greedy collection copies nothing; a cyclic (FIFO) log takes the oldest "
-                "unit whatever its stream, and gains nothing. "
+                "A flat drive of 4096 units of 1 MiB. With a stream a writer every unit dies "
+                "whole, so that greedy collection copies nothing; a cyclic (FIFO) log takes the "
+                "oldest unit whatever its stream, and gains nothing. "
                 "Over-provisioning counts what collection circulates through.",
                 amplification,
                 (waf_table,),
@@ -166,9 +166,7 @@ def page(result: Result) -> Page:
     )
 
 
-def _table(
-    title: str, header: Sequence[str], data: str, rows: Sequence[tuple[str, ...]]
-) -> Table:
+def _table(title: str, header: Sequence[str], data: str, rows: Sequence[tuple[str, ...]]) -> Table:
     align = ("left", *("right" for _ in header[1:]))
     return Table(title, tuple(header), tuple(rows), align, data=data)  # type: ignore[arg-type]
 
@@ -182,24 +180,23 @@ def _waf_figures(result: Result) -> tuple[Figure, ...]:
     found: tuple[Figure, ...] = ()
     for reading in READINGS:
         drawn_lines = [
-            Line(f"{label}, no streams", OVERPROVISIONS, _waf(result, reading, policy, collected))
+            _waf_line(f"{label}, no streams", _rows(result, reading, policy, collected))
             for label, policy, collected in (
                 ("greedy, collected data rejoin", "greedy", "rejoin"),
                 ("greedy, collected data apart", "greedy", "own"),
                 ("FIFO", "fifo", "rejoin"),
             )
         ]
-        on = [row.waf_on for row in _rows(result, reading, "greedy", "rejoin")]
-        drawn_lines.append(Line("a stream a writer", OVERPROVISIONS, on))
+        on = _rows(result, reading, "greedy", "rejoin")
+        ops = [row.overprovision for row in on]
+        drawn_lines.append(Line("greedy, a stream a writer", ops, [row.waf_on for row in on]))
         name, about = f"waf-{reading}", f"Write amplification v over-provisioning, {reading}"
         svg = lines(name, drawn_lines, _op_axis(), Axis("Write amplification"), description=about)
         found += drawn(name, f"{about}: {describe(reading)}", svg, WAF_CSV, about)
     return found
 
 
-def _rows(
-    result: Result, reading: Reading, policy: str, collected: str
-) -> list[Amplification]:
+def _rows(result: Result, reading: Reading, policy: str, collected: str) -> list[Amplification]:
     return [
         row
         for row in result.amplification
@@ -208,24 +205,23 @@ def _rows(
     ]
 
 
-def _waf(result: Result, reading: Reading, policy: str, collected: str) -> list[float]:
-    return [row.waf_off for row in _rows(result, reading, policy, collected)]
+def _waf_line(label: str, rows: Sequence[Amplification]) -> Line:
+    return Line(label, [row.overprovision for row in rows], [row.waf_off for row in rows])
 
 
 def _speed_figures(result: Result) -> tuple[Figure, ...]:
-    throughput, latency = [], []
+    throughput, waits = [], []
     for reading in READINGS:
         for streams in (False, True):
             rows = [r for r in result.speed if (r.reading, r.streams) == (reading, streams)]
             label = f"{reading}, streams {'on' if streams else 'off'}"
-            throughput.append(Line(label, OVERPROVISIONS, [r.read_bytes_per_s for r in rows]))
-            latency.append(
-                Line(label, OVERPROVISIONS, [r.read_mean_ns or float("nan") for r in rows])
-            )
+            ops = [r.overprovision for r in rows]
+            throughput.append(Line(label, ops, [r.read_bytes_per_s for r in rows]))
+            waits.append(Line(label, ops, [r.read_mean_ns or float("nan") for r in rows]))
     drawings = (
         ("read-throughput", "Read throughput v over-provisioning", throughput,
          Axis("Read throughput", units=(MB_S,))),
-        ("read-latency", "Mean read latency v over-provisioning", latency,
+        ("read-latency", "Mean read latency v over-provisioning", waits,
          Axis("Mean read latency", units=LATENCY_UNITS)),
     )  # fmt: skip
     found: tuple[Figure, ...] = ()
@@ -244,6 +240,10 @@ def _data(result: Result) -> tuple[DataFile, ...]:
         "write_bytes_per_s", "read_mean_ns", "read_p99_ns", "read_p9999_ns",
     )  # fmt: skip
     return (
-        DataFile(WAF_CSV, csv_text(waf, [[getattr(r, k) for k in waf] for r in result.amplification])),
-        DataFile(SPEED_CSV, csv_text(speed, [[getattr(r, k) for k in speed] for r in result.speed])),
+        DataFile(
+            WAF_CSV, csv_text(waf, [[getattr(r, k) for k in waf] for r in result.amplification])
+        ),
+        DataFile(
+            SPEED_CSV, csv_text(speed, [[getattr(r, k) for k in speed] for r in result.speed])
+        ),
     )

@@ -1,4 +1,4 @@
-"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and the cyclic log's answer.
+"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and what a cyclic log does.
 
 The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives the four lifetimes and no more.
 Two readings of it are kept beside each other:
@@ -6,16 +6,17 @@ Two readings of it are kept beside each other:
 * `by-size`: ranges of 1, 10, 33 and 55 parts (99 in all), written at equal rates;
 * `by-rate`: equal ranges, written at rates of 1, 1/10, 1/33 and 1/55.
 
-Mixed in one FIFO log that goes round once in a time T, a slot of a class with data share s and write
-share r is rewritten every s/r capacities written, so it is found valid at the end of the log, and
-moved, until it dies: `A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side
-is a staircase: several A solve it, and which one a drive is in depends on how it was preconditioned.
+In one FIFO log, a slot of a class with data share s and write share r is overwritten once in s/r
+capacities written by the host. Whenever the log has gone round before that, the slot is moved:
+`A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase:
+several A solve it, and which one a drive is in depends on how it was preconditioned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from typing import Literal
 
@@ -62,8 +63,8 @@ def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[
         width = c.writes / (c.data * alpha)
         edges.update(n * width for n in range(1, int(_A_MAX / width) + 2))
     steps = sorted(edge for edge in edges if edge <= _A_MAX)
-    found = []
-    for low, high in zip(steps, steps[1:], strict=False):
+    found: list[float] = []
+    for low, high in pairwise(steps):
         middle = 0.5 * (low + high)
         value = sum(c.writes * ceil(c.data * alpha * middle / c.writes) for c in classes)
         if low - _EPSILON < value <= high + _EPSILON and (

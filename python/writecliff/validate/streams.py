@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from writecliff import _native
 from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
@@ -50,7 +51,7 @@ _RESERVED = 4  # units that the validation drive keeps idle under one stream
 _PASSES = 5  # its figures are taken when five capacities have been written, the first one included
 
 # Where the streams go, where collected data go, how the spare space is split.
-TREATMENTS = {
+TREATMENTS: dict[str, dict[str, Any]] = {
     "one stream": {"streams": False},
     "streams": {"streams": True},
     "streams, collected data shared": {"streams": True, "collected": "shared"},
@@ -119,11 +120,7 @@ def run(
     many cases run at a time."""
     size = (pages_per_block, blocks, passes)
     calls = [
-        *(
-            partial(_hot_cold, hot, treatment, size)
-            for hot in HOT_COLD
-            for treatment in TREATMENTS
-        ),
+        *(partial(_hot_cold, hot, treatment, size) for hot in HOT_COLD for treatment in TREATMENTS),
         *(
             partial(_sequential, load, op, treatment, size)
             for load in ("by-size", "by-rate")

@@ -111,7 +111,8 @@ mod tests {
         let (table, mut random) = (table(), Prng::new(3));
         let mut seen = [0; 5];
         for _ in 0..4000 {
-            let victim = GcPolicy::DChoices { d: 1 }.choose(&table, Among::All, 0, &mut random).unwrap();
+            let victim =
+                GcPolicy::DChoices { d: 1 }.choose(&table, Among::All, 0, &mut random).unwrap();
             seen[victim.index()] += 1;
         }
         assert_eq!(seen[0], 0);

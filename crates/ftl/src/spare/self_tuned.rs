@@ -125,15 +125,15 @@ impl SelfTuned {
     }
 
     fn census(&self, table: &UnitTable) -> Census {
-        let mut census =
-            Census { spare: vec![0; self.streams.len()], best_gain: 0, dead: None };
+        let mut census = Census { spare: vec![0; self.streams.len()], best_gain: 0, dead: None };
         for unit in table.closed() {
             let index = unit.index();
             let gain = table.slots_per_unit - table.valid[index];
             census.spare[table.owner[index].stream.index()] += u64::from(gain);
             census.best_gain = census.best_gain.max(gain);
             if table.valid[index] == 0 {
-                let earlier = |d: ReclaimUnitId| table.closed_at[d.index()] <= table.closed_at[index];
+                let earlier =
+                    |d: ReclaimUnitId| table.closed_at[d.index()] <= table.closed_at[index];
                 if !census.dead.is_some_and(earlier) {
                     census.dead = Some(unit);
                 }
@@ -173,8 +173,7 @@ impl SelfTuned {
     }
 
     fn note(&mut self, table: &UnitTable, victim: ReclaimUnitId) {
-        let valid =
-            f64::from(table.valid[victim.index()]) / f64::from(table.slots_per_unit);
+        let valid = f64::from(table.valid[victim.index()]) / f64::from(table.slots_per_unit);
         let s = &mut self.streams[table.owner[victim.index()].stream.index()];
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
     }
@@ -261,8 +260,22 @@ mod tests {
     #[test]
     fn the_stream_above_its_budget_gives_up_a_unit() {
         // Spare of 300 and 300 slots; the greediest victim is in stream 0.
-        let units = [(0, 30), (0, 30), (0, 40), (0, 100), (1, 70), (1, 70), (1, 70), (1, 70),
-            (1, 70), (1, 70), (1, 70), (1, 70), (1, 70), (1, 70)];
+        let units = [
+            (0, 30),
+            (0, 30),
+            (0, 40),
+            (0, 100),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+        ];
         let table = table(&units);
         let mut for_the_hot = tuned(&[(0.9, 0.5, 0.9), (0.1, 0.8, 0.1)]);
         assert_eq!(greedy(&mut for_the_hot, &table), Some(4));
