@@ -45,7 +45,9 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 
 #[test]
 fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
-    STREAM_POLICIES.iter().for_each(|changes| both_clocks_agree(changes));
+    for changes in STREAM_POLICIES {
+        both_clocks_agree(changes);
+    }
 }
 
 fn both_clocks_agree(changes: &[(&str, &str)]) {
