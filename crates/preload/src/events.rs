@@ -5,9 +5,10 @@
 //! slot, and one more for every 62 bytes of text. Its first byte is written last: 0 is a slot that
 //! was never finished.
 //!
-//! The file is sparse. Its blocks are allocated ahead of the writers, a stretch at a time: writing
-//! to a mapped hole of a full disk would kill the program (SIGBUS); this way notes are dropped, and
-//! counted.
+//! The file grows ahead of its writers, a stretch at a time with its blocks; the mapping is as long as
+//! the file may ever become. Writing to a mapped hole of a full disk would kill the program (SIGBUS);
+//! this way notes are dropped, and counted. And a program that locks all its memory (mlockall, as
+//! Cassandra does) locks what there is of the file, not the whole mapping.
 
 use crate::names;
 use libc::{c_char, c_int, c_long};
@@ -140,18 +141,19 @@ pub(crate) fn begin() {
         if fd < 0 {
             return;
         }
-        let mut stat: libc::stat = std::mem::zeroed();
-        if libc::fstat(fd, &raw mut stat) == 0 && stat.st_size as u64 > SLOTS_AT {
+        let mut header: [u64; 2] = [0; 2];
+        let got = libc::pread(fd, header.as_mut_ptr().cast(), size_of_val(&header), 0);
+        if got == size_of_val(&header) as isize && header[0] == MAGIC {
             // All as words: dots pass an `int` in half a place, and the kernel takes whole ones.
             let (anywhere, from): (usize, i64) = (0, 0);
+            let size = SLOTS_AT + header[1] * SLOT_BYTES;
             let access = (libc::PROT_READ | libc::PROT_WRITE) as c_long;
-            let (shared, size, file) = (libc::MAP_SHARED as c_long, stat.st_size, fd as c_long);
+            let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
-            let base = map as *mut Header;
-            if map != -1 && (*base).magic == MAGIC {
+            if map != -1 {
                 // A copy: programs that rewrite their arguments write over their environment.
                 PATH.store(libc::strdup(path), Ordering::Release);
-                BASE.store(base, Ordering::Release);
+                BASE.store(map as *mut Header, Ordering::Release);
             }
         }
         libc::syscall(libc::SYS_close, fd);
@@ -193,10 +195,14 @@ fn allocate(header: &Header, end: u64) -> bool {
             return false;
         }
         let (from, length) = (SLOTS_AT + have * SLOT_BYTES, (wanted - have) * SLOT_BYTES);
-        let failed = libc::syscall(libc::SYS_fallocate, fd, 0, from, length) != 0;
-        let unsupported = crate::errno() == libc::EOPNOTSUPP;
+        let mut done = libc::syscall(libc::SYS_fallocate, fd, 0_i64, from, length) == 0;
+        if !done && crate::errno() == libc::EOPNOTSUPP {
+            let last = (from + length - 1) as libc::off_t;
+            let nothing = [0u8];
+            done = libc::syscall(libc::SYS_pwrite64, fd, nothing.as_ptr(), 1_usize, last) == 1;
+        }
         libc::syscall(libc::SYS_close, fd);
-        if failed && !unsupported {
+        if !done {
             return false;
         }
     }

@@ -32,12 +32,14 @@ _VIRTUAL = ("/proc/", "/sys/", "/dev/shm/", "/dev/pts/", "/memfd:", "/SYSV", "/[
 # Roles that PostgreSQL's processes give themselves; all others serve somebody.
 _ROLES = (
     "archiver",
-    "autovacuum",
-    "background",
+    "autovacuum launcher",
+    "autovacuum worker",
+    "background worker",
+    "background writer",
     "checkpointer",
     "logger",
-    "logical",
-    "parallel",
+    "logical replication",
+    "parallel worker",
     "startup",
     "walreceiver",
     "walsender",
@@ -300,10 +302,11 @@ def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
 def _titled(name: str, title: bytes) -> str:
     """`postgres: checkpointer` for a process that has changed its title so."""
     program = name.split(":", maxsplit=1)[0]
-    words = title.split(b"\0")[0].decode(errors="replace").split()
-    if program != "postgres" or len(words) < 2 or not words[0].endswith("postgres:"):
+    shown = title.split(b"\0")[0].decode(errors="replace")
+    head, found, role = shown.partition("postgres: ")
+    if program != "postgres" or not found or head.strip("/"):
         return name
-    return f"{program}: {words[1] if words[1] in _ROLES else 'backend'}"
+    return f"{program}: {next((r for r in _ROLES if role.startswith(r)), 'backend')}"
 
 
 def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> dict[str, Any]:
@@ -329,7 +332,7 @@ def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) ->
         "bytes_written": int(rows.length[written].sum()),
         "bytes_read": int(rows.length[rows.op == OPS.index("read")].sum()),
         "files": len(files),
-        "processes": int(np.count_nonzero(slots["op"] == Op.PROCESS)),
+        "processes": len(np.unique(slots["pid"][slots["op"] == Op.PROCESS])),
         "dropped": events.dropped,
     }
 
@@ -338,6 +341,11 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
     import numpy as np
 
     notes = []
+    if not (events.slots["op"] == Op.PROCESS).any():
+        notes.append(
+            "no program loaded the library: it is linked statically, changes its user, or was "
+            "started without its environment"
+        )
     if events.dropped:
         notes.append(f"{events.dropped} events are missing: there was no room for them on disk")
     mapped = events.slots[events.slots["op"] == Op.MMAP]

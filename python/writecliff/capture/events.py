@@ -22,7 +22,7 @@ HEADER_BYTES = 4096
 NAMED_WORDS = 8192
 SLOTS_AT = HEADER_BYTES + 8 * NAMED_WORDS
 SLOT_BYTES = 64
-CAPACITY_SLOTS = 1 << 29  # 32 GiB at most; the file is sparse
+CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as it is needed
 CONTINUED = 255
 STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
 _HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
@@ -80,8 +80,7 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
     header = _HEADER.pack(MAGIC, CAPACITY_SLOTS, 0, 0, 0, time.monotonic_ns(), flags)
     try:
         with open(path, "wb") as file:
-            file.write(header)
-            file.truncate(SLOTS_AT + CAPACITY_SLOTS * SLOT_BYTES)
+            file.write(header.ljust(SLOTS_AT, b"\0"))  # no holes: the disk might fill up
             os.fchmod(file.fileno(), 0o666)  # servers give up root before they write
     except OSError as error:
         raise store_error(error, path) from error

@@ -53,6 +53,7 @@ class Session:
 
     options: Options
     events: Path
+    library: Path = LIBRARY
     notes: list[str] = field(default_factory=list)
     started_ns: int = field(default_factory=time.monotonic_ns)
 
@@ -60,7 +61,7 @@ class Session:
         """The environment that makes a program load the library."""
         merged = dict(os.environ if base is None else base)
         others = merged.get("LD_PRELOAD", "")
-        merged["LD_PRELOAD"] = f"{LIBRARY}:{others}" if others else str(LIBRARY)
+        merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
         merged["WRITECLIFF_EVENTS"] = str(self.events)
         return merged
 
@@ -84,25 +85,48 @@ class Session:
         self.events.unlink()
         return full
 
+    def rescue(self, error: BaseException) -> None:
+        """Keep what was noted before `error` ended the capture."""
+        events.stop(self.events)
+        if not len(events.read(self.events).slots):
+            self.events.unlink()
+            return
+        said = " ".join(str(error).split()) or "interrupted"
+        self.notes.append(f"ended early: {said}")
+        try:
+            self.finish({"command": [], "program": self.options.output.stem, "exit_code": None})
+        except WritecliffError:
+            beside = self.options.output.absolute().with_name(self.events.name)
+            if self.events != beside:
+                shutil.move(self.events, beside)  # out of a folder that will be removed
+
 
 @contextlib.contextmanager
-def session(options: Options) -> Iterator[Session]:
-    """A capture. If the trace cannot be written, its events are kept and named."""
+def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
+    """A capture. If the trace cannot be written, its events are kept and named.
+
+    `public` is a folder that any user can enter, for programs that give up root: the library and
+    the events must be there, as the user's own folders may be closed to them.
+    """
     check_library()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     path = options.output.absolute().with_name(options.output.name + ".events")
+    library = LIBRARY
+    if public is not None:
+        path = public / path.name
+        library = Path(shutil.copy(LIBRARY, public))
     if path.exists():
         raise WritecliffError(
             f"{path}: events of an earlier capture are there",
             hint=f"make a trace of them with --recover {path}, or remove them",
         )
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
-    open_session = Session(options, path)
+    open_session = Session(options, path, library)
     try:
         yield open_session
-    except BaseException:
-        if path.exists() and events.read(path).slots.size == 0:
-            path.unlink()
+    except BaseException as error:
+        if path.exists():
+            open_session.rescue(error)
         raise
 
 
@@ -119,6 +143,7 @@ def capture(
     options: Options,
     *,
     stdout: int | None = None,
+    stderr: int | None = None,
     program_name: str | None = None,
 ) -> Captured:
     """Run `command` to its end and write its trace. Raises TargetError if it cannot be started."""
@@ -128,7 +153,7 @@ def capture(
     with session(options) as open_session:
         if is_static(Path(program)):
             open_session.notes.append(f"{program} is linked statically: nothing in it can be seen")
-        code, watch = _run(program, command, open_session, stdout)
+        code, watch = _run(program, command, open_session, stdout, stderr)
         open_session.notes += watch.notes()
         metadata = {
             "command": list(command),
@@ -143,17 +168,26 @@ def recover(path: Path, options: Options) -> Captured:
     """The trace of the events that a killed capture left behind."""
     if not path.is_file():
         raise TargetError(f"{path}: no such file of events")
-    left = Session(options, path, ["recovered: writecliff was killed while it captured"])
+    note = "recovered: writecliff was killed while it captured"
+    left = Session(options, path, notes=[note])
     full = left.finish({"command": [], "program": "", "exit_code": None})
     return Captured(options.output, 0, full)
 
 
 def _run(
-    program: str, command: Sequence[str], open_session: Session, stdout: int | None
+    program: str,
+    command: Sequence[str],
+    open_session: Session,
+    stdout: int | None,
+    stderr: int | None,
 ) -> tuple[int, Watch]:
     try:
         child = subprocess.Popen(
-            command, executable=program, env=open_session.environment(), stdout=stdout
+            command,
+            executable=program,
+            env=open_session.environment(),
+            stdout=stdout,
+            stderr=stderr,
         )
     except OSError as error:
         raise TargetError(f"{program}: cannot be run: {(error.strerror or '').lower()}") from error
@@ -172,9 +206,18 @@ def _wait(child: subprocess.Popen[bytes], watch: Watch) -> int:
                 return child.wait(timeout=_POLL_S)
             watch.look()
         except KeyboardInterrupt:
-            asked += 1  # the terminal has told the command as well
+            asked += 1
             if asked > 1:
                 child.kill()
+            elif not _in_foreground():  # else the terminal has told the command as well
+                child.send_signal(signal.SIGINT)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

@@ -163,7 +163,7 @@ Options:
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct FLOAT
-      Share of the addresses that may be touched (standard: 100).
+      Share of the addresses that may be touched (standard: 100; pts-c 2.0: 75).
   --compressible-pct FLOAT
       Compressibility of the data (0: random) (standard: 0).
   --seed INT
