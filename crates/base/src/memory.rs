@@ -13,8 +13,6 @@ pub unsafe trait Zeroed: Copy {}
 
 // SAFETY: plain integers.
 unsafe impl Zeroed for u32 {}
-// SAFETY: as above.
-unsafe impl Zeroed for u64 {}
 
 /// An array of zeros that costs memory only where it is written.
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {

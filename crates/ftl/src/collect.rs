@@ -15,8 +15,7 @@ use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
 use crate::sink::FlashSink;
 use crate::table::UnitState;
 
-/// Slots ahead of which the map entries of a victim are fetched into the cache. A read group's at a
-/// time: enough at once that their address translations overlap, too few to wait for memory.
+/// Slots ahead of which the map entries of a victim are fetched into the cache.
 const AHEAD: usize = 32;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
 const FAR_AHEAD: usize = AHEAD + 64;
@@ -174,10 +173,10 @@ impl Ftl {
         let mut count = 0;
         while count == 0 && self.collection.next_slot < size {
             let first = base + self.collection.next_slot;
-            count = self.take_live_slots(first, group, &mut live);
+            count = self.live_slots(first, group, &mut live);
             self.collection.next_slot += group;
         }
-        assert!(count > 0, "valid slots that are counted but not marked");
+        assert!(count > 0, "valid slots that the reverse map does not show");
         let first = base + self.collection.next_slot - group;
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
@@ -213,7 +212,6 @@ impl Ftl {
                 *back = lpn;
                 self.forward[lpn.index()] = Ppn(slot);
             }
-            self.valid.insert_range(first as usize, run.len());
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
             f.moved += if frontier.0 < self.config.streams { count } else { 0 };
@@ -226,27 +224,23 @@ impl Ftl {
         }
     }
 
-    /// Take the logical pages that are valid in `first..first + group` out of these slots.
+    /// Collect the logical pages whose current place is in `first..first + group`.
     #[inline]
-    fn take_live_slots(&mut self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+    fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
         let (begin, group) = (first as usize, group as usize);
-        // Both loops by arithmetic: whether a slot is valid is a coin toss that no branch predictor
-        // wins.
         if let Some(ahead) = self.reverse.get(begin + AHEAD..begin + AHEAD + group) {
-            let valid = self.valid.range(begin + AHEAD, group);
-            for (n, lpn) in ahead.iter().enumerate() {
-                // In place of what is stale, an entry that is in the cache already.
-                prefetch(&self.forward, lpn.index() * (valid >> n & 1) as usize);
+            for lpn in ahead {
+                prefetch(&self.forward, lpn.index());
             }
             prefetch(&self.reverse, begin + FAR_AHEAD);
         }
-        let valid = self.valid.range(begin, group);
         let mut count = 0;
-        for (n, &lpn) in self.reverse[begin..begin + group].iter().enumerate() {
+        for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
+            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
+            // no branch predictor wins.
             live[count] = lpn;
-            count += (valid >> n & 1) as usize;
+            count += usize::from(self.forward[lpn.index()] == Ppn(slot));
         }
-        self.valid.remove_range(begin, group);
         count
     }
 

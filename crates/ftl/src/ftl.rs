@@ -12,7 +12,6 @@ use crate::frontier::{Frontier, FrontierId};
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
-use crate::valid::ValidSlots;
 
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
@@ -28,9 +27,9 @@ pub struct Ftl {
     pub(crate) config: FtlConfig,
     /// Physical place of every logical page; `NONE` where nothing is stored.
     pub(crate) forward: Vec<Ppn>,
-    /// Last logical page written to every slot. It is current only if the slot is in `valid`.
+    /// Last logical page written to every slot. It is current only if `forward` points back; so 0
+    /// does for a slot that holds nothing, and there is no "none".
     pub(crate) reverse: Vec<Lpn>,
-    pub(crate) valid: ValidSlots,
     pub(crate) table: UnitTable,
     pub(crate) wear: Wear,
     pub(crate) free: VecDeque<ReclaimUnitId>,
@@ -53,7 +52,6 @@ impl Ftl {
         let mut ftl = Self {
             forward: memory::filled(Ppn::NONE, config.user_slots as usize),
             reverse: memory::zeroed(geometry.raw_slots() as usize),
-            valid: ValidSlots::none(geometry.raw_slots() as usize),
             table: UnitTable::new(units, geometry.slots_per_reclaim_unit),
             wear: Wear::new(units, config.rated_cycles),
             free: (0..units).map(ReclaimUnitId).collect(),
@@ -140,19 +138,11 @@ impl Ftl {
             })
     }
 
-    /// Bring the map entry of `lpn` into the cache. No effect on the state.
+    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state. (The
+    /// counters of reclaim units are few and always there.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.forward, lpn.index());
-    }
-
-    /// After `prefetch`, and some time later: what else `write(lpn)` will touch. (The counters of
-    /// reclaim units are few and always there.)
-    #[inline]
-    pub fn prefetch_old(&self, lpn: Lpn) {
-        if let Some(&old) = self.forward.get(lpn.index()) {
-            self.valid.prefetch(old);
-        }
     }
 
     /// Write `bytes` bytes of one slot. A part of a slot is merged with its old data, which costs a
@@ -212,7 +202,6 @@ impl Ftl {
     /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.
     pub fn purge(&mut self) {
         self.forward.fill(Ppn::NONE);
-        self.valid.clear();
         self.mapped = 0;
         for index in 0..self.table.len() {
             if !self.table.erased[index as usize] {
@@ -233,7 +222,6 @@ impl Ftl {
         let unit = self.geometry.reclaim_unit_of(ppn);
         debug_assert!(self.table.valid[unit.index()] > 0);
         self.table.valid[unit.index()] -= 1;
-        self.valid.remove(ppn);
     }
 
     /// Put `lpn` into the next slot of a host frontier and return the slot. The caller maps it.
@@ -254,7 +242,6 @@ impl Ftl {
         self.table.valid[f.unit.index()] += 1;
         let full = f.next == f.fill_end;
         self.reverse[slot as usize] = lpn;
-        self.valid.insert(Ppn(slot));
         prefetch(&self.reverse, slot as usize + WRITE_AHEAD);
         if full {
             self.program_filled(frontier, self.geometry.slots_per_unit, sink);
@@ -332,10 +319,12 @@ impl Ftl {
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch has no architectural effect and does not fault, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast());
+    if index < array.len() {
+        // SAFETY: the address lies inside the slice, and a prefetch has no architectural effect.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().add(index).cast());
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (array, index);

@@ -31,7 +31,6 @@ pub mod spare;
 pub mod state;
 pub mod table;
 pub mod theory;
-mod valid;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig};

@@ -1,6 +1,5 @@
-//! Saving and restoring an FTL. Only the forward map is stored: slots are valid exactly where it
-//! points, so the valid bits and what counts of the reverse map are rebuilt, and stale entries stay
-//! behind.
+//! Saving and restoring an FTL. Only the forward map is stored: the reverse map is current exactly
+//! where the forward map points, so it is rebuilt, and stale entries stay behind.
 
 use std::io::{Read, Write};
 
@@ -66,7 +65,6 @@ impl Ftl {
     pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.table.len() as usize;
         self.mapped = 0;
-        self.valid.clear();
         input.u32s_each("ftl.forward", self.forward.len(), |first, places| {
             self.restore_maps(first, places)
         })?;
@@ -130,12 +128,10 @@ impl Ftl {
             *to = Ppn(ppn);
             if let Some(&soon) = places.get(i + AHEAD) {
                 prefetch(&self.reverse, soon as usize);
-                self.valid.prefetch(Ppn(soon));
             }
             if ppn != Ppn::NONE.0 {
                 let slot = self.reverse.get_mut(ppn as usize);
                 *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn((first + i) as u32);
-                self.valid.insert(Ppn(ppn));
                 self.mapped += 1;
             }
         }

@@ -119,7 +119,7 @@ impl Run<'_> {
         if !job.may_issue(0) {
             return false;
         }
-        let request = thread.requests.next_at_once(self.ssd);
+        let request = thread.requests.next(self.ssd);
         if request.op != writecliff_workload::Operation::Flush {
             job.count_issue(request.length);
             thread.ios += 1;

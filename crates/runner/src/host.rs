@@ -37,20 +37,6 @@ impl Requests {
         request
     }
 
-    /// `next` for a clock on which writes do not wait: announces what the batch that comes next will
-    /// touch besides its map entries, which are in the cache by now.
-    #[inline]
-    pub(crate) fn next_at_once(&mut self, ssd: &Ssd) -> IoRequest {
-        let request = self.next(ssd);
-        if self.next.is_multiple_of(BATCH) {
-            let coming = &self.drawn[self.next..self.next + BATCH];
-            for request in coming.iter().filter(|r| r.op == Kind::Write) {
-                ssd.announce_write_soon(request.offset);
-            }
-        }
-        request
-    }
-
     /// Draw the batch before `next` anew.
     #[cold]
     fn draw(&mut self, ssd: &Ssd) {

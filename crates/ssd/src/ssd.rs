@@ -282,13 +282,6 @@ impl Ssd {
         self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
     }
 
-    /// Say that a write that was announced comes next but a few. For the fast-forward clock: the
-    /// timed one knows when a write is about to send its data.
-    #[inline]
-    pub fn announce_write_soon(&self, offset: u64) {
-        self.ftl.prefetch_old(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
-    }
-
     /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes
     /// change nothing. The drive must be quiet; call `end_fast_forward` after the last one.
     #[inline]

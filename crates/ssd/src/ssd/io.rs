@@ -15,9 +15,9 @@ impl Ssd {
     #[inline]
     pub(super) fn admit_writes(&mut self) {
         while let Some(&(number, ready)) = self.write_waiting.front() {
-            let (slots, length, first) = {
+            let (slots, length) = {
                 let c = self.commands.get(number);
-                (i64::from(c.slots), c.command.length, c.first)
+                (i64::from(c.slots), c.command.length)
             };
             // What partly filled units cannot keep: a larger command need not wait for more.
             if self.buffer_free < slots.min(self.buffer_assured()) {
@@ -26,7 +26,6 @@ impl Ssd {
             self.write_waiting.pop_front();
             self.buffer_free -= slots;
             self.writes_in_transfer += 1;
-            self.ftl.prefetch_old(first);
             let at = self.frontend.receive(ready.max(self.backend.now), length);
             self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
         }
