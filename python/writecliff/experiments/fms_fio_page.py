@@ -278,11 +278,16 @@ def _data(result: Result) -> tuple[DataFile, ...]:
         "reading", "overprovision", "streams", "waf", "waf_preconditioned", "read_bytes_per_s",
         "write_bytes_per_s", "read_mean_ns", "read_p99_ns", "read_p9999_ns",
     )  # fmt: skip
+    fifo = [
+        (row.reading, row.overprovision, point)
+        for row in result.amplification
+        if row.policy == "fifo"
+        for point in row.fifo_fixed_points
+    ]
+    waf_rows = [[getattr(row, key) for key in waf] for row in result.amplification]
+    speed_rows = [[getattr(row, key) for key in speed] for row in result.speed]
     return (
-        DataFile(
-            WAF_CSV, csv_text(waf, [[getattr(r, k) for k in waf] for r in result.amplification])
-        ),
-        DataFile(
-            SPEED_CSV, csv_text(speed, [[getattr(r, k) for k in speed] for r in result.speed])
-        ),
+        DataFile(WAF_CSV, csv_text(waf, waf_rows)),
+        DataFile(FIFO_CSV, csv_text(("reading", "overprovision", "waf"), fifo)),
+        DataFile(SPEED_CSV, csv_text(speed, speed_rows)),
     )
