@@ -43,6 +43,7 @@ COMMANDS = (
     Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
+    Command("experiment", "writecliff.cli.cmd_experiment:experiment", "Repeat a published claim."),
     Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the program itself."),
     Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
 )

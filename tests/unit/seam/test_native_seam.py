@@ -25,8 +25,10 @@ USERS = {
     "engines/preconditioned.py",
     "engines/scaled.py",  # reads sizes and times of device files as the simulator does
     "engines/sim.py",
+    "experiments/fms_fio.py",
     "native_errors.py",
     "store/tables.py",  # rebuilds histograms
+    "validate/streams.py",
     "validate/waf.py",
 }
 CLASSES = sorted(
