@@ -1,7 +1,7 @@
 //! The real function behind a hook: the next one of that name in the linker's order.
 //!
-//! All are looked up before the program begins. Later, in the middle of a hook, looking up would wait
-//! for the linker's lock, which another thread may hold while it waits for the hook's thread.
+//! All are looked up before the program begins. Later, in the middle of a hook, looking up would
+//! wait for the linker's lock, which another thread may hold while it waits for the hook's thread.
 
 use libc::{c_char, c_void};
 use std::ptr;

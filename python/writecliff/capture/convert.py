@@ -341,7 +341,7 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
     import numpy as np
 
     notes = []
-    if not (events.slots["op"] == Op.PROCESS).any():
+    if not events.dropped and not (events.slots["op"] == Op.PROCESS).any():
         notes.append(
             "no program loaded the library: it is linked statically, changes its user, or was "
             "started without its environment"

@@ -120,6 +120,8 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
             f"{path}: events of an earlier capture are there",
             hint=f"make a trace of them with --recover {path}, or remove them",
         )
+    if options.output.exists():
+        options.output.unlink()  # not to be taken for the new one if that fails
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
