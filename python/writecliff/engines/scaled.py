@@ -9,9 +9,10 @@ is. What has to stay alike for that:
 * the share of time that erases take: their time shrinks with the block;
 * idle time against the drive's patience: `idle_delay` shrinks too.
 
-The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and to
-hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive takes in too much; that
-error is about proportional to the scale, so that two scales can be extrapolated.
+The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
+to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
+takes in too much; that error is about proportional to the scale, so that two scales can be
+extrapolated.
 
 Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume within 0.1 % at
 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because the reserve
