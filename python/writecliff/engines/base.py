@@ -38,6 +38,7 @@ class DeviceIdentity:
     rated_tbw_bytes: int | None
     device_hash: str | None  # simulated drives: hash of the device description
     simulated: bool
+    rotational: bool | None = None  # a hard disk; None where the kernel cannot know
 
 
 @dataclass(frozen=True)

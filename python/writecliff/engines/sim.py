@@ -77,6 +77,7 @@ class SimEngine:
             rated_tbw_bytes=device.rated_tbw_bytes,
             device_hash=device.device_hash,
             simulated=True,
+            rotational=False,
         )
 
     def purge(self) -> PurgeReport:

@@ -75,6 +75,11 @@ class Drive:
     write_cache: bool | None = None
 
     @property
+    def kind(self) -> str | None:
+        """SSD or HDD; None for what is neither known to be."""
+        return {True: "HDD", False: "SSD", None: None}[self.identity.rotational]
+
+    @property
     def label(self) -> str:
         """Vendors' models carry their capacity or they do not; a simulated one is its file."""
         name = " ".join(filter(None, (self.identity.vendor, self.identity.model)))

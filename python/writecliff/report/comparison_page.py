@@ -70,10 +70,18 @@ def sections_of(drives: Sequence[Drive]) -> tuple[Section, ...]:
 
 
 def comparison_table(drives: Sequence[Drive]) -> Table:
-    header = ("Drive", "Capacity", "Interface", "Cache", *(f"{t}, {u}" for _, t, u in FIGURES))
+    header = (
+        "Drive",
+        "Class",
+        "Capacity",
+        "Interface",
+        "Cache",
+        *(f"{t}, {u}" for _, t, u in FIGURES),
+    )
     rows = tuple(
         (
             drive.label,
+            drive.kind or units.UNKNOWN,
             units.capacity(drive.identity.capacity_bytes),
             drive.identity.interface or units.UNKNOWN,
             {True: "WCE", False: "WCD", None: units.UNKNOWN}[drive.write_cache],
@@ -81,7 +89,7 @@ def comparison_table(drives: Sequence[Drive]) -> Table:
         )
         for drive in drives
     )
-    align = ("left", "right", "left", "left", *("right" for _ in FIGURES))
+    align = ("left", "left", "right", "left", "left", *("right" for _ in FIGURES))
     return Table("", header, rows, align, data=TABLE_CSV)  # type: ignore[arg-type]
 
 
@@ -156,6 +164,7 @@ def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
                 "serial": drive.identity.serial,
                 "capacity_bytes": drive.identity.capacity_bytes,
                 "simulated": drive.identity.simulated,
+                "class": drive.kind,
                 "figures": {
                     key: {
                         "value": drive.values[key].value,

@@ -63,11 +63,24 @@ def test_sata_identity_has_the_full_model(machine: Machine, sata: BlockDevice) -
     assert (found.model, found.serial) == ("SAMSUNG MZ7LM480HCHP-00003", "S1AB2C")
     assert (found.firmware, found.interface) == ("GXT5103Q", "SATA 6.0 Gb/s")
     assert found.vendor is None  # "ATA" is libata's placeholder
+    assert found.rotational is False
 
 
 def test_identity_without_tools(machine: Machine, sata: BlockDevice) -> None:
     found = identify_device(machine.system, sata, SATA)
     assert (found.model, found.firmware, found.interface) == ("SAMSUNG MZ7LM48", "GXT5", "SATA")
+
+
+def test_a_hard_disk_says_so_and_a_loop_device_is_not_believed(machine: Machine) -> None:
+    disk = machine.disk("sdb", (8, 16), model="HDD 15K")
+    machine.attributes("sdb", device__vendor="HGST", queue__rotational="1")
+    loop = machine.disk("loop7", (7, 7), model="")
+    machine.attributes("loop7", queue__rotational="1")
+    found = [
+        identify_device(machine.system, device_at(machine.system, path), path).rotational
+        for path in (disk, loop)
+    ]
+    assert found == [True, None]
 
 
 def test_nvme_counters(machine: Machine, nvme: BlockDevice) -> None:

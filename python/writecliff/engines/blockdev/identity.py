@@ -69,7 +69,16 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
         rated_tbw_bytes=None,
         device_hash=None,
         simulated=False,
+        rotational=_rotational(disk),
     )
+
+
+def _rotational(disk: BlockDevice) -> bool | None:
+    """As the drive itself told the kernel; virtual devices are called rotational by default."""
+    if not (is_nvme(disk) or disk.name.startswith("sd")):
+        return None
+    value = read_int(disk.directory / "queue/rotational")
+    return None if value is None else bool(value)
 
 
 def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
