@@ -43,7 +43,8 @@ lock: $(VENV)/.installed ## write requirements.lock anew
 	@tools/lock $(BIN)
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target demo python/writecliff/_native*.so
+	rm -rf $(VENV) target demo python/writecliff/_native*.so \
+	    python/writecliff/capture/libwritecliff_preload.so
 
 $(VENV)/.installed: requirements.lock tools/make-venv
 	@tools/make-venv $(PYTHON) $(VENV)
@@ -54,4 +55,6 @@ $(NATIVE): $(VENV)/.installed pyproject.toml $(RUST)
 	@echo "building the simulator (a minute or two)" >&2
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	    --no-deps --no-build-isolation --editable .
+	@cargo build --quiet --release --locked --target-dir target --package writecliff-preload
+	@install -s -m 755 target/release/libwritecliff_preload.so python/writecliff/capture/
 	@touch $@

@@ -145,6 +145,8 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
+                # As FioProcess does: the kernel shares out CPU time by session.
+                start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
             raise EngineError(f"fio did not end within {error.timeout:g} s") from error

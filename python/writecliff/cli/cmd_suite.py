@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import duration_text, emit_json, size_text, table
+from writecliff.cli.output import duration_text, emit_json, size_text, table, talk
 from writecliff.cli.sets import new_folder, run_members, take_up
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.procedures.model import Plan
 
 _FLAG = Parameter(negative=())
 
@@ -112,17 +115,30 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as_json: bool) -> int:
+    """Bounds on a real drive, estimates by pilots on a simulated one."""
+    from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.registry import procedure_from_mapping
 
+    plans: dict[str, Plan] = {}
     with opened(target, seed=1) as engine:
         identity = engine.identify()
-    plans = {
-        name: procedure_from_mapping(name, options).plan(identity)
-        for name, options in tests.items()
-    }
+        for name, options in tests.items():
+            if identity.simulated:
+                talk(f"estimating {name}")
+            procedure = procedure_from_mapping(name, options)
+            plans[name] = with_estimate(procedure.plan(identity), procedure, engine)
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans})
         return 0
+    if identity.simulated:
+        print(_estimates(plans))
+    else:
+        print(_bounds(plans))
+    print("\nnothing was done (--dry-run)")
+    return 0
+
+
+def _bounds(plans: Mapping[str, Plan]) -> str:
     rows = [
         (
             name,
@@ -133,6 +149,33 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
         )
         for name, plan in plans.items()
     ]
-    print(table(("test", "steps >=", "time >=", "time <=", "written <="), rows, "lrrrr"))
-    print("\nnothing was done (--dry-run)")
-    return 0
+    return table(("test", "steps >=", "time >=", "time <=", "written <="), rows, "lrrrr")
+
+
+def _estimates(plans: Mapping[str, Plan]) -> str:
+    """One line a test, and their sum; a test that no pilot could estimate has none."""
+    known = {name: plan.estimate for name, plan in plans.items() if plan.estimate is not None}
+    rows: list[tuple[str, ...]] = [
+        (
+            name,
+            f"{e.steps:,}",
+            duration_text(e.device_time_ns),
+            size_text(e.write_bytes),
+            f"{e.drive_fills:.1f}",
+            duration_text(e.wall_time_s * 1e9),
+        )
+        for name, e in known.items()
+    ]
+    rows += [(name, *("-" for _ in range(5))) for name in plans if name not in known]
+    rows.append(
+        (
+            "all",
+            f"{sum(e.steps for e in known.values()):,}",
+            duration_text(sum(e.device_time_ns for e in known.values())),
+            size_text(sum(e.write_bytes for e in known.values())),
+            f"{sum(e.drive_fills for e in known.values()):.1f}",
+            duration_text(sum(e.wall_time_s for e in known.values()) * 1e9),
+        )
+    )
+    header = ("test", "steps", "device time", "written", "drive fills", "CPU time here")
+    return table(header, rows, "lrrrrr")

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("sweep", "writecliff.cli.cmd_sweep:sweep", "Run a test with one thing varied."),
     Command("compare", "writecliff.cli.cmd_compare:compare", "Compare drives by their runs."),
     Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
+    Command("capture", "writecliff.cli.cmd_capture:capture", "Trace the file I/O of a command."),
     Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),

@@ -26,9 +26,11 @@ EXIT_INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
-    as_json = "--json" in arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # of our own options
+    ours, others = arguments[:end], arguments[end:]
+    debug = "--debug" in ours
+    arguments = [argument for argument in ours if argument != "--debug"] + others
+    as_json = "--json" in ours
     _open_closed_streams()
     try:
         if not arguments or arguments[0] in ("--help", "-h"):

@@ -1,17 +1,22 @@
-"""`docs/reference/cli.md`, made of the command line's own help.
+"""`docs/reference/cli.md` and `cli-tests.md`, made of the command line's own help.
 
-`python -m writecliff.cli.reference` prints it. A test compares the file with
-`reference()`, so an option that the file does not know fails it.
+`python -m writecliff.cli.reference` prints the first, with the word `tests` the second, which has
+the commands `writecliff test NAME`: what all of them take once, then what each takes besides. A
+test compares the files with `reference()` and `reference_of_tests()`, so an option that they do not
+know fails it.
 """
 
 from __future__ import annotations
 
 import io
+import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from writecliff.cli.commands import COMMANDS, PROGRAM, build_app, root_screen
 from writecliff.cli.helptext import WIDTH_MAX
+from writecliff.procedures.registry import PROCEDURES
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -21,10 +26,22 @@ _HEAD = f"""\
 
 Made by `python -m writecliff.cli.reference > docs/reference/cli.md` from what `--help` shows; do
 not edit it by hand. Guides: [WSAT](../guides/wsat.md), [workloads](../guides/workloads.md),
-[devices](../guides/devices.md), [fio job files](../guides/fio-jobs.md).
+[devices](../guides/devices.md), [fio job files](../guides/fio-jobs.md). The options of each test
+are on [a page of their own](cli-tests.md).
 
 ## `{PROGRAM}`
 """
+_TESTS_HEAD = """\
+# The tests on the command line
+
+Made by `python -m writecliff.cli.reference tests > docs/reference/cli-tests.md` from what `--help`
+shows; do not edit it by hand. Guides: [the PTS](../guides/pts.md), [WSAT](../guides/wsat.md).
+
+## Options of every test
+
+A test that has one of them in words of its own lists it again.
+"""
+_OPTION = re.compile(r"^  -.*\n(?:(?!  -).*\n?)*", re.M)
 
 
 def reference() -> str:
@@ -33,8 +50,30 @@ def reference() -> str:
     parts = [_HEAD, _block(root_screen())]
     for command in COMMANDS:
         for words in _paths(app, (command.name,)):
+            if words[0] == "test" and len(words) > 1:
+                continue
             parts += [f"## `{' '.join((PROGRAM, *words))}`\n", _block(_screen(app, words))]
     return "\n".join(parts)
+
+
+def reference_of_tests() -> str:
+    """The text of the reference of the tests, in Markdown."""
+    app = build_app()
+    screens = {name: _screen(app, ("test", name)) for name in PROCEDURES}
+    options = {name: _options(screen) for name, screen in screens.items()}
+    first, *others = options.values()
+    common = [text for text in first if all(text in other for other in others)]
+    parts = [_TESTS_HEAD, _block("".join(common))]
+    for name, screen in screens.items():
+        about = _OPTION.sub("", screen).replace("Options:", "").strip()
+        own = "".join(text for text in options[name] if text not in common)
+        parts += [f"## `{PROGRAM} test {name}`\n", _block(f"{about}\n\n{own}")]
+    return "\n".join(parts)
+
+
+def _options(screen: str) -> list[str]:
+    """What a help screen says of each option."""
+    return [f"{text.rstrip()}\n" for text in _OPTION.findall(screen)]
 
 
 def _paths(app: App, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -59,4 +98,4 @@ def _block(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(reference_of_tests() if sys.argv[1:] == ["tests"] else reference(), end="")

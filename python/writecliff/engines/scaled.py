@@ -9,10 +9,13 @@ is. What has to stay alike for that:
 * the share of time that erases take: their time shrinks with the block;
 * idle time against the drive's patience: `idle_delay` shrinks too.
 
-The write buffer keeps its size: it is time that the flash needs for it, and steps follow each other
-without a gap, so that it is full or empty through most of a step. Measured on the shipped SATA
-drive (WSAT to four drive fills): device time within 0.5 % at 1/32 and 1.5 % at 1/128; fewer blocks
-instead of smaller ones is 7 % off at 1/4 already, because the reserve of collection cannot shrink.
+The write buffer cannot shrink as far: it has to keep all dies busy, and to hold the open units of
+all streams. Where it empties (pauses, a change to reads) a small drive takes in too much; that
+error is about proportional to the scale, so that two scales can be extrapolated.
+
+Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume within 0.1 % at
+1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because the reserve
+of collection cannot shrink.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from writecliff.workload.model import Job, Segments, Workload
 
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
+UNITS_A_DIE = 2  # program units in the buffer: one is programmed while the next one fills
 _BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
 
 
@@ -71,11 +75,21 @@ def scaled_device(text: str, scale: float) -> str:
     bits = _BITS[flash["cell"]]
     flash["pages_per_block"] = max(1, round(flash["pages_per_block"] / bits / scale)) * bits
     capacity = _native.parse_size(device["user_capacity"])
+    controller["write_buffer"] = f"{_buffer_bytes(device, scale)} B"
     device["user_capacity"] = f"{max(1, round(capacity / scale / SLOT_BYTES)) * SLOT_BYTES} B"
     for table, key in ((flash, "erase"), (controller, "idle_delay")):
         time_ns = _native.parse_time(table[key])
         table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
     return _toml(device)
+
+
+def _buffer_bytes(device: Mapping[str, Any], scale: float) -> int:
+    flash = device["flash"]
+    unit: int = _native.parse_size(flash["page"]) * flash["planes_per_die"] * _BITS[flash["cell"]]
+    dies = flash["channels"] * flash["dies_per_channel"]
+    needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
+    whole = _native.parse_size(device["controller"]["write_buffer"])
+    return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
 
 
 def _toml(device: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from writecliff.procedures.operating_points import (
     operating_points,
     rows_considered,
 )
-from writecliff.procedures.options import QUEUE_DEPTH, SOME_PERCENT, THREADS, Rule, Within, option
+from writecliff.procedures.options import QUEUE_DEPTH, THREADS, Rule, Within, option
 from writecliff.procedures.periods import numbered, unit_name, whole_steps
 from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
@@ -51,12 +51,6 @@ PREWRITE = "pre-write"  # how the names of these steps begin
 class DemandOptions(PtsOptions):
     """Options of ECW/CBW and DIRTH. None stands for the value of the edition."""
 
-    active_range_pct: float | None = option(
-        None,
-        "share of the addresses that may be touched",
-        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
-        within=SOME_PERCENT,
-    )
     threads: tuple[int, ...] | None = option(
         None,
         "thread counts (TC) of the outer loop, in their order",

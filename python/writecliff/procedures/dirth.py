@@ -33,7 +33,7 @@ class Dirth(DemandProcedure):
 
     name = "dirth"
     title = "Demand Intensity / Response Time Histogram Test"
-    summary = "IOPS and response times of one load by threads and queue depth"
+    summary = "response times and IOPS of one load by threads and queue depth"
     subtitle = "DIRTH - OLTP - RND 8KiB RW = 65:35"
     options_type = DirthOptions
 

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress
     from writecliff.engines.sim import SimEngine
 
-BUDGET_S = 10.0  # wall time of all pilots
+BUDGET_S = 10.0  # processor time of all pilots: on a busy machine they are the same ones
+PATIENCE_S = 3.0  # before which agreement is not enough: small pilots may agree on wrong rounds
 AGREEMENT = 0.005  # two pilots that are no further apart are not refined
+ROUNDS_APART = 0.1  # of the rounds, up to which two pilots are extrapolated
 SHORTEST_STEP_NS = 10_000_000  # of a pilot; below, single I/Os and the write buffer would count
-GROWTH = 2.2  # wall time of a pilot to that of one of twice the scale, with some margin
+GROWTH = 2.2  # time for a pilot to that for one half its size, with some margin
 # Wall time that a run spends on a step besides simulating it (storing it, mostly).
 STEP_WALL_S = 0.02
 
@@ -39,7 +41,7 @@ class _TooLongError(Exception):
 
 
 class _Deadline(RunProgress):
-    """Ends a pilot at a wall time."""
+    """Ends a pilot at a reading of `clock`."""
 
     def __init__(self, at_s: float, clock: Callable[[], float]) -> None:
         self._at_s = at_s
@@ -59,22 +61,30 @@ class _Deadline(RunProgress):
 @dataclass(frozen=True)
 class _Pilot:
     scale: float
-    wall_s: float
+    took_s: float
     history: History
 
-    def totals(self) -> tuple[int, int, int]:
-        """Device time in ns, bytes written, bytes read."""
+    def totals(self) -> tuple[int, ...]:
+        """Device time in ns, bytes written, bytes read, steps."""
         rows = self.history.rows
         written = sum(row.host_write_bytes for row in rows)
-        return self.history.elapsed_ns, written, sum(row.read_bytes for row in rows)
+        read = sum(row.read_bytes for row in rows)
+        return self.history.elapsed_ns, written, read, len(rows)
 
     def rounds(self) -> dict[str, int]:
         stages = self.history.stages
         return {phase: stage.rounds_done for phase, stage in stages.items() if stage.rounds_done}
 
+    def alike(self, other: _Pilot) -> bool:
+        """Each stage took as many rounds, or about as many where they are many."""
+        mine, theirs = self.rounds(), other.rounds()
+        return mine.keys() == theirs.keys() and all(
+            abs(count - theirs[phase]) <= ROUNDS_APART * count for phase, count in mine.items()
+        )
+
     def apart(self, other: _Pilot) -> float:
         """The largest relative difference of time and volumes."""
-        pairs = zip(self.totals(), other.totals(), strict=True)
+        pairs = zip(self.totals()[:3], other.totals()[:3], strict=True)
         return max((abs(a - b) / max(a, b) if a != b else 0.0) for a, b in pairs)
 
 
@@ -84,7 +94,7 @@ def with_estimate(
     engine: Engine,
     *,
     budget_s: float = BUDGET_S,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = time.thread_time,
 ) -> Plan:
     """`plan` with an estimate where one can be had: on a drive of the simulator."""
     from writecliff.engines.sim import SimEngine
@@ -99,11 +109,11 @@ def estimate(
     engine: SimEngine,
     *,
     budget_s: float = BUDGET_S,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = time.thread_time,
 ) -> Estimate | None:
     """Time and volume of the run of `procedure` on the drive of `engine`, which is not touched.
 
-    None: not even the smallest pilot came to its end within `budget_s` seconds of wall time. Raises
+    None: not even the smallest pilot came to its end within `budget_s` seconds by `clock`. Raises
     what the run would raise (a workload that the drive cannot take).
     """
     from writecliff.engines.scaled import ScaledEngine
@@ -112,7 +122,7 @@ def estimate(
     done: list[_Pilot] = []
     for scale in _scales(procedure, engine):
         left_s = budget_s - (clock() - began_s)
-        if done and GROWTH * done[-1].wall_s > left_s:
+        if done and GROWTH * done[-1].took_s > left_s:
             break
         start_s = clock()
         try:
@@ -121,7 +131,8 @@ def estimate(
         except _TooLongError:
             break
         done.append(_Pilot(scale, clock() - start_s, history))
-        if len(done) > 1 and _agree(done[-2], done[-1]):
+        spent_s = clock() - began_s
+        if len(done) > 1 and spent_s >= PATIENCE_S and _agree(done[-2], done[-1]):
             break
     return _estimate(done, engine.identify().capacity_bytes, clock() - began_s) if done else None
 
@@ -154,8 +165,7 @@ def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:
 
 def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimate:
     last = done[-1]
-    elapsed_ns, written, read = _at_full_scale(done)
-    steps = len(last.history.rows)
+    elapsed_ns, written, read, steps = _at_full_scale(done)
     return Estimate(
         device_time_ns=elapsed_ns,
         write_bytes=written,
@@ -171,29 +181,26 @@ def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimat
     )
 
 
-def _at_full_scale(done: list[_Pilot]) -> tuple[int, int, int]:
+def _at_full_scale(done: list[_Pilot]) -> tuple[int, ...]:
     """The totals on a line through the last two pilots, at scale 1; those of the last one if the
     two agree (what is left is chance) or did not do the same."""
     last = done[-1]
-    if len(done) == 1 or _agree(done[-2], last) or done[-2].rounds() != last.rounds():
+    if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
         return last.totals()
     before = done[-2]
     share = (last.scale - 1) / (before.scale - last.scale)
-    elapsed_ns, written, read = (
-        max(0, round(b + (b - a) * share))
-        for a, b in zip(before.totals(), last.totals(), strict=True)
-    )
-    return elapsed_ns, written, read
+    pairs = zip(before.totals(), last.totals(), strict=True)
+    return tuple(max(0, round(b + (b - a) * share)) for a, b in pairs)
 
 
 def _wall_s(done: list[_Pilot]) -> float:
     """Time to simulate the whole: what does not depend on the scale is taken off where two pilots
     show it."""
     last = done[-1]
-    simple = last.wall_s * last.scale
+    simple = last.took_s * last.scale
     if len(done) == 1:
         return simple
     first = done[0]
-    per_share = (last.wall_s - first.wall_s) / (1 / last.scale - 1 / first.scale)
-    fixed = max(0.0, last.wall_s - per_share / last.scale)
+    per_share = (last.took_s - first.took_s) / (1 / last.scale - 1 / first.scale)
+    fixed = max(0.0, last.took_s - per_share / last.scale)
     return min(simple, fixed + per_share) if per_share > 0 else simple

@@ -227,7 +227,7 @@ class Estimate:
     wall_time_s: float  # rough: that of the run, on this machine
     scale: float
     pilots: int
-    took_s: float  # wall time of the pilots
+    took_s: float  # processor time of the pilots
     apart_pct: float | None  # the last two pilots, in time or volume; None: there was one
 
 

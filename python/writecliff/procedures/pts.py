@@ -67,7 +67,7 @@ class PtsOptions:
     active_range_pct: float | None = option(
         None,
         "share of the addresses that may be touched",
-        rule=Rule({"*": 100.0}, "required", "PTS active range"),
+        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
         within=SOME_PERCENT,
     )
     compressible_pct: float = option(
@@ -83,12 +83,6 @@ class PtsOptions:
 class RoundOptions(PtsOptions):
     """Options of tests that precondition the drive and repeat rounds of steps until steady."""
 
-    active_range_pct: float | None = option(
-        None,
-        "share of the addresses that may be touched",
-        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
-        within=SOME_PERCENT,
-    )
     step_seconds: float | None = option(
         None,
         "length of a step",

@@ -83,7 +83,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "dirth",
             "Demand Intensity / Response Time Histogram Test",
-            "IOPS and response times of one load, by threads and queue depth.",
+            "Response times and IOPS of one load, by threads and queue depth.",
             ("pts-e", "pts-c"),
             "writecliff.procedures.dirth:Dirth",
             required=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from writecliff.procedures.demand import is_cell
@@ -139,7 +140,7 @@ def point(demand: DemandData, name: Name, steps: str, buckets: str) -> tuple[Fig
     histogram = demand.histograms.get(name)
     if histogram is None:
         return found
-    longest = units.latency(histogram.max_ns)
+    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
     found += drawn(
         f"{name}-histogram",
         f"{title}: response-time histogram (MRT {longest})",
@@ -158,4 +159,6 @@ def point(demand: DemandData, name: Name, steps: str, buckets: str) -> tuple[Fig
 
 def point_tables(demand: DemandData, name: Name) -> tuple[Table, ...]:
     histogram = demand.histograms.get(name)
-    return () if histogram is None else (latency_table(histogram),)
+    if histogram is None:
+        return ()
+    return (replace(latency_table(histogram), title=f"Response times at {name.capitalize()} IOPS"),)

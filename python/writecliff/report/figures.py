@@ -122,7 +122,7 @@ _LABEL_ROOM = 0.3  # of the width, left of the first marker
 def response_time_histogram(name: str, histogram: Histogram) -> str:
     """I/Os by response time, both axes logarithmic, with average, nines and maximum marked."""
     edges, counts = _log_bins(histogram)
-    unit = _unit(histogram)
+    unit = latency_unit(histogram)
     edges = edges / unit.size
     figure, axes = style.new_axes(f"Response time ({unit.name}, logarithmic)", "I/Os per bin")
     axes.stairs(np.maximum(counts, 0.5), edges, baseline=0.5, fill=True, color=style.BAND)
@@ -171,7 +171,7 @@ def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) ->
 
 def confidence(name: str, histogram: Histogram) -> str:
     """Cumulative share of I/Os (axis of nines) over response time; only supported nines."""
-    unit = _unit(histogram)
+    unit = latency_unit(histogram)
     _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     total = histogram.count
     slower = total - np.cumsum(count)
@@ -201,5 +201,6 @@ def confidence(name: str, histogram: Histogram) -> str:
     return style.to_svg(figure, name, text)
 
 
-def _unit(histogram: Histogram) -> units.Unit:
+def latency_unit(histogram: Histogram) -> units.Unit:
+    """The unit of its plots, which titles and texts about them must use too."""
     return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)

@@ -249,7 +249,8 @@ def _key_figures(hir: HirData) -> tuple[KeyFigure, ...]:
     for wait in hir.waits:
         ratio = _ratio(wait.burst_iops, hir.reference_iops)
         note = "of bursts" if ratio is None else f"{ratio:.2f} x without pauses"
-        found.append(KeyFigure(f"Pauses of {wait.wait_s:g} s", units.number(wait.burst_iops), "IOPS", note))  # fmt: skip # noqa: E501
+        label, value = f"Pauses of {wait.wait_s:g} s", units.number(wait.burst_iops)
+        found.append(KeyFigure(label, value, "IOPS", note))
     return tuple(found)
 
 

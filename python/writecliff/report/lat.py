@@ -256,9 +256,10 @@ class _Test:
     def _histogram(self, mix: float, histogram: Histogram) -> Section:
         what = f"RND 4KiB {mix_text(mix)}"
         name = f"{mix:g}"
+        longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
         plots: tuple[Figure, ...] = drawn(
             f"histogram-{name}",
-            f"Response-time histogram, {what} (maximum {units.latency(histogram.max_ns)})",
+            f"Response-time histogram, {what} (maximum {longest})",
             figures.response_time_histogram(f"histogram-{name}", histogram),
             f"histogram-{name}.csv",
             "Number of I/Os by response time with average, nines and maximum",

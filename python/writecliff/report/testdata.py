@@ -73,8 +73,8 @@ class TestData:
 
     @property
     def elapsed_ns(self) -> float:
-        """Device time of all steps."""
-        return float(self.history.elapsed_ns)
+        """Device time of all steps, and of the pauses between them."""
+        return float(self.history.elapsed_ns) + self.idle_ns
 
     @property
     def idle_ns(self) -> float:

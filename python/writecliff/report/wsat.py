@@ -214,13 +214,14 @@ def _response_times(data: RunData) -> Section:
     histogram = data.latency
     if histogram is None:
         return Section("Response times", "")
+    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
     return Section(
         "Response times",
         f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
         "never exceed the maximum.",
         drawn(
             "histogram",
-            f"Response-time histogram (maximum {units.latency(histogram.max_ns)})",
+            f"Response-time histogram (maximum {longest})",
             figures.response_time_histogram("histogram", histogram),
             HISTOGRAM_CSV,
             "Number of I/Os by response time with average, nines and maximum",

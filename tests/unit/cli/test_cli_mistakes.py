@@ -64,7 +64,8 @@ def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message
 
 
 def test_json_lists_the_tests(cli: CommandLine) -> None:
-    assert [entry["name"] for entry in json.loads(cli("test --json").out)["tests"]] == ["wsat"]
+    names = [entry["name"] for entry in json.loads(cli("test --json").out)["tests"]]
+    assert names == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
 
 
 def test_output_that_is_a_file(

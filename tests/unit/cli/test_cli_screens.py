@@ -72,7 +72,11 @@ An SSD performance laboratory: the SNIA tests on simulated and real drives.
 
 Commands:
   test      Run a test of the standard on a drive.
+  suite     Run all tests of an edition on a drive.
+  sweep     Run a test with one thing varied.
+  compare   Compare drives by their runs.
   run       Run one workload (.fio or .toml) on a drive.
+  capture   Trace the file I/O of a command.
   device    List and show simulated drives.
   report    Write the report of a run.
   validate  Check the simulator against theory.
@@ -106,10 +110,14 @@ Usage: writecliff test COMMAND [OPTIONS]
 Run a test of the standard on a drive.
 
 Commands:
-  iops  IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
-  lat   Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-  tp    Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
-  wsat  Write Saturation Test: random 4 KiB writes from purge until saturation.
+  dirth  Demand Intensity / Response Time Histogram Test: response times and IOPS of one load, by threads and queue depth.
+  ecw    Enterprise Composite Workload Test: a mix of block sizes over zones of addresses (CBW), by threads and queue depth.
+  hir    Host Idle Recovery Test: random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
+  iops   IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
+  lat    Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
+  tp     Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
+  wsat   Write Saturation Test: random 4 KiB writes from purge until saturation.
+  xsr    Cross Stimulus Recovery Test: sequential, random and again sequential writes, for 22 hours.
 
 Options:
   --list
@@ -154,7 +162,7 @@ Options:
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct FLOAT
-      Share of the addresses that may be touched (standard: 100).
+      Share of the addresses that may be touched (standard: 100; pts-c 2.0: 75).
   --compressible-pct FLOAT
       Compressibility of the data (0: random) (standard: 0).
   --seed INT
@@ -162,6 +170,8 @@ Options:
   --end STR
       What may end the run; the first one reached does; a list of steady,capacity,time
       (default: all).
+  --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
+      The load; revision 2.0 has all but the first as options (1.x: rnd-4k-w).
   --threads INT
       Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
   --queue-depth INT
@@ -188,14 +198,19 @@ Options:
 
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
-test  title                  editions      what it does
-iops  IOPS Test              pts-e, pts-c  Random I/O in 8 block sizes and 7 read/write mixes, until steady.
-tp    Throughput Test        pts-e, pts-c  Sequential reads and writes of 1024 and 128 KiB, until steady.
-lat   Latency Test           pts-e, pts-c  Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-wsat  Write Saturation Test  pts-e, pts-c  Random 4 KiB writes from purge until saturation.
+test   title                                            editions      what it does
+iops   IOPS Test                                        pts-e, pts-c  Random I/O in 8 block sizes and 7 read/write mixes, until steady.
+tp     Throughput Test                                  pts-e, pts-c  Sequential reads and writes of 1024 and 128 KiB, until steady.
+lat    Latency Test                                     pts-e, pts-c  Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
+wsat   Write Saturation Test                            pts-e, pts-c  Random 4 KiB writes from purge until saturation.
+hir    Host Idle Recovery Test                          pts-e, pts-c  Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
+xsr    Cross Stimulus Recovery Test                     pts-e, pts-c  Sequential, random and again sequential writes, for 22 hours.
+ecw    Enterprise Composite Workload Test               pts-e, pts-c  A mix of block sizes over zones of addresses (CBW), by threads and queue depth.
+dirth  Demand Intensity / Response Time Histogram Test  pts-e, pts-c  Response times and IOPS of one load, by threads and queue depth.
 """)
     listed = json.loads(cli("test --list --json").out)
-    assert [entry["name"] for entry in listed["tests"]] == ["iops", "tp", "lat", "wsat"]
+    names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
+    assert [entry["name"] for entry in listed["tests"]] == names
 
 
 USAGE_ERRORS = {
@@ -205,7 +220,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, run, device, report, validate, bench, demo
+hint: commands: test, suite, sweep, compare, run, capture, device, report, validate, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

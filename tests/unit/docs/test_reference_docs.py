@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
-from writecliff.cli.reference import reference
+from writecliff.cli.reference import reference, reference_of_tests
+from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory
 
@@ -20,6 +21,20 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_the_command_line_reference_is_what_help_says() -> None:
     written = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
     assert written == reference(), "run: python -m writecliff.cli.reference > docs/reference/cli.md"
+    written = (DOCS / "reference" / "cli-tests.md").read_text(encoding="utf-8")
+    assert written == reference_of_tests(), (
+        "run: python -m writecliff.cli.reference tests > docs/reference/cli-tests.md"
+    )
+
+
+@pytest.mark.parametrize("test", PROCEDURES)
+def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
+    text = reference_of_tests()
+    common = text.split("## Options of every test", 1)[1].split("\n## ", 1)[0]
+    own = text.split(f"\n## `writecliff test {test}`", 1)[1].split("\n## ", 1)[0]
+    for item in fields(procedure_class(test).options_type):
+        name = item.name.replace("_", "-")
+        assert (f"--{name}" in common) or (f"--{name}" in own), name
 
 
 def _documented(heading: str) -> set[str]:

@@ -295,3 +295,10 @@ def test_many_series_stay_apart_by_marker_and_dash(figure: list[Any]) -> None:
 def test_iops_of_the_gallery_are_plausible() -> None:
     assert iops(4096, "100/0") == pytest.approx(90_000)
     assert iops(1048576, "0/100") == pytest.approx(12_000 / 256)
+
+
+def test_texts_about_a_histogram_use_its_unit() -> None:
+    """No "maximum 9 s" over an axis in microseconds."""
+    unit = figures.latency_unit(wide_histogram())
+    assert units.latency(wide_histogram().max_ns, unit) == "9,000,000 µs"
+    assert f"({unit.name}, logarithmic)" in draw("histogram")

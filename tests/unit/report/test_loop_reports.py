@@ -344,3 +344,19 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
     assert summary["schema"] == f"writecliff/{test}/1"
     assert f'"writecliff/{test}/1"' in text
     assert keys(summary) - words == set()
+
+
+def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) -> None:
+    drive = FakeEngine(capacity_bytes=2_000_000_000)
+
+    def rest(number: int) -> None:
+        drive.clock_ns += 3_000_000_000
+
+    drive.before_run = rest
+    procedure = procedure_from_mapping("lat", {"step_seconds": 1.0})
+    run_procedure(procedure, drive, tmp_path / "r")
+    (idle,) = [text for text in model(tmp_path / "r").disclosures if "idle between" in text]
+    count = len(rows(tmp_path / "r"))
+    assert f"for {3 * (count - 1) / 60:.2f} min" in idle
+    share = float(re.findall(r"([0-9.]+) % of the time", idle)[0])
+    assert 70 < share < 75

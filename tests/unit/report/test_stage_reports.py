@@ -103,6 +103,20 @@ def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel])
         assert len(column.rows) == 10
 
 
+def keys_of(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        return set(value) | {key for part in value.values() for key in keys_of(part)}
+    return {key for part in value for key in keys_of(part)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_every_key_of_a_summary_is_documented(name: str, models: dict[str, ReportModel]) -> None:
+    text = (Path(__file__).parents[3] / "docs/reference/json.md").read_text(encoding="utf-8")
+    own = {k: v for k, v in models[name].summary.items() if k not in ("run", "device", "files")}
+    assert {key for key in keys_of(own) if f"`{key}`" not in text} == set()
+    assert f'"writecliff/{name}/1"' in text
+
+
 def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
     models: dict[str, ReportModel],
 ) -> None:

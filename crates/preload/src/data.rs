@@ -1,0 +1,265 @@
+//! Hooks of calls that move data or make it durable.
+
+use crate::events::{self, CREATED, Note, Op};
+use crate::files::File;
+use crate::next::{hook, real};
+use crate::stdio;
+use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
+
+/// Note a transfer of `length` bytes; without an offset it ended at the descriptor's position.
+pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
+    if length <= 0 {
+        return;
+    }
+    let Some(file) = File::open(fd) else { return };
+    let at = match offset {
+        Some(at) if at >= 0 => at,
+        _ => {
+            // SAFETY: asks for the position only.
+            let end = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
+            stdio::at(fd, end);
+            end - length as off_t
+        }
+    };
+    file.tell(fd);
+    note(op, file, at as u64, length as u64);
+}
+
+pub(crate) fn note(op: Op, file: File, a: u64, b: u64) {
+    events::note(op, Note { a, b, ..file.note() }, &[]);
+}
+
+fn wrote(fd: c_int, offset: Option<off_t>, length: ssize_t) {
+    moved(Op::Write, fd, offset, length);
+}
+
+fn got(fd: c_int, offset: Option<off_t>, length: ssize_t) {
+    if events::with_reads() {
+        moved(Op::Read, fd, offset, length);
+    } else if length > 0 {
+        stdio::moved(fd);
+    }
+}
+
+fn synced(fd: c_int, result: c_int) {
+    if result == 0
+        && let Some(file) = File::open(fd)
+    {
+        file.tell(fd);
+        note(Op::Fsync, file, 0, 0);
+    }
+}
+
+fn resized(fd: c_int, size: off_t, result: c_int) {
+    if result == 0
+        && let Some(file) = File::open(fd)
+    {
+        file.tell(fd);
+        note(Op::Truncate, file, size as u64, 0);
+    }
+}
+
+fn punched(fd: c_int, mode: c_int, offset: off_t, length: off_t, result: c_int) {
+    let frees = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
+    if result == 0
+        && mode & frees != 0
+        && let Some(file) = File::open(fd)
+    {
+        file.tell(fd);
+        note(Op::Punch, file, offset as u64, length as u64);
+    }
+}
+
+fn mapped(fd: c_int, access: c_int, flags: c_int, offset: off_t, length: size_t, at: *mut c_void) {
+    let shared = flags & 0xf == libc::MAP_SHARED || flags & 0xf == libc::MAP_SHARED_VALIDATE;
+    if at != libc::MAP_FAILED
+        && shared
+        && access & libc::PROT_WRITE != 0
+        && let Some(file) = File::open(fd)
+    {
+        file.tell(fd);
+        note(Op::Mmap, file, offset as u64, length as u64);
+    }
+}
+
+hook!(write(fd: c_int, data: *const c_void, size: size_t) -> ssize_t, r => wrote(fd, None, r));
+hook!(__write(fd: c_int, data: *const c_void, size: size_t) -> ssize_t, r => wrote(fd, None, r));
+hook!(pwrite(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(pwrite64(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(__pwrite64(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(writev(fd: c_int, data: *const iovec, count: c_int) -> ssize_t, r => wrote(fd, None, r));
+hook!(pwritev(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(pwritev64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(pwritev2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+hook!(pwritev64v2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+    r => wrote(fd, Some(at), r));
+
+hook!(read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
+hook!(__read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
+hook!(__read_chk(fd: c_int, data: *mut c_void, size: size_t, room: size_t) -> ssize_t,
+    r => got(fd, None, r));
+hook!(pread(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(pread64(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(__pread64(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(__pread_chk(fd: c_int, data: *mut c_void, size: size_t, at: off_t, room: size_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(__pread64_chk(fd: c_int, data: *mut c_void, size: size_t, at: off_t, room: size_t)
+    -> ssize_t, r => got(fd, Some(at), r));
+hook!(readv(fd: c_int, data: *const iovec, count: c_int) -> ssize_t, r => got(fd, None, r));
+hook!(preadv(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(preadv64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(preadv2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+    r => got(fd, Some(at), r));
+hook!(preadv64v2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+    r => got(fd, Some(at), r));
+
+hook!(sendfile(to: c_int, from: c_int, at: *mut off_t, size: size_t) -> ssize_t,
+    r => wrote(to, None, r));
+hook!(sendfile64(to: c_int, from: c_int, at: *mut off_t, size: size_t) -> ssize_t,
+    r => wrote(to, None, r));
+hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
+    how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
+hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
+    how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
+
+/// Where a transfer began whose offset the kernel has moved on.
+fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
+    // SAFETY: the kernel has just written there.
+    (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
+}
+
+hook!(fsync(fd: c_int) -> c_int, r => synced(fd, r));
+hook!(fdatasync(fd: c_int) -> c_int, r => synced(fd, r));
+hook!(ftruncate(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
+hook!(ftruncate64(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
+hook!(fallocate(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
+    r => punched(fd, mode, at, size, r));
+hook!(fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
+    r => punched(fd, mode, at, size, r));
+
+macro_rules! mmap_hook {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            hint: *mut c_void,
+            size: size_t,
+            access: c_int,
+            flags: c_int,
+            fd: c_int,
+            at: off_t,
+        ) -> *mut c_void {
+            type Real = unsafe extern "C" fn(
+                *mut c_void,
+                size_t,
+                c_int,
+                c_int,
+                c_int,
+                off_t,
+            ) -> *mut c_void;
+            let Some(real) = real!($name as Real) else { return libc::MAP_FAILED };
+            // SAFETY: the caller's arguments, handed on.
+            let map = unsafe { real(hint, size, access, flags, fd, at) };
+            if fd >= 0 {
+                crate::after(|| mapped(fd, access, flags, at, size, map));
+            }
+            map
+        }
+    };
+}
+
+mmap_hook!(mmap);
+mmap_hook!(mmap64);
+
+/// The kernel's `struct iocb`, of which libaio's is a copy.
+#[repr(C)]
+struct Iocb {
+    data: u64,
+    key: [u32; 2],
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    length: u64,
+    offset: i64,
+    rest: [u64; 2],
+}
+
+impl Iocb {
+    /// Descriptor, operation, offset and bytes.
+    fn what(&self) -> Option<(c_int, Op, off_t, u64)> {
+        let (op, vectors) = match self.opcode {
+            0 => (Op::Read, false),
+            1 => (Op::Write, false),
+            2 | 3 => (Op::Fsync, false),
+            7 => (Op::Read, true),
+            8 => (Op::Write, true),
+            _ => return None,
+        };
+        let length = if vectors {
+            // SAFETY: an array of that many, by the contract of io_submit.
+            let parts = unsafe {
+                std::slice::from_raw_parts(self.buffer as *const iovec, self.length as usize)
+            };
+            parts.iter().map(|part| part.iov_len as u64).sum()
+        } else {
+            self.length
+        };
+        Some((self.fd as c_int, op, self.offset, length))
+    }
+}
+
+const AIO_KEPT: usize = 256;
+
+/// libaio. What is asked for is noted down before the call: a request may be done, and its memory
+/// gone, by the time that the call returns.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn io_submit(
+    context: *mut c_void,
+    count: c_long,
+    list: *mut *mut c_void,
+) -> c_int {
+    type Real = unsafe extern "C" fn(*mut c_void, c_long, *mut *mut c_void) -> c_int;
+    let Some(real) = real!(io_submit as Real) else { return -libc::ENOSYS };
+    let mut kept = [None; AIO_KEPT];
+    if events::active() && !list.is_null() {
+        let known = usize::try_from(count).unwrap_or(0).min(AIO_KEPT);
+        for (index, place) in kept.iter_mut().enumerate().take(known) {
+            // SAFETY: `count` requests, by the contract of io_submit.
+            *place = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
+        }
+    }
+    // SAFETY: the caller's arguments, handed on.
+    let done = unsafe { real(context, count, list) };
+    crate::after(|| {
+        for (fd, op, offset, length) in
+            kept.iter().take(usize::try_from(done).unwrap_or(0)).flatten()
+        {
+            match op {
+                Op::Fsync => synced(*fd, 0),
+                Op::Read => got(*fd, Some(*offset), *length as ssize_t),
+                _ => wrote(*fd, Some(*offset), *length as ssize_t),
+            }
+        }
+    });
+    done
+}
+
+/// A file that was made by a call that opens it inside the C library.
+pub(crate) fn made(fd: c_int) {
+    if fd >= 0
+        && let Some(file) = File::open(fd)
+    {
+        crate::namespace::opened(fd, file, CREATED);
+    }
+}

@@ -1,0 +1,61 @@
+//! Write-lifetime hints: what the program asked for, and what the kernel said to it.
+//!
+//! The kernel reads 64 bits where some programs pass a 32-bit enumeration (RocksDB before its
+//! pull request 12595); since Linux 5.x it refuses what is in the upper half. The low half is then
+//! what was meant, and it is what is noted.
+
+use crate::events::{self, Note, Op, REPAIRED};
+use crate::files::File;
+use crate::next::real;
+use libc::{c_int, c_ulong};
+
+const F_SET_RW_HINT: c_int = 1036;
+const F_SET_FILE_RW_HINT: c_int = 1038;
+const HINTS: u64 = 6; // RWH_WRITE_LIFE_NOT_SET to RWH_WRITE_LIFE_EXTREME
+
+type Real = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
+
+unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    // SAFETY: the caller's arguments, handed on.
+    let mut result = unsafe { real(fd, command, argument) };
+    if (command != F_SET_RW_HINT && command != F_SET_FILE_RW_HINT) || !events::active() {
+        return result;
+    }
+    let errno = crate::errno();
+    if result != 0 && (errno == libc::EFAULT || errno == libc::EBADF) {
+        return result; // nothing that could be read, or no file
+    }
+    let kept = errno;
+    let mut said = if result == 0 { 0 } else { errno };
+    // SAFETY: aligned or not, the kernel has just read 8 bytes from there, except where it did not
+    // know the command; the 4 bytes that any caller passes are there all the same.
+    let low = u64::from(unsafe { (argument as *const u32).read_unaligned() });
+    let mut flags = 0;
+    if said == libc::EINVAL && low < HINTS && events::repair_hints() {
+        // SAFETY: a 64-bit value of our own.
+        if unsafe { real(fd, command, &raw const low) } == 0 {
+            (result, said, flags) = (0, 0, REPAIRED);
+        }
+    }
+    if let Some(file) = File::open(fd) {
+        file.tell(fd);
+        let what = Note { flags, errno: said as u16, a: low, b: command as u64, ..file.note() };
+        events::note(Op::Hint, what, &[]);
+    }
+    crate::set_errno(kept);
+    result
+}
+
+macro_rules! fcntl_hook {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+            let Some(real) = real!($name as Real) else { return -1 };
+            // SAFETY: the caller's arguments, handed on.
+            unsafe { control(real, fd, command, argument) }
+        }
+    };
+}
+
+fcntl_hook!(fcntl);
+fcntl_hook!(fcntl64);

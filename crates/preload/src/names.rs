@@ -1,0 +1,117 @@
+//! The names of thread and process. A thread's name is asked of the kernel when the thread is first
+//! seen, when any thread was renamed through the C library, and otherwise every 50 ms; asking each
+//! time would double the cost of a note.
+
+use crate::events::{self, Note, Op};
+use crate::next::{hook, real};
+use crate::text::Text;
+use libc::{c_char, c_int, c_ulong};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+const STALE_NS: u64 = 50_000_000;
+const TITLE_LOOKS: u8 = 2;
+
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static RENAMES: AtomicU32 = AtomicU32::new(1);
+static TITLES: AtomicU8 = AtomicU8::new(0);
+
+#[derive(Clone, Copy)]
+struct Known {
+    comm: [u8; 16],
+    asked_ns: u64,
+    renames: u32,
+}
+
+thread_local! {
+    static KNOWN: Cell<Known> = const { Cell::new(Known { comm: [0; 16], asked_ns: 0, renames: 0 }) };
+}
+
+pub(crate) fn process() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
+}
+
+pub(crate) fn thread() -> [u8; 16] {
+    KNOWN.with(Cell::get).comm
+}
+
+/// Bring the thread's name up to date.
+pub(crate) fn refresh() {
+    let known = KNOWN.with(Cell::get);
+    let renames = RENAMES.load(Ordering::Relaxed);
+    let now = events::now_ns();
+    if known.renames == renames && now.wrapping_sub(known.asked_ns) < STALE_NS {
+        return;
+    }
+    let mut comm = [0u8; 16];
+    // SAFETY: the kernel writes at most 16 bytes. Raw, because `prctl` is hooked.
+    unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, comm.as_mut_ptr()) };
+    KNOWN.with(|cell| cell.set(Known { comm, asked_ns: now, renames }));
+    if TITLES.load(Ordering::Relaxed) < TITLE_LOOKS {
+        TITLES.fetch_add(1, Ordering::Relaxed);
+        title();
+    }
+}
+
+/// What `ps` shows: servers such as PostgreSQL write there what a process is for. Looked at with
+/// the first notes of a process, by when it has been set.
+fn title() {
+    let mut bytes = [0u8; 128];
+    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the buffer is as long as said.
+    let got = unsafe {
+        let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;
+        if fd < 0 {
+            return;
+        }
+        let got = libc::syscall(libc::SYS_read, fd, bytes.as_mut_ptr(), bytes.len());
+        libc::syscall(libc::SYS_close, fd);
+        got
+    };
+    let length = usize::try_from(got).unwrap_or(0);
+    events::put(Op::Title, Note::default(), &[&bytes[..length]]);
+}
+
+fn announce() {
+    // SAFETY: no arguments, cannot fail.
+    let (own, parent) = unsafe { (libc::syscall(libc::SYS_getpid), libc::getppid()) };
+    PROCESS.store(own as u32, Ordering::Relaxed);
+    TITLES.store(0, Ordering::Relaxed);
+    RENAMES.fetch_add(1, Ordering::Relaxed);
+    let program = Text::of_link(c"/proc/self/exe");
+    let what = Note { a: parent as u64, ..Note::default() };
+    events::note(Op::Process, what, &[program.bytes()]);
+}
+
+extern "C" fn forked() {
+    crate::stdio::forget_all();
+    if events::active() {
+        announce();
+    }
+}
+
+/// Once for each program that is started.
+pub(crate) fn begin() {
+    // SAFETY: the handler stays as long as this library, which is never unloaded.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    announce();
+}
+
+fn renamed() {
+    RENAMES.fetch_add(1, Ordering::Relaxed);
+}
+
+hook!(pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int, _r => renamed());
+
+/// Declared with dots in C; all callers pass integers, and those are passed alike.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+    type Real = unsafe extern "C" fn(c_int, ...) -> c_int;
+    let Some(real) = real!(prctl as Real) else { return -1 };
+    // SAFETY: the caller's arguments, handed on.
+    let result = unsafe { real(option, a, b, c, d) };
+    if option == libc::PR_SET_NAME {
+        renamed();
+    }
+    result
+}

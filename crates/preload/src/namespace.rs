@@ -1,0 +1,326 @@
+//! Hooks of calls that make, name, rename and remove files.
+
+use crate::data::made;
+use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED};
+use crate::files::File;
+use crate::next::{hook, real};
+use crate::stdio;
+use crate::text::Text;
+use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
+
+/// What stood at a path before it was opened.
+pub(crate) enum Before {
+    NotAsked,
+    Nothing,
+    File(File),
+}
+
+impl Before {
+    /// # Safety
+    /// `path` is a string of C.
+    pub(crate) unsafe fn opening(dirfd: c_int, path: *const c_char, flags: c_int) -> Self {
+        if !events::active() || flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
+            return Self::NotAsked;
+        }
+        let errno = crate::errno();
+        // SAFETY: by the contract.
+        let found = unsafe { File::at(dirfd, path, true) };
+        crate::set_errno(errno);
+        found.map_or(Self::Nothing, Self::File)
+    }
+
+    pub(crate) fn note_open(&self, fd: c_int, flags: c_int) {
+        let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
+        let wanted = writes || flags & libc::O_CREAT != 0 || events::with_reads();
+        if fd < 0 || !wanted {
+            return;
+        }
+        let Some(file) = File::open(fd) else { return };
+        let nameless = flags & libc::O_TMPFILE == libc::O_TMPFILE;
+        let what = match self {
+            Self::Nothing if flags & libc::O_CREAT != 0 => CREATED,
+            Self::File(old) if flags & libc::O_TRUNC != 0 && old.size > 0 => TRUNCATED,
+            _ if nameless => CREATED,
+            _ => 0,
+        };
+        opened(fd, file, what);
+    }
+}
+
+pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
+    file.told();
+    let path = Text::of_descriptor(fd);
+    events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
+}
+
+/// Hooks with a mode behind dots in C. It is passed on whether it was given or not, as the C library
+/// itself reads it only where the flags ask for one.
+macro_rules! open_hooks {
+    ($($name:ident $at:ident,)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+            type Real = unsafe extern "C" fn(*const c_char, c_int, ...) -> c_int;
+            let Some(real) = real!($name as Real) else { return -1 };
+            // SAFETY: the caller's arguments, handed on.
+            unsafe {
+                let before = Before::opening(AT_FDCWD, path, flags);
+                let fd = real(path, flags, mode);
+                crate::after(|| before.note_open(fd, flags));
+                fd
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $at(
+            dirfd: c_int,
+            path: *const c_char,
+            flags: c_int,
+            mode: mode_t,
+        ) -> c_int {
+            type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, ...) -> c_int;
+            let Some(real) = real!($at as Real) else { return -1 };
+            // SAFETY: the caller's arguments, handed on.
+            unsafe {
+                let before = Before::opening(dirfd, path, flags);
+                let fd = real(dirfd, path, flags, mode);
+                crate::after(|| before.note_open(fd, flags));
+                fd
+            }
+        }
+    )*};
+}
+
+open_hooks! {
+    open openat,
+    open64 openat64,
+    __open_2 __openat_2,
+    __open64_2 __openat64_2,
+}
+
+macro_rules! creat_hook {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(path: *const c_char, mode: mode_t) -> c_int {
+            type Real = unsafe extern "C" fn(*const c_char, mode_t) -> c_int;
+            let Some(real) = real!($name as Real) else { return -1 };
+            let flags = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY;
+            // SAFETY: the caller's arguments, handed on.
+            unsafe {
+                let before = Before::opening(AT_FDCWD, path, flags);
+                let fd = real(path, mode);
+                crate::after(|| before.note_open(fd, flags));
+                fd
+            }
+        }
+    };
+}
+
+creat_hook!(creat);
+creat_hook!(creat64);
+
+hook!(mkstemp(template: *mut c_char) -> c_int, fd => made(fd));
+hook!(mkstemp64(template: *mut c_char) -> c_int, fd => made(fd));
+hook!(mkostemp(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
+hook!(mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
+hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
+hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
+
+/// Closing matters for a file without a name: its space is free then.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn close(fd: c_int) -> c_int {
+    type Real = unsafe extern "C" fn(c_int) -> c_int;
+    let Some(real) = real!(close as Real) else { return -1 };
+    crate::after(|| {
+        stdio::closed(fd);
+        if let Some(file) = File::open(fd)
+            && file.nlink == 0
+        {
+            events::note(Op::Close, file.note(), &[]);
+        }
+    });
+    // SAFETY: the caller's argument, handed on.
+    unsafe { real(fd) }
+}
+
+/// The name of a regular file is gone.
+fn removed(file: &File, path: &Text) {
+    if file.is_regular() {
+        if file.nlink <= 1 {
+            file.forget();
+        }
+        events::note(Op::Unlink, file.note(), &[path.bytes()]);
+    }
+}
+
+/// # Safety
+/// `path` is a string of C.
+unsafe fn removing(dirfd: c_int, path: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
+    if !events::active() {
+        return call();
+    }
+    let errno = crate::errno();
+    // SAFETY: by the contract.
+    let (file, name) = unsafe { (File::at(dirfd, path, false), Text::absolute(dirfd, path)) };
+    crate::set_errno(errno);
+    let result = call();
+    if result == 0 {
+        crate::after(|| {
+            if let Some(file) = file {
+                removed(&file, &name);
+            }
+        });
+    }
+    result
+}
+
+macro_rules! unlink_hook {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(path: *const c_char) -> c_int {
+            type Real = unsafe extern "C" fn(*const c_char) -> c_int;
+            let Some(real) = real!($name as Real) else { return -1 };
+            // SAFETY: the caller's argument, handed on.
+            unsafe { removing(AT_FDCWD, path, || real(path)) }
+        }
+    };
+}
+
+unlink_hook!(unlink);
+unlink_hook!(remove);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unlinkat(dirfd: c_int, path: *const c_char, flags: c_int) -> c_int {
+    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
+    let Some(real) = real!(unlinkat as Real) else { return -1 };
+    // SAFETY: the caller's arguments, handed on.
+    unsafe { removing(dirfd, path, || real(dirfd, path, flags)) }
+}
+
+#[derive(Clone, Copy)]
+struct Name {
+    dirfd: c_int,
+    path: *const c_char,
+}
+
+/// # Safety
+/// Both names hold strings of C.
+unsafe fn renaming(from: Name, to: Name, flags: c_uint, call: impl FnOnce() -> c_int) -> c_int {
+    if !events::active() {
+        return call();
+    }
+    let errno = crate::errno();
+    // SAFETY: by the contract.
+    let (file, replaced, old, new) = unsafe {
+        (
+            File::at(from.dirfd, from.path, false),
+            File::at(to.dirfd, to.path, false),
+            Text::absolute(from.dirfd, from.path),
+            Text::absolute(to.dirfd, to.path),
+        )
+    };
+    crate::set_errno(errno);
+    let result = call();
+    let Some(file) = file else { return result };
+    if result == 0 {
+        crate::after(|| {
+            let exchanged = flags & libc::RENAME_EXCHANGE != 0;
+            let other = replaced.filter(|other| !other.same(&file));
+            if let Some(other) = other
+                && !exchanged
+            {
+                removed(&other, &new);
+            }
+            renamed(&file, &old, &new, if exchanged { EXCHANGED } else { 0 });
+            if let Some(other) = other
+                && exchanged
+            {
+                renamed(&other, &new, &old, EXCHANGED);
+            }
+        });
+    }
+    result
+}
+
+fn renamed(file: &File, old: &Text, new: &Text, flags: u8) {
+    if file.is_regular() || file.is_folder() {
+        let flags = flags | if file.is_folder() { DIRECTORY } else { 0 };
+        let what = Note { flags, ..file.note() };
+        events::note(Op::Rename, what, &[old.bytes(), b"\0", new.bytes()]);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
+    let Some(real) = real!(rename as Real) else { return -1 };
+    let names = (Name { dirfd: AT_FDCWD, path: from }, Name { dirfd: AT_FDCWD, path: to });
+    // SAFETY: the caller's arguments, handed on.
+    unsafe { renaming(names.0, names.1, 0, || real(from, to)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn renameat(
+    from_dir: c_int,
+    from: *const c_char,
+    to_dir: c_int,
+    to: *const c_char,
+) -> c_int {
+    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char) -> c_int;
+    let Some(real) = real!(renameat as Real) else { return -1 };
+    let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
+    // SAFETY: the caller's arguments, handed on.
+    unsafe { renaming(names.0, names.1, 0, || real(from_dir, from, to_dir, to)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn renameat2(
+    from_dir: c_int,
+    from: *const c_char,
+    to_dir: c_int,
+    to: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_uint) -> c_int;
+    let Some(real) = real!(renameat2 as Real) else { return -1 };
+    let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
+    // SAFETY: the caller's arguments, handed on.
+    unsafe { renaming(names.0, names.1, flags, || real(from_dir, from, to_dir, to, flags)) }
+}
+
+/// # Safety
+/// `to` is a string of C.
+unsafe fn linked(dirfd: c_int, to: *const c_char, result: c_int) {
+    if result != 0 {
+        return;
+    }
+    // SAFETY: by the contract.
+    let (file, name) = unsafe { (File::at(dirfd, to, false), Text::absolute(dirfd, to)) };
+    if let Some(file) = file.filter(File::is_regular) {
+        events::note(Op::Link, file.note(), &[name.bytes()]);
+    }
+}
+
+hook!(link(from: *const c_char, to: *const c_char) -> c_int,
+    r => unsafe { linked(AT_FDCWD, to, r) });
+hook!(linkat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char, flags: c_int)
+    -> c_int, r => unsafe { linked(to_dir, to, r) });
+
+/// # Safety
+/// `path` is a string of C.
+unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
+    if result != 0 {
+        return;
+    }
+    // SAFETY: by the contract.
+    let (file, name) = unsafe { (File::at(AT_FDCWD, path, true), Text::absolute(AT_FDCWD, path)) };
+    if let Some(file) = file.filter(File::is_regular) {
+        file.told();
+        events::note(Op::File, file.note(), &[name.bytes()]);
+        events::note(Op::Truncate, Note { a: size as u64, b: 0, ..file.note() }, &[]);
+    }
+}
+
+hook!(truncate(path: *const c_char, size: off_t) -> c_int,
+    r => unsafe { shortened(path, size, r) });
+hook!(truncate64(path: *const c_char, size: off_t) -> c_int,
+    r => unsafe { shortened(path, size, r) });

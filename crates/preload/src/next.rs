@@ -1,0 +1,62 @@
+//! The real function behind a hook: the next one of that name in the linker's order.
+
+use libc::{c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+pub(crate) struct Next {
+    name: &'static str, // ends in NUL
+    found: AtomicPtr<c_void>,
+}
+
+impl Next {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, found: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Null if the C library has no such function.
+    pub(crate) fn get(&self) -> *mut c_void {
+        let known = self.found.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: the name ends in NUL.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// The real function `$name`, as `$type`; `None` if there is none.
+macro_rules! real {
+    ($name:ident as $type:ty) => {{
+        static NEXT: $crate::next::Next = $crate::next::Next::new(concat!(stringify!($name), "\0"));
+        let found = NEXT.get();
+        if found.is_null() {
+            $crate::set_errno(libc::ENOSYS);
+            None
+        } else {
+            // SAFETY: the type is that of the C library's declaration.
+            Some(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(found) })
+        }
+    }};
+}
+
+/// A hook that calls the real function, then `$note` with what it returned.
+macro_rules! hook {
+    ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $result:ident => $note:expr) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            type Real = unsafe extern "C" fn($($type),*) -> $ret;
+            let Some(real) = $crate::next::real!($name as Real) else {
+                return -1;
+            };
+            // SAFETY: the caller's arguments, handed on.
+            let $result = unsafe { real($($arg),*) };
+            $crate::after(|| $note);
+            $result
+        }
+    };
+}
+
+pub(crate) use {hook, real};

@@ -1,0 +1,280 @@
+//! Streams of the C library (`FILE *`). It writes out their buffers by itself, past any hook, so
+//! what a stream has written is seen from how far its descriptor has moved: after a flush, a close,
+//! every page of `fwrite`, and at the end of the program. Small writes therefore show up joined.
+//!
+//! Only streams that this process opened for writing alone are followed: reading ahead moves a
+//! descriptor as well, and an inherited one is moved by others too.
+
+use crate::data;
+use crate::events::Op;
+use crate::files::File;
+use crate::namespace::Before;
+use crate::next::{hook, real};
+use libc::{AT_FDCWD, FILE, c_char, c_int, c_long, c_void, off_t, size_t};
+use std::ffi::CStr;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
+
+const FOLLOWED: usize = 1024; // descriptors; higher ones are not followed
+const NOT_FOLLOWED: i64 = -1;
+const PAGE: usize = 4096;
+
+struct Stream {
+    position: AtomicI64,
+    pending: AtomicUsize,
+    file: AtomicPtr<FILE>,
+}
+
+static STREAMS: [Stream; FOLLOWED] = [const {
+    Stream {
+        position: AtomicI64::new(NOT_FOLLOWED),
+        pending: AtomicUsize::new(0),
+        file: AtomicPtr::new(ptr::null_mut()),
+    }
+}; FOLLOWED];
+
+fn entry(fd: c_int) -> Option<&'static Stream> {
+    let found = STREAMS.get(usize::try_from(fd).ok()?)?;
+    (found.position.load(Ordering::Relaxed) != NOT_FOLLOWED).then_some(found)
+}
+
+fn position(fd: c_int) -> off_t {
+    // SAFETY: asks for the position only.
+    unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
+}
+
+fn descriptor(stream: *mut FILE) -> c_int {
+    // SAFETY: a stream of the program.
+    if stream.is_null() { -1 } else { unsafe { libc::fileno(stream) } }
+}
+
+/// A hooked call has moved the descriptor to `position`.
+pub(crate) fn at(fd: c_int, position: off_t) {
+    if let Some(entry) = entry(fd) {
+        entry.position.store(position, Ordering::Relaxed);
+    }
+}
+
+/// A call that is not noted has moved the descriptor.
+pub(crate) fn moved(fd: c_int) {
+    if entry(fd).is_some() {
+        at(fd, position(fd));
+    }
+}
+
+/// The descriptor means something else from now on.
+pub(crate) fn closed(fd: c_int) {
+    at(fd, NOT_FOLLOWED);
+}
+
+pub(crate) fn forget_all() {
+    for stream in &STREAMS {
+        stream.position.store(NOT_FOLLOWED, Ordering::Relaxed);
+    }
+}
+
+/// Note what the stream has written since it was last looked at.
+fn look(fd: c_int) {
+    let Some(entry) = entry(fd) else { return };
+    entry.pending.store(0, Ordering::Relaxed);
+    let now = position(fd);
+    let before = entry.position.swap(now, Ordering::Relaxed);
+    if before >= 0
+        && now > before
+        && let Some(file) = File::open(fd)
+    {
+        file.tell(fd);
+        data::note(Op::Write, file, before as u64, (now - before) as u64);
+    }
+}
+
+/// At the end of the program, before the C library flushes its streams.
+pub(crate) fn flush_all() {
+    for (fd, stream) in STREAMS.iter().enumerate() {
+        let file = stream.file.load(Ordering::Relaxed);
+        if stream.position.load(Ordering::Relaxed) == NOT_FOLLOWED || file.is_null() {
+            continue;
+        }
+        // SAFETY: an open stream: closing it takes it from the table. One that another thread
+        // holds is left alone, as waiting for it might last for ever.
+        unsafe {
+            if ftrylockfile(file) == 0 {
+                fflush_unlocked(file);
+                funlockfile(file);
+                look(fd as c_int);
+            }
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn ftrylockfile(stream: *mut FILE) -> c_int;
+    fn funlockfile(stream: *mut FILE);
+    fn fflush_unlocked(stream: *mut FILE) -> c_int;
+}
+
+/// The flags of `open` that a mode of `fopen` stands for.
+///
+/// # Safety
+/// `mode` is a string of C.
+unsafe fn flags_of(mode: *const c_char) -> c_int {
+    // SAFETY: by the contract.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    let both = mode.contains(&b'+');
+    let access = if both { libc::O_RDWR } else { libc::O_WRONLY };
+    match mode.first() {
+        Some(b'w') => libc::O_CREAT | libc::O_TRUNC | access,
+        Some(b'a') => libc::O_CREAT | libc::O_APPEND | access,
+        Some(b'r') if both => access,
+        _ => libc::O_RDONLY,
+    }
+}
+
+fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
+    let fd = descriptor(stream);
+    if fd < 0 || flags & libc::O_ACCMODE == libc::O_RDONLY {
+        return;
+    }
+    before.note_open(fd, flags);
+    if flags & libc::O_ACCMODE == libc::O_RDWR {
+        return; // reading ahead moves the descriptor as writing does
+    }
+    let Some(entry) = STREAMS.get(fd as usize) else { return };
+    if let Some(file) = File::open(fd) {
+        let end = if flags & libc::O_APPEND != 0 { file.size as i64 } else { position(fd) };
+        entry.file.store(stream, Ordering::Relaxed);
+        entry.pending.store(0, Ordering::Relaxed);
+        entry.position.store(end, Ordering::Relaxed);
+    }
+}
+
+macro_rules! fopen_hooks {
+    ($($name:ident $again:ident,)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
+            type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE;
+            let Some(real) = real!($name as Real) else { return ptr::null_mut() };
+            // SAFETY: the caller's arguments, handed on.
+            unsafe {
+                let flags = flags_of(mode);
+                let before = Before::opening(AT_FDCWD, path, flags);
+                let stream = real(path, mode);
+                crate::after(|| follow(stream, flags, &before));
+                stream
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $again(
+            path: *const c_char,
+            mode: *const c_char,
+            stream: *mut FILE,
+        ) -> *mut FILE {
+            type Real =
+                unsafe extern "C" fn(*const c_char, *const c_char, *mut FILE) -> *mut FILE;
+            let Some(real) = real!($again as Real) else { return ptr::null_mut() };
+            crate::after(|| closed(descriptor(stream)));
+            // SAFETY: the caller's arguments, handed on. Without a path only the mode changes.
+            unsafe {
+                if path.is_null() {
+                    return real(path, mode, stream);
+                }
+                let flags = flags_of(mode);
+                let before = Before::opening(AT_FDCWD, path, flags);
+                let stream = real(path, mode, stream);
+                crate::after(|| follow(stream, flags, &before));
+                stream
+            }
+        }
+    )*};
+}
+
+fopen_hooks! {
+    fopen freopen,
+    fopen64 freopen64,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
+    type Real = unsafe extern "C" fn(c_int, *const c_char) -> *mut FILE;
+    let Some(real) = real!(fdopen as Real) else { return ptr::null_mut() };
+    // SAFETY: the caller's arguments, handed on.
+    unsafe {
+        let stream = real(fd, mode);
+        crate::after(|| follow(stream, flags_of(mode) & !libc::O_CREAT, &Before::NotAsked));
+        stream
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
+    type Real = unsafe extern "C" fn(*mut FILE) -> c_int;
+    let Some(real) = real!(fclose as Real) else { return -1 };
+    crate::after(|| {
+        let fd = descriptor(stream);
+        if entry(fd).is_some() {
+            // SAFETY: a stream of the program, which closing would flush as well. If that fails,
+            // closing fails in the same way.
+            unsafe { libc::fflush(stream) };
+            look(fd);
+            closed(fd);
+        }
+    });
+    // SAFETY: the caller's argument, handed on.
+    unsafe { real(stream) }
+}
+
+hook!(fflush(stream: *mut FILE) -> c_int, _r => look(descriptor(stream)));
+
+macro_rules! fwrite_hook {
+    ($name:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            data: *const c_void,
+            size: size_t,
+            count: size_t,
+            stream: *mut FILE,
+        ) -> size_t {
+            type Real = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
+            let Some(real) = real!($name as Real) else { return 0 };
+            // SAFETY: the caller's arguments, handed on.
+            let done = unsafe { real(data, size, count, stream) };
+            let fd = descriptor(stream);
+            if let Some(entry) = entry(fd)
+                && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed) >= PAGE
+            {
+                crate::after(|| look(fd));
+            }
+            done
+        }
+    };
+}
+
+fwrite_hook!(fwrite);
+fwrite_hook!(fwrite_unlocked);
+
+macro_rules! fseek_hook {
+    ($name:ident($offset:ty)) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(stream: *mut FILE, offset: $offset, whence: c_int) -> c_int {
+            type Real = unsafe extern "C" fn(*mut FILE, $offset, c_int) -> c_int;
+            let Some(real) = real!($name as Real) else { return -1 };
+            let fd = descriptor(stream);
+            if entry(fd).is_some() {
+                crate::after(|| {
+                    // SAFETY: seeking flushes as well; here it is seen how far.
+                    unsafe { libc::fflush(stream) };
+                    look(fd);
+                });
+            }
+            // SAFETY: the caller's arguments, handed on.
+            let result = unsafe { real(stream, offset, whence) };
+            crate::after(|| moved(fd));
+            result
+        }
+    };
+}
+
+fseek_hook!(fseek(c_long));
+fseek_hook!(fseeko(off_t));
+fseek_hook!(fseeko64(off_t));

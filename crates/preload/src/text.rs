@@ -1,0 +1,83 @@
+//! Paths in fixed buffers: hooks must not allocate.
+
+use libc::{c_char, c_int};
+use std::ffi::CStr;
+
+pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
+
+/// A path of at most `PATH_MAX` bytes; longer ones are cut.
+pub(crate) struct Text {
+    bytes: [u8; PATH_BYTES],
+    length: usize,
+}
+
+impl Text {
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; PATH_BYTES], length: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        let taken = text.len().min(PATH_BYTES - self.length);
+        self.bytes[self.length..self.length + taken].copy_from_slice(&text[..taken]);
+        self.length += taken;
+    }
+
+    /// What the symbolic link `link` points to; empty if there is none.
+    pub(crate) fn of_link(link: &CStr) -> Self {
+        let mut text = Self::new();
+        // SAFETY: the buffer is as long as is said.
+        let got = unsafe {
+            libc::readlink(link.as_ptr(), text.bytes.as_mut_ptr().cast::<c_char>(), PATH_BYTES)
+        };
+        text.length = usize::try_from(got).unwrap_or(0);
+        text
+    }
+
+    /// The path of an open file, as the kernel has it.
+    pub(crate) fn of_descriptor(fd: c_int) -> Self {
+        let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+        let mut digits = [0u8; 10];
+        let mut rest = fd.unsigned_abs();
+        let mut count = 0;
+        loop {
+            digits[count] = b'0' + (rest % 10) as u8;
+            count += 1;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        for (place, digit) in name[14..].iter_mut().zip(digits[..count].iter().rev()) {
+            *place = *digit;
+        }
+        CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
+    }
+
+    /// `path` as it is meant in the folder `dirfd`, absolute but not normalised.
+    ///
+    /// # Safety
+    /// `path` is null or a string of C.
+    pub(crate) unsafe fn absolute(dirfd: c_int, path: *const c_char) -> Self {
+        if path.is_null() {
+            return Self::new();
+        }
+        // SAFETY: by the contract.
+        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+        let mut text = if path.first() == Some(&b'/') {
+            Self::new()
+        } else if dirfd == libc::AT_FDCWD {
+            Self::of_link(c"/proc/self/cwd")
+        } else {
+            Self::of_descriptor(dirfd)
+        };
+        if text.length > 0 {
+            text.push(b"/");
+        }
+        text.push(path);
+        text
+    }
+}

@@ -1,0 +1,65 @@
+"""Ready loads of three databases, each captured by one command: RocksDB, PostgreSQL, Cassandra.
+
+`run_app` is the way in. Each load is one module with `run`; data live in a folder that is removed
+afterwards, servers are stopped however the capture ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.capture.run import Captured, Options
+
+APPS = ("rocksdb", "postgres", "cassandra")
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a load is; None is the default of each."""
+
+    records: int | None = None
+    operations: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("records", "operations"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"--{name} is {value}", hint="at least 1")
+
+
+def run_app(
+    name: str, options: Options, size: Size, *, folder: Path | None = None, tell: Tell
+) -> Captured:
+    """Capture the load `name`. Raises ConfigError for an unknown one, TargetError with the package
+    to install where the program is missing."""
+    if name not in APPS:
+        near = get_close_matches(name, APPS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(APPS)}"
+        raise ConfigError(f"unknown load '{name}' for --app", hint=hint)
+    module = import_module(f"writecliff.capture.apps.{name}")
+    with _data_folder(name, folder) as data:
+        done: Captured = module.run(options, size, data, tell)
+    return done
+
+
+@contextlib.contextmanager
+def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
+    """A folder of its own for the data, removed at the end."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix=f"writecliff-{name}-", dir=folder, ignore_cleanup_errors=True
+    ) as path:
+        Path(path).chmod(0o755)  # a server may run as another user
+        yield Path(path)

@@ -1,0 +1,107 @@
+"""Cassandra's jar files: resolved by Maven, held to a list of SHA-256, kept in the user's cache.
+
+Maven's own settings say where it downloads from. What it brings must be what `cassandra.lock` lists,
+byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.capture.apps.process import last_lines
+from writecliff.errors import TargetError, WritecliffError
+
+if TYPE_CHECKING:
+    from writecliff.capture.apps import Tell
+
+VERSION = "5.0.2"
+LOCK = Path(__file__).with_name("cassandra.lock")
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+_POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>writecliff</groupId>
+  <artifactId>capture</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.cassandra</groupId>
+      <artifactId>cassandra-all</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this program (XDG base directories)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "writecliff"
+
+
+def jars(tell: Tell) -> Path:
+    """The folder of the jar files, brought by Maven if it is not there yet.
+
+    Raises TargetError without Maven, WritecliffError if it fails or brings other files.
+    """
+    folder = cache_folder() / f"cassandra-{VERSION}"
+    wanted = locked()
+    if folder.is_dir():
+        if problem(folder, wanted) is None:
+            return folder
+        tell(f"{folder} is damaged; its files are brought again")
+        shutil.rmtree(folder)
+    if shutil.which("mvn") is None:
+        raise TargetError(
+            "Maven, which brings Cassandra, is not installed",
+            hint="on Debian: apt-get install maven openjdk-17-jdk-headless",
+        )
+    tell(f"bringing Cassandra {VERSION} with Maven (once, 65 MB)")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="maven-") as work:
+        _resolve(Path(work))
+        found = problem(Path(work) / "lib", wanted)
+        if found is not None:
+            raise WritecliffError(f"Maven brought other files than {LOCK.name} lists: {found}")
+        (Path(work) / "lib").rename(folder)
+    return folder
+
+
+def _resolve(work: Path) -> None:
+    (work / "pom.xml").write_text(_POM)
+    log = work / "mvn.log"
+    command = ["mvn", "-B", "-q", "-ntp", _PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
+    with log.open("wb") as file:
+        code = subprocess.run(
+            command, cwd=work, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False
+        ).returncode
+    if code:
+        raise WritecliffError(
+            f"Maven cannot bring Cassandra {VERSION}: {last_lines(log)}",
+            hint="its settings (~/.m2/settings.xml) say where it downloads from",
+        )
+
+
+def locked() -> dict[str, str]:
+    """The files and their SHA-256, as `sha256sum` writes them."""
+    lines = LOCK.read_text(encoding="ascii").splitlines()
+    pairs = (line.split() for line in lines if line and not line.startswith("#"))
+    return {name: digest for digest, name in pairs}
+
+
+def problem(folder: Path, wanted: dict[str, str]) -> str | None:
+    """What is wrong with the files of `folder`; None if they are those of the list."""
+    there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
+    for name in sorted(there ^ set(wanted)):
+        return f"{name} is {'not listed' if name in there else 'missing'}"
+    for name, digest in wanted.items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+            return f"{name} has another SHA-256"
+    return None

@@ -1,0 +1,132 @@
+"""PostgreSQL: a new cluster in a temporary folder, filled and loaded by pgbench (TPC-B-like).
+
+The server gets little memory and a small log, so that a short load shows what a long one does:
+evicted pages, checkpoints, recycled log files. It refuses root; it is run as `postgres`, or as
+`nobody` where there is no such user.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.capture.apps.process import Account, run_client, server
+from writecliff.errors import TargetError
+
+if TYPE_CHECKING:
+    from writecliff.capture.apps import Size, Tell
+    from writecliff.capture.run import Captured, Options
+
+ACCOUNTS_PER_SCALE = 100_000
+RECORDS = 500_000
+OPERATIONS = 20_000
+CLIENTS = 4
+_START_TIMEOUT_S = 60.0
+_PROGRAMS = ("initdb", "postgres", "pgbench", "pg_isready", "createdb")
+_SETTINGS = {
+    "listen_addresses": "",
+    "shared_buffers": "32MB",
+    "max_wal_size": "64MB",
+    "min_wal_size": "32MB",
+    "checkpoint_timeout": "30s",
+    "work_mem": "1MB",
+}
+
+
+def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
+    """Capture the load. Raises TargetError if PostgreSQL is not installed."""
+    from writecliff.capture.run import Captured, session
+
+    programs = _programs()
+    scale = max(1, round((size.records or RECORDS) / ACCOUNTS_PER_SCALE))
+    each = max(1, (size.operations or OPERATIONS) // CLIENTS)
+    account = _account()
+    root, sockets, logs = (folder / name for name in ("postgres", "run", "log"))
+    for made in (root, sockets, logs):
+        made.mkdir()
+    if account is not None:
+        account.own(root, sockets)
+    options = replace(options, root=options.root or root)
+    pgbench = [programs["pgbench"], "-h", str(sockets), "-U", "bench"]
+    load = [*pgbench, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "--random-seed=1", "bench"]
+    with session(options, public=folder) as capture:
+        env = capture.environment()
+        tell("initdb: a new cluster")
+        new = ["-D", str(root), "-U", "bench", "-A", "trust", "--no-locale", "-E", "UTF8"]
+        run_client([programs["initdb"], *new], logs / "initdb.log", env=env, account=account)
+        with server(
+            _server(programs["postgres"], root, sockets),
+            logs / "postgres.log",
+            ready=lambda: _is_ready(programs["pg_isready"], sockets),
+            timeout_s=_START_TIMEOUT_S,
+            stop=signal.SIGINT,  # PostgreSQL's fast shutdown
+            env=env,
+            account=account,
+        ):
+            create = [programs["createdb"], "-h", str(sockets), "-U", "bench", "bench"]
+            run_client(create, logs / "pgbench.log")
+            tell(f"pgbench: {scale * ACCOUNTS_PER_SCALE:,} accounts")
+            run_client([*pgbench, "-i", "-q", "-s", str(scale), "bench"], logs / "pgbench.log")
+            tell(f"pgbench: {each * CLIENTS:,} transactions of {CLIENTS} clients")
+            run_client(load, logs / "pgbench.log")
+        full = capture.finish(
+            {"command": load, "program": _version(programs["postgres"]), "exit_code": 0}
+        )
+    return Captured(options.output, 0, full)
+
+
+def _programs() -> dict[str, str]:
+    """Paths of what is needed; Debian keeps the server's out of PATH, by version."""
+    places = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda place: float(place.parent.name) if place.parent.name.isdigit() else 0.0,
+        reverse=True,
+    )
+    for place in [*map(str, places), None]:
+        found = {name: shutil.which(name, path=place) for name in _PROGRAMS}
+        if all(found.values()):
+            return {name: str(path) for name, path in found.items()}
+    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
+    raise TargetError(
+        f"PostgreSQL is not installed: {missing[0]} is missing",
+        hint="on Debian: apt-get install postgresql postgresql-contrib",
+    )
+
+
+def _account() -> Account | None:
+    """Somebody who is not root, if we are."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(name, entry.pw_uid, entry.pw_gid)
+    raise TargetError(
+        "PostgreSQL refuses root, and there is no user 'postgres' or 'nobody'",
+        hint="run this as another user",
+    )
+
+
+def _server(program: str, root: Path, sockets: Path) -> list[str]:
+    settings = {**_SETTINGS, "unix_socket_directories": str(sockets)}
+    given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    return [program, "-D", str(root), *given]
+
+
+def _is_ready(program: str, sockets: Path) -> bool:
+    command = [program, "-q", "-h", str(sockets), "-U", "bench", "-d", "postgres"]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def _version(program: str) -> str:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    words = said.stdout.split()
+    return f"postgresql {words[2]}" if len(words) > 2 else "postgresql"

@@ -1,0 +1,138 @@
+"""Servers and their clients for the ready loads: started, waited for, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.errors import WritecliffError
+
+_POLL_S = 0.1
+_KILL_AFTER_S = 60.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom to run as: some servers refuse root."""
+
+    name: str
+    uid: int
+    gid: int
+
+    def own(self, *folders: Path) -> None:
+        for folder in folders:
+            os.chown(folder, self.uid, self.gid)
+
+
+def last_lines(log: Path, count: int = 3) -> str:
+    """The end of a log, on one line."""
+    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    said = [" ".join(line.split()) for line in lines if line.strip()]
+    return " | ".join(said[-count:])[-600:] or "it said nothing"
+
+
+def free_ports(count: int) -> list[int]:
+    """TCP ports of this machine's own address that nobody uses at the moment."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def run_client(
+    command: Sequence[str],
+    log: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    account: Account | None = None,
+) -> None:
+    """Run to the end. Raises WritecliffError with the end of its log if it fails."""
+    with log.open("ab") as file:
+        child = _start(command, file.fileno(), env, account)
+        try:
+            code = child.wait()
+        finally:
+            _end(child, signal.SIGTERM)
+    if code:
+        name = Path(command[0]).name
+        raise WritecliffError(f"{name} ended with exit code {code}: {last_lines(log)}")
+
+
+@contextlib.contextmanager
+def server(
+    command: Sequence[str],
+    log: Path,
+    *,
+    ready: Callable[[], bool],
+    timeout_s: float,
+    stop: signal.Signals,
+    env: Mapping[str, str] | None = None,
+    account: Account | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that is ready inside the block and stopped in good order behind it.
+
+    Raises WritecliffError with the end of its log if it ends early or is not ready in time.
+    """
+    name = Path(command[0]).name
+    with log.open("ab") as file:
+        child = _start(command, file.fileno(), env, account)
+    try:
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if child.poll() is not None:
+                raise WritecliffError(f"{name} did not start: {last_lines(log)}")
+            if time.monotonic() > deadline:
+                raise WritecliffError(
+                    f"{name} was not ready after {timeout_s:.0f} s: {last_lines(log)}"
+                )
+            time.sleep(_POLL_S)
+        yield child
+        if child.poll() is not None:
+            raise WritecliffError(f"{name} ended in the middle of the load: {last_lines(log)}")
+    finally:
+        _end(child, stop)
+
+
+def _start(
+    command: Sequence[str], output: int, env: Mapping[str, str] | None, account: Account | None
+) -> subprocess.Popen[bytes]:
+    """In a group of its own: Ctrl-C is for us, and we stop it in good order."""
+    who: dict[str, object] = {}
+    if account is not None:
+        who = {"user": account.uid, "group": account.gid, "extra_groups": []}
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=env,
+        cwd="/",
+        start_new_session=True,
+        **who,
+    )
+
+
+def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(stop)
+        try:
+            child.wait(_KILL_AFTER_S)
+        except BaseException:  # too slow, or Ctrl-C again
+            _kill_group(child)
+            raise
+    _kill_group(child)  # what it has left behind
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

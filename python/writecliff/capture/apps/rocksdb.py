@@ -1,0 +1,80 @@
+"""RocksDB: its own db_bench (Debian: rocksdb-tools), random loading, then random overwriting.
+
+The load is small, so the tree is made small with it: memtables and files of 2 MiB and a first level
+of 8 MiB, so that a few hundred thousand records reach level 3.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.capture.apps.process import last_lines
+from writecliff.errors import TargetError
+
+if TYPE_CHECKING:
+    from writecliff.capture.apps import Size, Tell
+    from writecliff.capture.run import Captured, Options
+
+RECORDS = 500_000
+OPERATIONS = 500_000
+VALUE_BYTES = 400
+MIB = 1 << 20
+
+
+def command(program: str, database: Path, records: int, operations: int) -> list[str]:
+    """The command line of db_bench."""
+    return [
+        program,
+        "--benchmarks=fillrandom,overwrite",
+        f"--db={database}",
+        f"--num={records}",
+        f"--writes={operations}",
+        "--key_size=16",
+        f"--value_size={VALUE_BYTES}",
+        "--compression_type=none",
+        f"--write_buffer_size={2 * MIB}",
+        f"--target_file_size_base={2 * MIB}",
+        f"--max_bytes_for_level_base={8 * MIB}",
+        "--max_background_jobs=2",
+        "--stats_interval_seconds=86400",  # no progress
+        "--seed=1",
+    ]
+
+
+def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
+    """Capture the load. Raises TargetError if db_bench is not installed."""
+    from writecliff.capture.run import capture
+
+    program = shutil.which("db_bench")
+    if program is None:
+        raise TargetError(
+            "RocksDB's db_bench is not installed", hint="on Debian: apt-get install rocksdb-tools"
+        )
+    records, operations = size.records or RECORDS, size.operations or OPERATIONS
+    tell(f"db_bench: {records:,} records, then {operations:,} overwrites")
+    root = folder / "rocksdb"
+    root.mkdir()
+    log = folder / "db_bench.log"
+    with log.open("wb") as file:
+        done = capture(
+            command(program, root, records, operations),
+            replace(options, root=options.root or root),
+            stdout=file.fileno(),
+            stderr=file.fileno(),
+            program_name=f"rocksdb {version(program)}".strip(),
+        )
+    if done.exit_code:
+        tell(f"db_bench failed: {last_lines(log)}")
+    return done
+
+
+def version(program: str) -> str:
+    """The version of RocksDB, "" if it does not say."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"\d+\.\d+(?:\.\d+)?", said.stdout + said.stderr)
+    return found[0] if found else ""

@@ -1,0 +1,133 @@
+"""The file of events that the preload library fills; `crates/preload/src/events.rs` lays it out."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import StoreError
+from writecliff.store.files import store_error
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAGIC = b"WCEVENT1"
+HEADER_BYTES = 4096
+NAMED_WORDS = 8192
+SLOTS_AT = HEADER_BYTES + 8 * NAMED_WORDS
+SLOT_BYTES = 64
+CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as it is needed
+CONTINUED = 255
+STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
+_HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
+_FLAGS_AT = _HEADER.size - 4
+
+
+class Op(IntEnum):
+    PROCESS = 1
+    TITLE = 2
+    OPEN = 3
+    FILE = 4
+    WRITE = 5
+    READ = 6
+    FSYNC = 7
+    TRUNCATE = 8
+    UNLINK = 9
+    RENAME = 10
+    LINK = 11
+    PUNCH = 12
+    HINT = 13
+    MMAP = 14
+    CLOSE = 15
+
+
+class Flag(IntEnum):
+    CREATED = 1
+    TRUNCATED = 2
+    DIRECTORY = 4
+    EXCHANGED = 8
+    REPAIRED = 16
+
+
+@dataclass(frozen=True)
+class Events:
+    """What was noted, in order. `text[i]` is the text of event `i` where it has one."""
+
+    slots: NDArray[np.void]  # fields as in `slot_type`
+    text: dict[int, bytes]
+    start_ns: int
+    dropped: int
+    with_reads: bool
+
+
+def slot_type() -> np.dtype[Any]:
+    import numpy as np
+
+    numbers = "op:u1 flags:u1 errno:u2 pid:u4 time_ns:u8 ino:u8 dev:u4 nlink:u4 a:u8 b:u8"
+    fields = [tuple(field.split(":")) for field in numbers.split()]
+    return np.dtype([*fields, ("comm", "S16")])
+
+
+def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> None:
+    """Make an empty file of events that any user may fill. Raises StoreError."""
+    flags = (WITH_READS if reads else 0) | (REPAIR_HINTS if repair_hints else 0)
+    header = _HEADER.pack(MAGIC, CAPACITY_SLOTS, 0, 0, 0, time.monotonic_ns(), flags)
+    try:
+        with open(path, "wb") as file:
+            file.write(header.ljust(SLOTS_AT, b"\0"))  # no holes: the disk might fill up
+            os.fchmod(file.fileno(), 0o666)  # servers give up root before they write
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def stop(path: Path) -> None:
+    """Whatever still runs notes nothing from now on."""
+    with open(path, "r+b") as file:
+        file.seek(_FLAGS_AT)
+        (flags,) = struct.unpack("=I", file.read(4))
+        file.seek(_FLAGS_AT)
+        file.write(struct.pack("=I", flags | STOPPED))
+
+
+def read(path: Path) -> Events:
+    """Read what was noted so far. Raises StoreError if it is no file of events."""
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEADER.size)
+            if len(head) < _HEADER.size or not head.startswith(MAGIC):
+                raise StoreError(f"{path}: not a file of events of `writecliff capture`")
+            _, capacity, cursor, allocated, dropped, start_ns, flags = _HEADER.unpack(head)
+            count = min(cursor, capacity, allocated)
+            file.seek(SLOTS_AT)
+            slots = np.fromfile(file, dtype=slot_type(), count=count)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from error
+    text = _texts(slots)
+    return Events(slots, text, start_ns, dropped, bool(flags & WITH_READS))
+
+
+def _texts(slots: NDArray[np.void]) -> dict[int, bytes]:
+    """The text after each event: the slots that continue it, 62 bytes each."""
+    import numpy as np
+
+    raw = slots.view(np.uint8).reshape(-1, SLOT_BYTES)
+    continued = slots["op"] == CONTINUED
+    firsts = np.flatnonzero(continued & ~np.concatenate(([False], continued[:-1])))
+    texts = {}
+    for first in firsts.tolist():
+        parts = []
+        at = first
+        while at < len(slots) and continued[at]:
+            parts.append(raw[at, 2 : 2 + int(raw[at, 1])].tobytes())
+            at += 1
+        if first and slots["op"][first - 1]:
+            texts[first - 1] = b"".join(parts)
+    return texts

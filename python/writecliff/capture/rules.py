@@ -1,0 +1,269 @@
+"""Rules that give the writes of a trace to streams, from a TOML file.
+
+    [[rule]]
+    path = "*/commitlog/*"
+    stream = 1
+    name = "commit log"
+
+Keys that a rule may ask for, all of which must hold: `path`, `thread`, `process` (globs; `*`
+crosses slashes, and a path relative to the root also matches with a slash before it), `hint` (a
+number 0 to 5 or its name), `min_size` and `max_size` (bytes, or text such as "64 MiB": the largest
+size that the file reaches in the trace, inclusive). The first rule that holds decides; where none
+does, the stream is `default` (0 unless the file says otherwise).
+
+The size of a file stands for what the program knows when it begins to write it: an LSM tree knows
+the sum of what it merges. In a trace it is known afterwards only.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import translate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+PRESETS = Path(__file__).with_name("rules")
+HINTS = {"not set": 0, "none": 1, "short": 2, "medium": 3, "long": 4, "extreme": 5}
+STREAMS_MAX = 1 << 16
+_GLOBS = ("path", "thread", "process")
+_KEYS = (*_GLOBS, "hint", "min_size", "max_size", "stream", "name")
+_TOP = ("name", "about", "default", "rule")
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+
+class RuleError(ConfigError):
+    """A rule file that cannot mean anything."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    stream: int
+    name: str
+    path: re.Pattern[str] | None = None
+    thread: re.Pattern[str] | None = None
+    process: re.Pattern[str] | None = None
+    hint: int | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+
+    def holds(self, path: str, thread: str, process: str, hint: int | None, size: int) -> bool:
+        return (
+            (self.path is None or _path_matches(self.path, path))
+            and (self.thread is None or self.thread.match(thread) is not None)
+            and (self.process is None or self.process.match(process) is not None)
+            and (self.hint is None or self.hint == hint)
+            and (self.min_size is None or size >= self.min_size)
+            and (self.max_size is None or size <= self.max_size)
+        )
+
+
+def _path_matches(pattern: re.Pattern[str], path: str) -> bool:
+    return pattern.match(path) is not None or pattern.match("/" + path) is not None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one file, in order."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    default: int = 0
+
+    @property
+    def streams(self) -> dict[int, str]:
+        """The streams that may occur and what they hold."""
+        names: dict[int, list[str]] = {self.default: []}
+        for rule in self.rules:
+            known = names.setdefault(rule.stream, [])
+            if rule.name not in known:
+                known.append(rule.name)
+        return {s: ", ".join(names[s]) or "everything else" for s in sorted(names)}
+
+    def stream_of(
+        self, path: str, thread: str, process: str, hint: int | None, size: int = 0
+    ) -> int:
+        """The stream of a write; `size` is the largest size of its file, in bytes."""
+        for rule in self.rules:
+            if rule.holds(path, thread, process, hint, size):
+                return rule.stream
+        return self.default
+
+    def assign(self, table: pa.Table) -> NDArray[np.uint16]:
+        """The stream of every row of a trace; rows other than writes get what a write would."""
+        import numpy as np
+
+        if table.num_rows == 0:
+            return np.zeros(0, np.uint16)
+        columns = [_codes(table.column(name)) for name in _GLOBS]
+        hint_column = table.column("hint").fill_null(-1).to_numpy().astype(np.int64)
+        sized = any(r.min_size is not None or r.max_size is not None for r in self.rules)
+        file_sizes, size_code = _size_classes(table, self.rules if sized else ())
+        code = np.zeros(table.num_rows, np.int64)
+        parts = [*[c for c, _ in columns], hint_column + 1, size_code]
+        spans = [*[len(words) for _, words in columns], 7, len(file_sizes)]
+        for part, span in zip(parts, spans, strict=True):
+            code = code * max(1, span) + part
+        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+        streams = np.empty(len(first), np.uint16)
+        for index, row in enumerate(first.tolist()):
+            path, thread, process = (words[int(codes[row])] for codes, words in columns)
+            hint = int(hint_column[row])
+            size = file_sizes[int(size_code[row])]
+            streams[index] = self.stream_of(path, thread, process, None if hint < 0 else hint, size)
+        return streams[inverse.reshape(-1)]
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries()
+    words = [str(word) for word in column.chunk(0).dictionary.to_pylist()]
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks])
+    return codes.astype(np.int64), words
+
+
+def _size_classes(table: pa.Table, rules: tuple[Rule, ...]) -> tuple[list[int], NDArray[np.int64]]:
+    """A size that stands for each class between the limits of the rules, and each row's class."""
+    import numpy as np
+
+    limits = sorted({s for r in rules for s in (r.min_size, _after(r.max_size)) if s is not None})
+    if not limits:
+        return [0], np.zeros(table.num_rows, np.int64)
+    ops, names = _codes(table.column("op"))
+    file = table.column("file").to_numpy()
+    end = table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy()
+    grows = ops == names.index("write") if "write" in names else np.zeros(len(ops), bool)
+    sizes = np.zeros(int(file.max()) + 1, np.int64)
+    np.maximum.at(sizes, file[grows], end[grows])
+    return [0, *limits], np.searchsorted(limits, sizes[file], side="right")
+
+
+def _after(size: int | None) -> int | None:
+    return None if size is None else size + 1
+
+
+def presets() -> list[str]:
+    """Names of the rule files that come with the program."""
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def load_rules(path: Path | str) -> Rules:
+    """Rules from a file, or a preset by its name. Raises RuleError with file and rule."""
+    given = Path(path)
+    if given.suffix != ".toml" and not given.is_file():
+        if str(path) not in presets():
+            near = get_close_matches(str(path), presets(), n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(presets())}"
+            raise RuleError(f"{path}: no such rules", hint=hint)
+        given = PRESETS / f"{path}.toml"
+    try:
+        text = given.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise RuleError(f"{given}: not UTF-8 text") from None
+    except OSError as error:
+        raise RuleError(f"{given}: {(error.strerror or str(error)).lower()}") from None
+    return parse_rules(text, str(given))
+
+
+def parse_rules(text: str, where: str) -> Rules:
+    """Rules from TOML. Raises RuleError that begins with `where`, and the line if it is known."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RuleError(f"{where}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    _known(document, _TOP, where)
+    entries = document.get("rule", [])
+    if not isinstance(entries, list) or not entries:
+        raise RuleError(f"{where}: no rules", hint="each is a table headed [[rule]]")
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
+    rules = []
+    for index, entry in enumerate(entries):
+        place = f"{where}:{lines[index]}" if len(lines) == len(entries) else where
+        rules.append(_rule(entry, f"{place}: rule {index + 1}"))
+    name = document.get("name", Path(where).stem)
+    return Rules(str(name), tuple(rules), _stream(document, "default", where, 0))
+
+
+_HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
+
+
+def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in names:
+            near = get_close_matches(key, names, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"keys: {', '.join(names)}"
+            raise RuleError(f"{where}: unknown key '{key}'", hint=hint)
+
+
+def _rule(entry: Any, where: str) -> Rule:
+    if not isinstance(entry, dict):
+        raise RuleError(f"{where}: not a table", hint="each is headed [[rule]]")
+    _known(entry, _KEYS, where)
+    if "stream" not in entry:
+        raise RuleError(f"{where}: 'stream' is missing", hint="a number, 0 is the default stream")
+    stream = _stream(entry, "stream", where, 0)
+    globs = {key: _glob(entry[key], f"{where}: {key}") for key in _GLOBS if key in entry}
+    sizes = {
+        key: _size(entry[key], f"{where}: {key}")
+        for key in ("min_size", "max_size")
+        if key in entry
+    }
+    if len(sizes) == 2 and sizes["min_size"] > sizes["max_size"]:
+        raise RuleError(f"{where}: min_size is above max_size")
+    hint = _hint(entry["hint"], where) if "hint" in entry else None
+    name = str(entry.get("name", f"stream {stream}"))
+    return Rule(stream=stream, name=name, hint=hint, **globs, **sizes)  # type: ignore[arg-type]
+
+
+def _stream(table: Mapping[str, Any], key: str, where: str, default: int) -> int:
+    value = table.get(key, default)
+    if type(value) is not int or not 0 <= value < STREAMS_MAX:
+        raise RuleError(
+            f"{where}: {key} is {value!r}", hint=f"a number from 0 to {STREAMS_MAX - 1}"
+        )
+    return value
+
+
+def _glob(value: Any, where: str) -> re.Pattern[str]:
+    if not isinstance(value, str) or not value:
+        raise RuleError(f"{where} is {value!r}", hint='a glob, for example "*/pg_wal/*"')
+    return re.compile(translate(value))
+
+
+def _hint(value: Any, where: str) -> int:
+    if type(value) is int and 0 <= value <= 5:
+        return value
+    if isinstance(value, str):
+        if value in HINTS:
+            return HINTS[value]
+        near = get_close_matches(value, HINTS, n=1)
+        if near:
+            raise RuleError(f"{where}: unknown hint '{value}'", hint=f"did you mean '{near[0]}'?")
+    names = ", ".join(f"{number} {name}" for name, number in HINTS.items())
+    raise RuleError(f"{where}: hint is {value!r}", hint=f"one of {names}")
+
+
+def _size(value: Any, where: str) -> int:
+    if type(value) is int and value >= 0:
+        return value
+    found = (
+        re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", value) if isinstance(value, str) else None
+    )
+    if found is None or found[2].lower() not in _UNITS:
+        raise RuleError(f"{where} is {value!r}", hint='bytes, or text such as "64 MiB"')
+    return round(float(found[1]) * _UNITS[found[2].lower()])

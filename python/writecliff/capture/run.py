@@ -1,0 +1,215 @@
+"""Runs a command so that its file I/O is noted, and makes the trace of it.
+
+Owns the life of the command. It stays in our process group, so that Ctrl-C reaches it as it would
+alone; a signal sent to us only is passed on. What was noted until then becomes the trace in any
+case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from writecliff.capture import events
+from writecliff.capture.watch import Watch, is_static
+from writecliff.errors import TargetError, WritecliffError
+
+LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to capture. `root` limits the trace to files below it."""
+
+    output: Path
+    root: Path | None = None
+    reads: bool = False
+    repair_hints: bool = False
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What `capture` made. `exit_code` is that of the command, 128 + n if signal n ended it."""
+
+    output: Path
+    exit_code: int
+    metadata: dict[str, Any]
+
+
+@dataclass
+class Session:
+    """A capture that is going on: programs started with `environment` take part in it."""
+
+    options: Options
+    events: Path
+    library: Path = LIBRARY
+    notes: list[str] = field(default_factory=list)
+    started_ns: int = field(default_factory=time.monotonic_ns)
+
+    def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment that makes a program load the library."""
+        merged = dict(os.environ if base is None else base)
+        others = merged.get("LD_PRELOAD", "")
+        merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
+        merged["WRITECLIFF_EVENTS"] = str(self.events)
+        return merged
+
+    def finish(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the trace; the events are removed once it is there."""
+        from writecliff.capture.convert import convert
+        from writecliff.capture.trace import write_trace
+
+        ended_ns = time.monotonic_ns()
+        events.stop(self.events)
+        converted = convert(events.read(self.events), root=self.options.root)
+        full = {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "duration_ns": ended_ns - self.started_ns,
+            "root": None if self.options.root is None else self.options.root.name,
+            **metadata,
+            **converted.metadata,
+        }
+        full["notes"] = [*self.notes, *full["notes"]]
+        write_trace(self.options.output, converted.table, full)
+        self.events.unlink()
+        return full
+
+
+@contextlib.contextmanager
+def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
+    """A capture. If the trace cannot be written, its events are kept and named.
+
+    `public` is a folder that any user can enter, for programs that give up root: the library and
+    the events must be there, as the user's own folders may be closed to them.
+    """
+    check_library()
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    path = options.output.absolute().with_name(options.output.name + ".events")
+    library = LIBRARY
+    if public is not None:
+        path = public / path.name
+        library = Path(shutil.copy(LIBRARY, public))
+    if path.exists():
+        raise WritecliffError(
+            f"{path}: events of an earlier capture are there",
+            hint=f"make a trace of them with --recover {path}, or remove them",
+        )
+    events.create(path, reads=options.reads, repair_hints=options.repair_hints)
+    open_session = Session(options, path, library)
+    try:
+        yield open_session
+    except BaseException:
+        if path.exists() and events.read(path).slots.size == 0:
+            path.unlink()
+        raise
+
+
+def check_library() -> None:
+    """Raises WritecliffError if the library was not built."""
+    if not LIBRARY.is_file():
+        raise WritecliffError(
+            "the library that captures was not built", hint="`make setup` builds it"
+        )
+
+
+def capture(
+    command: Sequence[str],
+    options: Options,
+    *,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    program_name: str | None = None,
+) -> Captured:
+    """Run `command` to its end and write its trace. Raises TargetError if it cannot be started."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise TargetError(f"{command[0]}: no such program", hint="give it as you would in a shell")
+    with session(options) as open_session:
+        if is_static(Path(program)):
+            open_session.notes.append(f"{program} is linked statically: nothing in it can be seen")
+        code, watch = _run(program, command, open_session, stdout, stderr)
+        open_session.notes += watch.notes()
+        metadata = {
+            "command": list(command),
+            "program": program_name or Path(program).name,
+            "exit_code": code,
+        }
+        full = open_session.finish(metadata)
+    return Captured(options.output, code, full)
+
+
+def recover(path: Path, options: Options) -> Captured:
+    """The trace of the events that a killed capture left behind."""
+    if not path.is_file():
+        raise TargetError(f"{path}: no such file of events")
+    note = "recovered: writecliff was killed while it captured"
+    left = Session(options, path, notes=[note])
+    full = left.finish({"command": [], "program": "", "exit_code": None})
+    return Captured(options.output, 0, full)
+
+
+def _run(
+    program: str,
+    command: Sequence[str],
+    open_session: Session,
+    stdout: int | None,
+    stderr: int | None,
+) -> tuple[int, Watch]:
+    try:
+        child = subprocess.Popen(
+            command,
+            executable=program,
+            env=open_session.environment(),
+            stdout=stdout,
+            stderr=stderr,
+        )
+    except OSError as error:
+        raise TargetError(f"{program}: cannot be run: {(error.strerror or '').lower()}") from error
+    watch = Watch(child.pid)
+    with _passing_on(child):
+        code = _wait(child, watch)
+    return (128 - code if code < 0 else code), watch
+
+
+def _wait(child: subprocess.Popen[bytes], watch: Watch) -> int:
+    """Until the command has ended, whatever we are told meanwhile."""
+    asked = 0
+    while True:
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return child.wait(timeout=_POLL_S)
+            watch.look()
+        except KeyboardInterrupt:
+            asked += 1  # the terminal has told the command as well
+            if asked > 1:
+                child.kill()
+
+
+@contextlib.contextmanager
+def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """A SIGTERM or SIGHUP for us is meant for the command."""
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(ValueError):  # not in the main thread
+            before[number] = signal.signal(number, hand_on)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

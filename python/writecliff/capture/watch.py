@@ -1,0 +1,87 @@
+"""What a preloaded library cannot see: whether a program uses it, found in /proc."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+_LOOK_EVERY_S = 1.0
+_PROGRAMS_MAX = 4096  # bytes of an ELF file that hold its program headers
+_PT_INTERP = 3
+
+
+def is_static(program: Path) -> bool:
+    """Whether this is an ELF program without a dynamic linker (scripts are not: their shell has
+    one)."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(_PROGRAMS_MAX)
+    except OSError:
+        return False
+    if head[:4] != b"\x7fELF" or len(head) < 64:
+        return False
+    wide = head[4] == 2
+    order = "little" if head[5] == 1 else "big"
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(head[at : at + size], order)  # type: ignore[arg-type]
+
+    table, size, count = (
+        (number(32, 8), number(54, 2), number(56, 2))
+        if wide
+        else (number(28, 4), number(42, 2), number(44, 2))
+    )
+    kinds = [number(table + index * size, 4) for index in range(count)]
+    return _PT_INTERP not in kinds
+
+
+def family(pid: int) -> list[int]:
+    """`pid` and all its descendants that are alive."""
+    found, at = [pid], 0
+    while at < len(found):
+        with suppress(OSError):  # it has just ended
+            for task in Path(f"/proc/{found[at]}/task").iterdir():
+                found += [int(word) for word in (task / "children").read_text().split()]
+        at += 1
+    return found
+
+
+class Watch:
+    """Looks at a command and its children once a second."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._next = 0.0
+        self._uring: set[str] = set()
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _LOOK_EVERY_S
+        for pid in family(self._pid):
+            if _has_uring(pid):
+                self._uring.add(_name(pid))
+
+    def notes(self) -> list[str]:
+        if not self._uring:
+            return []
+        names = ", ".join(sorted(self._uring))
+        return [f"{names} used io_uring: what is written through it is not in the trace"]
+
+
+def _has_uring(pid: int) -> bool:
+    with suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed in the meantime
+                if str(descriptor.readlink()) == "anon_inode:[io_uring]":
+                    return True
+    return False
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return f"process {pid}"

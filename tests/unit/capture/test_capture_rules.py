@@ -1,0 +1,177 @@
+"""Rule files: what they mean, how they fail, and that a table gets what each row would get alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from writecliff.capture.rules import RuleError, load_rules, parse_rules, presets
+from writecliff.capture.trace import COLUMNS
+
+MIB = 1 << 20
+
+
+def _table(*rows: dict[str, object]) -> pa.Table:
+    """Writes of one byte at 0 unless said otherwise."""
+    full = [
+        {
+            "time_ns": number,
+            "op": "write",
+            "file": number,
+            "path": "data/x",
+            "offset_bytes": 0,
+            "length_bytes": 1,
+            "thread": "main",
+            "process": "db",
+            "hint": None,
+            **row,
+        }
+        for number, row in enumerate(rows)
+    ]
+    return pa.table(
+        {n: pa.array([row[n] for row in full], type=kind) for n, kind in COLUMNS.items()}
+    )
+
+
+TEXT = """
+name = "mine"
+default = 9
+
+[[rule]]
+path = "*/log/*"
+stream = 1
+name = "log"
+
+[[rule]]
+thread = "compact*"
+max_size = "1 MiB"
+stream = 2
+
+[[rule]]
+thread = "compact*"
+stream = 3
+
+[[rule]]
+hint = "long"
+process = "db"
+stream = 4
+"""
+
+
+def test_the_first_rule_that_holds_decides() -> None:
+    rules = parse_rules(TEXT, "mine.toml")
+    table = _table(
+        {"path": "log/1", "thread": "compact-1"},
+        {"path": "a/log/1"},
+        {"path": "catalog/1"},
+        {"thread": "compact-1", "length_bytes": MIB},
+        {"thread": "compact-1", "length_bytes": MIB + 1},
+        {"hint": 4},
+        {"hint": 4, "process": "other"},
+        {"hint": 0},
+    )
+    assert rules.assign(table).tolist() == [1, 1, 9, 2, 3, 4, 9, 9]
+    assert rules.streams == {
+        1: "log",
+        2: "stream 2",
+        3: "stream 3",
+        4: "stream 4",
+        9: "everything else",
+    }
+
+
+def test_the_size_is_the_largest_that_the_file_reaches() -> None:
+    rules = parse_rules(TEXT, "mine.toml")
+    early = {"file": 0, "thread": "compact-1", "length_bytes": 10}
+    late = {"file": 0, "thread": "compact-2", "offset_bytes": 2 * MIB}
+    other = {"file": 1, "thread": "compact-1", "length_bytes": 10}
+    assert rules.assign(_table(early, late, other)).tolist() == [3, 3, 2]
+
+
+def test_a_table_gets_what_each_row_gets_alone() -> None:
+    rules = parse_rules(TEXT, "mine.toml")
+    rows = [
+        {"path": path, "thread": thread, "hint": hint, "process": process}
+        for path in ("log/a", "x/log/b", "base")
+        for thread in ("main", "compact-7")
+        for hint in (None, 0, 4)
+        for process in ("db", "shell")
+    ]
+    alone = [
+        rules.stream_of(str(r["path"]), str(r["thread"]), str(r["process"]), r["hint"], 1)  # type: ignore[arg-type]
+        for r in rows
+    ]
+    assert rules.assign(_table(*rows)).tolist() == alone
+    assert len(set(alone)) == 4
+
+
+def test_no_rows_no_streams() -> None:
+    assert parse_rules(TEXT, "mine.toml").assign(_table()).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("", "r.toml: no rules", "each is a table headed [[rule]]"),
+        ("rule = 3", "r.toml: no rules", "each is a table headed [[rule]]"),
+        ("[[rule]]\nstream = 1\n\n[[rule]]\npth = 'x'\nstream = 1",
+         "r.toml:4: rule 2: unknown key 'pth'", "did you mean 'path'?"),
+        ("[[rule]]\npath = '*'", "r.toml:1: rule 1: 'stream' is missing", "a number, 0 is the default stream"),
+        ("[[rule]]\nstream = 65536", "r.toml:1: rule 1: stream is 65536", "a number from 0 to 65535"),
+        ("[[rule]]\nstream = true", "r.toml:1: rule 1: stream is True", "a number from 0 to 65535"),
+        ("[[rule]]\nstream = 1\nhint = 'shrot'", "r.toml:1: rule 1: unknown hint 'shrot'", "did you mean 'short'?"),
+        ("[[rule]]\nstream = 1\nhint = 6", "r.toml:1: rule 1: hint is 6",
+         "one of 0 not set, 1 none, 2 short, 3 medium, 4 long, 5 extreme"),
+        ("[[rule]]\nstream = 1\nmin_size = '3 MBit'", "r.toml:1: rule 1: min_size is '3 MBit'",
+         'bytes, or text such as "64 MiB"'),
+        ("[[rule]]\nstream = 1\nmin_size = 3\nmax_size = 2", "r.toml:1: rule 1: min_size is above max_size", None),
+        ("[[rule]]\nstream = 1\npath = 3", "r.toml:1: rule 1: path is 3", 'a glob, for example "*/pg_wal/*"'),
+        ("defualt = 1\n[[rule]]\nstream = 1", "r.toml: unknown key 'defualt'", "did you mean 'default'?"),
+        ("[[rule]\n", "r.toml: expected ']]' at the end of an array declaration (at line 1, column 7)", None),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(text: str, message: str, hint: str | None) -> None:
+    with pytest.raises(RuleError) as caught:
+        parse_rules(text, "r.toml")
+    assert (str(caught.value), caught.value.hint) == (message, hint)
+
+
+def test_presets_by_name(tmp_path: Path) -> None:
+    assert presets() == ["cassandra", "postgres", "rocksdb-native", "rocksdb-tuned"]
+    for name in presets():
+        assert load_rules(name).name == name
+    with pytest.raises(RuleError) as caught:
+        load_rules("casandra")
+    assert caught.value.hint == "did you mean 'cassandra'?"
+    with pytest.raises(RuleError, match="no such file"):
+        load_rules(tmp_path / "absent.toml")
+
+
+def test_the_preset_for_cassandra() -> None:
+    rules = load_rules("cassandra")
+    log = "commitlog/CommitLog-7-1.log"
+    data = "data/bench/kv-1/nb-1-big-Data.db"
+    system = "data/system_schema/tables-2/nb-1-big-Data.db"
+
+    def stream(path: str, thread: str, size: int = 0) -> int:
+        return rules.stream_of(path, thread, "java", None, size)
+
+    assert stream(log, "COMMIT-LOG-WRIT") == 1
+    assert stream(data, "MemtableFlushWr") == 2
+    assert stream(data, "PerDiskMemtable") == 2
+    assert [stream(data, "CompactionExecu", s * MIB) for s in (64, 65, 256, 257)] == [3, 4, 4, 5]
+    assert stream(system, "CompactionExecu") == 0
+    assert stream("saved_caches/x", "CompactionExecu") == 0
+
+
+def test_the_presets_for_rocksdb_and_postgres() -> None:
+    native, tuned = load_rules("rocksdb-native"), load_rules("rocksdb-tuned")
+    hints = [None, 2, 3, 4, 5]
+    assert [native.stream_of("1.sst", "rocksdb:low", "db", h) for h in hints] == [0, 1, 2, 3, 4]
+    assert [tuned.stream_of("1.sst", "rocksdb:low", "db", h) for h in hints] == [0, 1, 3, 3, 4]
+    assert tuned.stream_of("1.sst", "rocksdb:high", "db", 3) == 2
+    postgres = load_rules("postgres")
+    paths = ("pg_wal/0001", "base/5/16384", "base/pgsql_tmp/t1", "global/1262", "pg_xact/0000")
+    assert [postgres.stream_of(p, "postgres", "postgres", None) for p in paths] == [1, 2, 3, 2, 0]

@@ -1,0 +1,50 @@
+"""`--dry-run` on a simulated drive says what the run then takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+from writecliff.procedures.journal import stored_rows
+
+RUN = "test wsat --on sim:small.toml --sample-seconds 6 --round-minutes 0.1"
+
+
+@pytest.fixture
+def cli(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> CommandLine:
+    """The command line with the simulator behind it, in a folder with a small drive."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
+    monkeypatch.chdir(tmp_path)
+    write_small_drive(tmp_path)
+    return CommandLine(capsys)
+
+
+def test_dry_run_and_run_agree(cli: CommandLine, tmp_path: Path) -> None:
+    expected = json.loads(cli(f"{RUN} --dry-run --json").out)["plan"]["estimate"]
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+    took = json.loads(cli(f"{RUN} --output r --quiet --json").out)
+    written = sum(row.host_write_bytes for row in stored_rows(Path("r")))
+    assert expected["device_time_ns"] == pytest.approx(took["device_time_ns"], rel=0.05)
+    assert expected["write_bytes"] == pytest.approx(written, rel=0.05)
+    assert expected["steps"] == pytest.approx(took["steps"], rel=0.05)
+    assert expected["rounds"] == {"rounds": took["stages"][0]["rounds"]}
+    assert expected["wall_time_s"] > 0
+
+
+def test_dry_run_says_how_it_knows(cli: CommandLine) -> None:
+    said = cli(f"{RUN} --dry-run")
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    (first,) = (number for number, line in enumerate(lines) if line.startswith("expected"))
+    assert re.search(r"of device time, .* GB written \(\d\.\d\d drive fills\)$", lines[first])
+    assert re.search(r"^ +\d+ steps; complete rounds: rounds \d+$", lines[first + 1])
+    assert re.search(r"^ +roughly .* of wall time on this machine$", lines[first + 2])
+    assert re.search(r"^ +by \d pilots, the last at 1/\d scale, in .* % apart$", lines[first + 3])
