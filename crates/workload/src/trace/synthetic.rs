@@ -21,8 +21,8 @@ const FANOUT: usize = 4;
 const FLUSHED_MAX: usize = 4;
 /// Tables that levels 1 to 3 hold.
 const LEVELS: [usize; 3] = [4, 16, 64];
-/// Chunks that a merge writes for each one appended to the log; it keeps pace with about 9.
-const MERGE_CHUNKS: usize = 12;
+/// Chunks that a merge writes for each one appended to the log; merges need about 12.
+const MERGE_CHUNKS: usize = 16;
 
 /// What kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,17 +144,19 @@ impl Run {
         true
     }
 
-    /// The merge that is due, if any: flushed tables first, then the fullest level.
+    /// The merge that is due, if any: that of the fullest level.
     fn next_merge(&mut self) -> Option<Job> {
-        if self.levels[0].len() >= FLUSHED_MAX {
+        let fill = |(files, most): (&Vec<u32>, usize)| files.len() as f64 / most as f64;
+        let most = [FLUSHED_MAX, LEVELS[0] + 1, LEVELS[1] + 1];
+        let fills: Vec<f64> = self.levels.iter().zip(most).map(fill).collect();
+        let level = (0..fills.len()).rev().max_by(|&a, &b| fills[a].total_cmp(&fills[b]))?;
+        if fills[level] < 1.0 {
+            return None;
+        }
+        if level == 0 {
             let mut inputs = std::mem::take(&mut self.levels[0]);
             inputs.append(&mut self.levels[1]);
             return Some(self.merge_of(inputs, 1, 0));
-        }
-        let over = |level: usize| self.levels[level].len() as f64 / LEVELS[level - 1] as f64;
-        let level = if over(2) > over(1) { 2 } else { 1 };
-        if over(level) <= 1.0 {
-            return None;
         }
         let mut inputs = vec![self.draw(level)];
         for _ in 0..FANOUT.min(self.levels[level + 1].len()) {
