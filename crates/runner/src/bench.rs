@@ -41,8 +41,8 @@ pub const CASES: [&str; 9] = [
 
 /// I/Os of a closed-loop case at scale 1: a few seconds.
 const CLOSED_IOS: f64 = 20e6;
-/// Bytes that the store of the replayed trace logs at scale 1; it writes about 13 times that.
-const REPLAY_LOGGED: u64 = 2 << 30;
+/// Bytes that the store of the replayed trace logs at scale 1; it writes about 20 times that.
+const REPLAY_LOGGED: u64 = 1 << 30;
 const DAY_NS: f64 = 86_400e9;
 const BUFFER: usize = 1 << 20;
 
@@ -193,9 +193,9 @@ impl Bench {
     fn replay(&mut self, case: &str) -> Result<Row, BenchError> {
         self.ready = None;
         let store = synthetic::Store {
-            table_bytes: 8 << 20,
+            table_bytes: 1 << 20,
             chunk_bytes: 4096,
-            logged_bytes: ((REPLAY_LOGGED as f64 * self.scale) as u64).max(1 << 28),
+            logged_bytes: ((REPLAY_LOGGED as f64 * self.scale) as u64).max(1 << 27),
             seed: 1,
         };
         let events = synthetic::events(&store);

@@ -36,8 +36,9 @@ class TraceOptions:
     units: Whole = None
     """Reclaim units of the drive that is cut down (default: as many as keep their size)."""
 
-    fills: float = 6.0
-    """Repeat the trace until so many drive fills are written; the second half is measured."""
+    fills: float | None = None
+    """Repeat the trace until so many drive fills are written; the second half is measured
+    (default: 6, and more on a small drive)."""
 
     repeat: Whole = None
     """Repeat the trace so many times instead."""

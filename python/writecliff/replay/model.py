@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
+FILLS_LEAST = 6.0
+WRITTEN_LEAST_BYTES = 8e9  # a small drive is filled more often: reads for p99.99, and it is cheap
 TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of every stream
+TIMED_LEAST_BYTES = 4e9
 BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
 
@@ -37,7 +40,7 @@ class Sizing:
 
     fill_pct: float | None = 85.0  # of the drive that files take at their peak; None: as it is
     units: int | None = None  # reclaim units of a drive that is cut down
-    fills: float = 6.0  # drive fills to be written, in whole rounds of the trace
+    fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_LEAST)
     repeats: int | None = None  # rounds; goes before `fills`
     coalesce: bool = False  # appends wait for fsync or the next block
 
@@ -152,7 +155,8 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
         raise ConfigError(f"{streams} streams; a drive has 1 to {STREAMS_MAX}")
     text = with_streams(text, streams)
     simulated = describe_device(text, file_name)
-    fills = None if sizing.repeats is not None else sizing.fills
+    enough = max(FILLS_LEAST, WRITTEN_LEAST_BYTES / simulated.capacity_bytes)
+    fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
         blocks = io.native.lay_out(
             simulated.capacity_bytes, sizing.coalesce, repeats=sizing.repeats, fills=fills
@@ -173,7 +177,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
 def _check(sizing: Sizing) -> None:
     if sizing.fill_pct is not None and not 1 <= sizing.fill_pct <= 99:
         raise ConfigError(f"--fill is {sizing.fill_pct:g}; it must be 1 to 99 percent")
-    if not 0 < sizing.fills <= 1000:
+    if sizing.fills is not None and not 0 < sizing.fills <= 1000:
         raise ConfigError(f"--fills is {sizing.fills:g}; it must be above 0, and 1000 at most")
     if sizing.repeats is not None and sizing.repeats < 1:
         raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
@@ -199,7 +203,7 @@ def replay(
         raise ConfigError(f"{streams} streams; the drive has {laid.streams}")
     if not 0 <= mistag_pct <= 100:
         raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
-    timed_bytes = round(TIMED_FILLS * laid.simulated.capacity_bytes) if timed else 0
+    timed_bytes = round(max(TIMED_FILLS * laid.simulated.capacity_bytes, TIMED_LEAST_BYTES))
     with as_user_errors():
         raw = laid.blocks.replay(
             laid.text,
@@ -208,7 +212,7 @@ def replay(
             streams,
             mistag=mistag_pct / 100,
             seed=seed,
-            timed_bytes=timed_bytes,
+            timed_bytes=timed_bytes if timed else 0,
             queue_depth=queue_depth,
             readers=readers,
         )

@@ -52,9 +52,9 @@ name = "level 3"
 
 def synthetic_table(
     *,
-    table_bytes: int = 4 << 20,
+    table_bytes: int = 1 << 20,
     chunk_bytes: int = 64 << 10,
-    logged_bytes: int = 512 << 20,
+    logged_bytes: int = 256 << 20,
     seed: int = 1,
 ) -> pa.Table:
     """The trace of a store with tables of `table_bytes`, written in chunks. Raises ConfigError."""

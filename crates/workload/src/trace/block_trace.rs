@@ -1,12 +1,14 @@
 //! A whole trace laid on a drive, once or again and again.
 //!
 //! A trace is short against the life of a drive: it is repeated until the drive is in its steady
-//! state. In each round, a file that the trace creates is a new object, and takes the place of the
-//! object of the round before at the moment at which it is created. So the files of the round before
-//! go one by one, as old data do, and not all at once. Files that were there before the trace began
-//! go on.
+//! state. In each round, a file that the trace creates is a new object. Those of the round before
+//! stay until the new ones need their room, and then go one by one, the oldest first: the drive is
+//! as full as the first round had it at its peak, and is never emptied at once. Files that were
+//! there before the trace began go on.
 
-use super::events::Events;
+use std::collections::VecDeque;
+
+use super::events::{Event, Events, FileOp};
 use super::layout::{BlockOp, BlockRequest, Full, Layout, WriteBack};
 use super::{BLOCK_BYTES, TraceError};
 
@@ -59,24 +61,18 @@ impl Events {
     /// What the trace needs, from two rounds on a drive without bounds.
     pub fn footprint(&self, write_back: WriteBack) -> Footprint {
         let mut layout = Layout::new(u32::MAX, self.files(), write_back);
+        let mut rounds = Rounds::new(self.files());
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
-        let mut once = (0, 0);
         for round in 0..2 {
-            for event in self.iter() {
-                // Full at 16 TiB: then nothing holds it, and the peak says so.
-                let _ = layout.apply(event, &mut requests);
-                found.written_blocks += written(&requests);
-                requests.clear();
-            }
-            let _ = layout.flush_all(&mut requests);
-            found.written_blocks += written(&requests);
-            requests.clear();
+            // Full at 16 TiB: then nothing holds it, and the peak says so.
+            let _ = rounds.round(self, &mut layout, &mut requests);
             if round == 0 {
-                once = (layout.live_blocks(), found.written_blocks);
+                found.end_blocks = layout.live_blocks();
+                found.written_blocks = written(&requests);
             }
+            requests.clear();
         }
-        (found.end_blocks, found.written_blocks) = once;
         found.peak_blocks = layout.peak_blocks();
         found
     }
@@ -92,9 +88,10 @@ impl Events {
             origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
         };
         let mut layout = Layout::new(how.capacity_blocks, self.files(), how.write_back);
+        let mut rounds = Rounds::new(self.files());
         loop {
             let begin = trace.requests.len();
-            self.round(&mut layout, &mut trace.requests).map_err(|Full| {
+            rounds.round(self, &mut layout, &mut trace.requests).map_err(|Full| {
                 TraceError::OutOfSpace {
                     needed_bytes: self.footprint(how.write_back).peak_blocks * BLOCK_BYTES,
                     capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
@@ -122,12 +119,58 @@ impl Events {
             }
         }
     }
+}
 
-    fn round(&self, layout: &mut Layout, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
-        for event in self.iter() {
+/// Which objects are of an earlier round.
+struct Rounds {
+    round: u32,
+    /// Round in which the object was created, 0: it was there before.
+    created: Vec<u32>,
+    /// Objects of earlier rounds, in the order in which they are to go.
+    old: VecDeque<u32>,
+    /// What the files of the first round took at their peak.
+    peak: u64,
+}
+
+impl Rounds {
+    fn new(files: u32) -> Self {
+        Self { round: 0, created: vec![0; files as usize], old: VecDeque::new(), peak: u64::MAX }
+    }
+
+    fn round(
+        &mut self,
+        events: &Events,
+        layout: &mut Layout,
+        out: &mut Vec<BlockRequest>,
+    ) -> Result<(), Full> {
+        self.round += 1;
+        let files = 0..self.created.len() as u32;
+        self.old = files.filter(|&f| self.created[f as usize] > 0 && layout.holds(f)).collect();
+        for event in events.iter() {
+            match event.op {
+                FileOp::Create => self.created[event.file as usize] = self.round,
+                FileOp::Write => self.make_room(event, layout, out),
+                _ => {}
+            }
             layout.apply(event, out)?;
         }
-        layout.flush_all(out)
+        layout.flush_all(out)?;
+        if self.round == 1 {
+            self.peak = layout.peak_blocks();
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self, write: &Event, layout: &mut Layout, out: &mut Vec<BlockRequest>) {
+        let needed = write.length.div_ceil(BLOCK_BYTES) + 1;
+        while layout.live_blocks() + needed > self.peak
+            && let Some(file) = self.old.pop_front()
+        {
+            // A number that the round has created anew is no longer the old object.
+            if self.created[file as usize] < self.round {
+                layout.unlink(file, out);
+            }
+        }
     }
 }
 

@@ -113,11 +113,21 @@ impl Layout {
             }
             // An object that is created again has been there in an earlier round of the trace.
             FileOp::Unlink | FileOp::Create => {
-                self.free(event.file, 0, u32::MAX, out);
+                self.unlink(event.file, out);
                 Ok(())
             }
             FileOp::Sync => self.flush(event.file, out),
         }
+    }
+
+    /// Whether a file has blocks.
+    pub fn holds(&self, file: u32) -> bool {
+        !self.files[file as usize].extents.is_empty()
+    }
+
+    /// Trim all blocks of a file.
+    pub fn unlink(&mut self, file: u32, out: &mut Vec<BlockRequest>) {
+        self.free(file, 0, u32::MAX, out);
     }
 
     /// Write what waits, of all files.

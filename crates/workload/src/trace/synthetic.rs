@@ -16,13 +16,13 @@ use super::events::{Event, Events, FileOp};
 /// Origins in the order of their lifetimes; the names of the labels.
 pub const ORIGINS: [&str; 5] = ["log", "flush", "level 1", "level 2", "level 3"];
 
-const FANOUT: usize = 4;
+const FANOUT: usize = 8;
 /// Tables flushed before they are merged.
 const FLUSHED_MAX: usize = 4;
 /// Tables that levels 1 to 3 hold.
-const LEVELS: [usize; 3] = [4, 16, 64];
-/// Chunks that a merge writes for each one appended to the log; merges need about 12.
-const MERGE_CHUNKS: usize = 16;
+const LEVELS: [usize; 3] = [8, 64, 512];
+/// Chunks that a merge writes for each one appended to the log; merges need about 20.
+const MERGE_CHUNKS: usize = 32;
 
 /// What kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
