@@ -199,7 +199,7 @@ impl PyBlockTrace {
                 format!("{streams} streams are asked for; the drive has {}", config.ftl.streams);
             return Err(errors::config(&message, None));
         }
-        if u64::from(config.ftl.user_slots) < u64::from(self.inner.capacity_blocks) {
+        if config.user_capacity.0 / BLOCK_BYTES < u64::from(self.inner.capacity_blocks) {
             let message = "the trace was laid on a larger drive";
             return Err(errors::config(message, None));
         }
@@ -228,12 +228,15 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_,
     result.set_item("timed_written_bytes", outcome.timed_written_bytes)?;
     let choice = outcome.bucketing.map(|bucketing| match bucketing {
         Bucketing::Lifetimes => "lifetimes".to_owned(),
-        Bucketing::Epochs(blocks) => {
-            format!("epochs of {:.3} GB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e9)
-        }
+        Bucketing::Epochs(blocks) => format!("epochs of {}", megabytes(blocks)),
+        Bucketing::Powers(blocks) => format!("powers from {}", megabytes(blocks)),
     });
     result.set_item("oracle", choice)?;
     Ok(result)
+}
+
+fn megabytes(blocks: u32) -> String {
+    format!("{:.1} MB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e6)
 }
 
 /// Schemes of stream assignment by name.

@@ -104,11 +104,15 @@ pub fn run<E>(
 }
 
 /// Epochs by the spare space: data that are dead in units that are not may take no more than that.
-fn bucketings(ssd: &Ssd) -> [Bucketing; 4] {
+/// Powers by the capacity, from 1/2 to 1/256 of it.
+fn bucketings(ssd: &Ssd) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
-    let spare = config.raw_capacity().0.saturating_sub(config.user_capacity.0) / BLOCK_BYTES;
-    let epochs = |share: u64| Bucketing::Epochs((spare * share / 4).clamp(1, 1 << 31) as u32);
-    [Bucketing::Lifetimes, epochs(2), epochs(4), epochs(8)]
+    let capacity = config.user_capacity.0 / BLOCK_BYTES;
+    let spare = config.raw_capacity().0 / BLOCK_BYTES - capacity;
+    let blocks = move |blocks: u64| blocks.clamp(1, 1 << 31) as u32;
+    let epochs = [1, 2, 4].map(|share| Bucketing::Epochs(blocks(spare * share / 2)));
+    let powers = (1..9).map(move |bits| Bucketing::Powers(blocks(capacity >> bits)));
+    std::iter::once(Bucketing::Lifetimes).chain(epochs).chain(powers)
 }
 
 fn once(

@@ -183,8 +183,8 @@ def verdict(placement: Placement) -> tuple[str, ...]:
     if placement.mistagged and placement.mistagged_of is not None:
         last, right = placement.mistagged[-1], placement.mistagged_of
         said.append(
-            f"With {last.share_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} with "
-            f"{right.streams} streams comes to {last.waf:.3f} instead of {right.waf:.3f}."
+            f"With {last.share_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
+            f"with {right.streams} streams comes to {last.waf:.3f} instead of {right.waf:.3f}."
         )
     if laid.io.streams and max(laid.io.streams) >= max(cell.streams for cell in placement.cells):
         said.append(

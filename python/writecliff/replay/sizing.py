@@ -52,17 +52,19 @@ def sized_device(
     device = tomllib.loads(text)
     spare = described.raw_bytes / described.capacity_bytes
     raw_bytes = capacity_bytes * spare
-    old = _flash(device)
+    old, old_name = _flash(device), described.name
     if units is None:
         needed = SPARE_UNITS + SPARE_UNITS_A_STREAM * streams
         least = max(UNITS_MIN, math.ceil(needed / (1 - 1 / spare)))
         units = max(least, min(old.units, round(raw_bytes / old.unit_bytes)))
     new = _fitting(old, raw_bytes, units)
     capacity_slots = int(new.units * new.unit_bytes / spare) // SLOT_BYTES
-    if abs(capacity_slots * SLOT_BYTES / capacity_bytes - 1) > 0.05:
+    if new.units < 0.75 * units or abs(capacity_slots * SLOT_BYTES / capacity_bytes - 1) > 0.05:
         raise ConfigError(
-            f"a drive of {capacity_bytes / 1e6:.1f} MB is too small to simulate",
-            hint="a longer trace, or a smaller --fill",
+            f"a drive of {capacity_bytes / 1e6:.1f} MB, which the files would fill, is too small "
+            f"to have {units} reclaim units",
+            hint=f"of {old_name}, {units * new.unit_bytes / spare / 1e6:.0f} MB is the smallest: "
+            "take a larger load, a smaller --fill, or fewer streams",
         )
     flash, ftl = device["flash"], device["ftl"]
     flash["channels"], flash["dies_per_channel"] = new.channels, new.dies_per_channel

@@ -26,6 +26,7 @@ LIFETIMES_CSV = "lifetimes.csv"
 ORIGINS_CSV = "origins.csv"
 MISTAG_CSV = "mistagged.csv"
 TOO_FEW = "too few reads"
+FILLS_STEADY = 3.0  # the first half of them brings the drive there
 
 
 def write_placement(placement: Placement, path: Path) -> Path:
@@ -68,8 +69,11 @@ def _disclosures(placement: Placement) -> tuple[str, ...]:
             f"{units.capacity(laid.simulated.capacity_bytes)}, which the trace fills; endurance is "
             "that of the whole drive if it were as full and as busy for its size."
         )
-    if laid.blocks.rounds == 1:
-        said.append("The trace was replayed once: a longer or a repeated one is steadier.")
+    fills = laid.blocks.written_bytes / laid.simulated.capacity_bytes
+    if fills < FILLS_STEADY:
+        said.append(
+            f"Only {fills:.1f} drive fills were written: the drive may not be in its steady state."
+        )
     return tuple(said)
 
 
@@ -213,9 +217,7 @@ def _origins(placement: Placement) -> Section:
         "can share a stream; one whose line climbs slowly holds data of different lifetimes."
     )
     title = "How long each origin's data live"
-    return Section(
-        "Origins", intro, drawn("origin-lifetimes", title, figure, ORIGINS_CSV, text, wide=True)
-    )
+    return Section("Origins", intro, drawn("origin-lifetimes", title, figure, ORIGINS_CSV, text))
 
 
 def _mistagged(placement: Placement) -> Section:

@@ -17,7 +17,7 @@ fn config(user_bytes: u64) -> DeviceConfig {
 
 fn lay_out(events: &Events, config: &DeviceConfig, fills: f64) -> BlockTrace {
     let repeats = Repeats::Fills(fills);
-    let capacity_blocks = config.ftl.user_slots;
+    let capacity_blocks = (config.user_capacity.0 / BLOCK_BYTES) as u32;
     events.lay_out(&LayOut { capacity_blocks, write_back: WriteBack::Immediate, repeats }).unwrap()
 }
 

@@ -1,13 +1,14 @@
 //! The oracle: streams by death time, which a first pass over the trace has found.
 //!
-//! Two ways to make buckets of death times; which is better depends on the trace, and a replay tries
+//! Three ways to make buckets of death times; which is best depends on the trace, and a replay tries
 //! them on the fast-forward clock and keeps the best:
 //!
 //! * **epochs**: time is cut into epochs; data that die in the same one share a stream, the streams
 //!   take epochs in turn, and the last stream takes what dies beyond those (the future-knowledge
 //!   scheme that SepBIT is measured against, with epochs in place of open segments);
 //! * **lifetimes**: streams by the quantiles of how long data live, each with an equal share of the
-//!   writes.
+//!   writes;
+//! * **powers**: streams by bounds of the lifetime that grow by a factor of four.
 //!
 //! It bounds what an assignment by death time alone can win. It is no proof of an optimum: the best
 //! placement under a given collection policy is not known.
@@ -21,13 +22,18 @@ pub enum Bucketing {
     /// Blocks written in an epoch.
     Epochs(u32),
     Lifetimes,
+    /// The first bound.
+    Powers(u32),
 }
+
+/// Factor between bounds of `Powers`.
+const GROWTH: u32 = 4;
 
 pub struct Oracle<'a> {
     deaths: &'a [u32],
     streams: u16,
     bucketing: Bucketing,
-    /// Lifetimes below the first go to the last stream, and so on down to stream 0.
+    /// Lifetimes below the first go to stream 0, below the second to stream 1, and so on.
     bounds: Vec<u32>,
 }
 
@@ -37,6 +43,13 @@ impl<'a> Oracle<'a> {
         let bounds = match bucketing {
             Bucketing::Epochs(_) => Vec::new(),
             Bucketing::Lifetimes => quantiles(deaths, usize::from(streams)),
+            Bucketing::Powers(first) => (1..streams)
+                .scan(first, |bound, _| {
+                    let here = *bound;
+                    *bound = bound.saturating_mul(GROWTH);
+                    Some(here)
+                })
+                .collect(),
         };
         Self { deaths, streams, bucketing, bounds }
     }
@@ -46,7 +59,7 @@ impl<'a> Oracle<'a> {
         let death = self.deaths[clock as usize];
         let far = self.streams - 1;
         match self.bucketing {
-            Bucketing::Lifetimes => {
+            Bucketing::Lifetimes | Bucketing::Powers(_) => {
                 let life = if death == NEVER { NEVER } else { death - clock };
                 self.bounds.partition_point(|&bound| bound <= life) as u16
             }

@@ -32,7 +32,7 @@ fn schemes_are_deterministic_and_keep_to_their_streams() {
     let deaths = deaths(&trace);
     for scheme in Scheme::ALL {
         for streams in [1, 2, 3, 8] {
-            for bucketing in [Bucketing::Lifetimes, Bucketing::Epochs(100)] {
+            for bucketing in [Bucketing::Lifetimes, Bucketing::Epochs(100), Bucketing::Powers(10)] {
                 let run = || {
                     let mut assigner = scheme.assigner(&trace, streams, bucketing, &deaths);
                     let (mut clock, mut said) = (0, Vec::new());
@@ -117,6 +117,9 @@ fn the_oracle_puts_what_dies_together_together() {
     let lives = [1, 2, 3, 4, 104, 105, 106, 107];
     let mut quantiles = Oracle::new(&lives, 2, Bucketing::Lifetimes);
     assert_eq!(streams_of(&mut quantiles, &request(0, 8, 0), 0), [0, 0, 0, 0, 1, 1, 1, 1]);
+    // Lifetimes are 1 (four times) and 100 (four times).
+    let mut powers = Oracle::new(&lives, 3, Bucketing::Powers(2));
+    assert_eq!(streams_of(&mut powers, &request(0, 8, 0), 0), [0, 0, 0, 0, 2, 2, 2, 2]);
 }
 
 #[test]
