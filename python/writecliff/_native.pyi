@@ -221,6 +221,29 @@ def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
 def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
     """Check a workload (as JSON) against a drive; raises NativeConfigError."""
 
+def validate_placement(
+    load: str,
+    overprovision: float,
+    *,
+    streams: bool,
+    collected: str = "own",
+    self_tuned: bool = False,
+    policy: str = "greedy",
+    data: float = 0.2,
+    writes: float = 0.8,
+    request: int = 32,
+    pages_per_block: int = 256,
+    blocks: int = 4096,
+    seed: int = 1,
+    warm_up: int = 10,
+    measured: int = 10,
+) -> tuple[float, float]:
+    """Measure what keeping data apart is worth; returns (measured, best possible) write
+    amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
+    hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots), or
+    "three-writers". `collected`: "own", "rejoin" or "shared". `warm_up` and `measured` are in
+    overwrites of the capacity. Raises NativeConfigError."""
+
 def validate_waf(
     policy: str,
     overprovision: float,

@@ -98,6 +98,9 @@ impl Ftl {
             if owner.stream.0 != stream || owner.collected == host {
                 return Err(format!("frontier {id} writes to a unit of {owner:?}"));
             }
+            if f.moved > f.filled(self.geometry.slots_per_unit) {
+                return Err(format!("frontier {id}: more slots moved in than filled"));
+            }
         }
         Ok(())
     }
@@ -121,6 +124,7 @@ impl Ftl {
         self.free.iter().for_each(|u| eat(u64::from(u.0)));
         for f in &self.frontiers {
             eat(u64::from(f.unit.0) << 32 | u64::from(f.next));
+            eat(u64::from(f.moved));
         }
         let c = &self.collection;
         eat(u64::from(c.victim.0) << 32 | u64::from(c.next_slot));
@@ -130,6 +134,7 @@ impl Ftl {
         eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
         eat(c.last_wear_move);
         self.counters.to_array().into_iter().for_each(&mut eat);
+        self.spare.to_words().into_iter().for_each(&mut eat);
         self.random.state().into_iter().for_each(&mut eat);
         hash
     }

@@ -138,7 +138,8 @@ impl Ftl {
         let since = self.wear.total() - self.collection.last_wear_move;
         let cold = self.config.wear.cold_unit(&self.table, &self.wear, since);
         let now = self.counters.host_slots;
-        let chosen = cold.or_else(|| self.config.gc.choose(&self.table, now, &mut self.random));
+        let (gc, table, random) = (self.config.gc, &self.table, &mut self.random);
+        let chosen = cold.or_else(|| self.spare.choose(gc, table, now, random));
         let Some(victim) = chosen else { return false };
         self.table.state[victim.index()] = UnitState::Victim;
         self.collection.victim = victim;
@@ -213,6 +214,7 @@ impl Ftl {
             }
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
+            f.moved += if frontier.0 < self.config.streams { count } else { 0 };
             self.idle_slots -= i64::from(count);
             self.table.valid[f.unit.index()] += count;
             if count == room {

@@ -5,6 +5,7 @@ use writecliff_flash::Geometry;
 
 use crate::gc::GcPolicy;
 use crate::placement::PlacementPolicy;
+use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
 
 /// An FTL configuration; `check` says whether the flash can carry it.
@@ -16,6 +17,7 @@ pub struct FtlConfig {
     pub streams: u16,
     pub gc: GcPolicy,
     pub placement: PlacementPolicy,
+    pub spare: SparePolicy,
     pub wear: WearPolicy,
     /// Paced collection keeps this many reclaim units' worth of slots idle.
     pub gc_start: u32,
@@ -46,6 +48,29 @@ impl FtlConfig {
         let fail = |key, message: String| Err(ConfigError { key, message });
         if self.streams == 0 || self.streams > 128 {
             return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
+        }
+        if let PlacementPolicy::PerHandle { isolated } = self.placement {
+            let all = u128::MAX >> (128 - self.streams);
+            if isolated & !all != 0 || isolated & all == all || isolated == 0 {
+                return fail(
+                    "isolated_streams",
+                    format!(
+                        "placement 'per-handle' isolates some of the {} streams, not none, all or \
+                         others; for all there is 'own', for none 'shared'",
+                        self.streams
+                    ),
+                );
+            }
+        }
+        if self.spare == SparePolicy::SelfTuned && self.placement != PlacementPolicy::Own {
+            let placement = self.placement.name();
+            return fail(
+                "spare",
+                format!(
+                    "spare space that tunes itself keeps an account for each stream, and placement \
+                     '{placement}' mixes them; it wants placement 'own'"
+                ),
+            );
         }
         if self.gc_floor < 2 {
             return fail(

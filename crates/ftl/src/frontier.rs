@@ -23,10 +23,13 @@ pub struct Frontier {
     pub next: u32,
     pub fill_end: u32,
     pub end: u32,
+    /// Slots of the program unit being filled that collection has moved in, if the host fills it.
+    pub moved: u32,
 }
 
 impl Frontier {
-    pub const CLOSED: Self = Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0 };
+    pub const CLOSED: Self =
+        Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0 };
 
     #[inline]
     pub fn needs_unit(&self) -> bool {

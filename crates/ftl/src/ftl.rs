@@ -10,6 +10,7 @@ use crate::config::{ConfigError, FtlConfig};
 use crate::counters::Counters;
 use crate::frontier::{Frontier, FrontierId};
 use crate::sink::{FlashSink, ProgramUnit};
+use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
 
 /// Part of the seed that belongs to the FTL's own random choices.
@@ -34,6 +35,7 @@ pub struct Ftl {
     pub(crate) free: VecDeque<ReclaimUnitId>,
     pub(crate) frontiers: Vec<Frontier>,
     pub(crate) collection: Collection,
+    pub(crate) spare: Spare,
     pub(crate) counters: Counters,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
@@ -55,6 +57,7 @@ impl Ftl {
             free: (0..units).map(ReclaimUnitId).collect(),
             frontiers: vec![Frontier::CLOSED; 2 * config.streams as usize],
             collection: Collection::default(),
+            spare: Spare::new(config.spare, config.streams, units),
             counters: Counters::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
@@ -87,6 +90,11 @@ impl Ftl {
         &self.table
     }
 
+    /// What the drive has learnt of its streams; empty unless spare space tunes itself.
+    pub fn stream_spare(&self) -> &[StreamSpare] {
+        self.spare.streams()
+    }
+
     pub fn free_units(&self) -> u32 {
         self.free.len() as u32
     }
@@ -113,9 +121,11 @@ impl Ftl {
         frontier.0 < self.config.streams
     }
 
-    /// Slots of the unit that `frontier` is filling that already hold data.
+    /// Slots of the unit that `frontier`, one of the host's, is filling that hold what the host has
+    /// written there.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
-        self.frontiers[frontier.index()].filled(self.geometry.slots_per_unit)
+        let f = &self.frontiers[frontier.index()];
+        f.filled(self.geometry.slots_per_unit) - f.moved
     }
 
     /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
@@ -202,6 +212,7 @@ impl Ftl {
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
+        self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
         self.idle_slots = self.geometry.raw_slots() as i64;
         self.update_idle_target();
     }
@@ -213,7 +224,7 @@ impl Ftl {
         self.table.valid[unit.index()] -= 1;
     }
 
-    /// Put `lpn` into the next slot of a frontier and return the slot. The caller maps it.
+    /// Put `lpn` into the next slot of a host frontier and return the slot. The caller maps it.
     #[inline]
     pub(crate) fn place<S: FlashSink>(
         &mut self,
@@ -222,7 +233,7 @@ impl Ftl {
         sink: &mut S,
     ) -> Ppn {
         if self.frontiers[frontier.index()].needs_unit() {
-            self.open(frontier, sink);
+            self.open_for_host(frontier, sink);
         }
         let f = &mut self.frontiers[frontier.index()];
         let slot = f.next;
@@ -249,6 +260,7 @@ impl Ftl {
         let first = self.geometry.first_slot(f.unit);
         let unit = (f.fill_end - first) / slots - 1;
         let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
+        let moved_slots = std::mem::take(&mut f.moved);
         if at_end {
             self.table.close(reclaim_unit, self.counters.host_slots);
         } else {
@@ -256,15 +268,22 @@ impl Ftl {
         }
         self.counters.programs += 1;
         self.counters.programmed_slots += u64::from(slots);
-        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data });
+        sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
+    }
+
+    /// Give a frontier that the host writes to its next unit, with room for collection kept.
+    #[cold]
+    fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+        self.make_room(sink);
+        // Collected data that rejoin their stream may have needed the unit first.
+        if self.frontiers[frontier.index()].needs_unit() {
+            self.open(frontier, sink);
+        }
     }
 
     #[cold]
     pub(crate) fn open<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         let host = self.is_host_frontier(frontier);
-        if host {
-            self.make_room(sink);
-        }
         let cold = !host && self.collection.is_for_wear();
         let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
         // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the
@@ -280,6 +299,9 @@ impl Ftl {
         self.table.erased[index] = false;
         self.table.state[index] = UnitState::Open;
         let stream = StreamId(frontier.0 % self.config.streams);
+        if host {
+            self.spare.host_opened(stream);
+        }
         self.table.owner[index] = Owner { stream, collected: !host };
         let first = self.geometry.first_slot(unit);
         self.frontiers[frontier.index()] = Frontier {
@@ -287,6 +309,7 @@ impl Ftl {
             next: first,
             fill_end: first + self.geometry.slots_per_unit,
             end: first + self.geometry.slots_per_reclaim_unit,
+            moved: 0,
         };
         self.update_idle_target();
     }

@@ -11,6 +11,7 @@
 //! | `frontier.rs` | the open reclaim units that writes go to |
 //! | `collect.rs` | one collection after another: pacing, moving, freeing |
 //! | `gc/` | which unit to collect: one policy a file |
+//! | `spare/` | which stream gives up spare space: one policy a file |
 //! | `placement/` | where collected data goes: one policy a file |
 //! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
 //! | `check.rs` | every invariant, for tests |
@@ -26,6 +27,7 @@ pub mod ftl;
 pub mod gc;
 pub mod placement;
 pub mod sink;
+pub mod spare;
 pub mod state;
 pub mod table;
 pub mod theory;

@@ -11,6 +11,8 @@ pub struct ProgramUnit {
     pub unit: u32,
     /// Slots that hold data; the rest of the unit is padding.
     pub data_slots: u32,
+    /// Of these, slots that collection has moved into a unit which the host is filling.
+    pub moved_slots: u32,
 }
 
 /// Receives flash operations in the order in which the FTL needs them.

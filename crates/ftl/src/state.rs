@@ -11,6 +11,7 @@ use crate::collect::Collection;
 use crate::counters::Counters;
 use crate::frontier::Frontier;
 use crate::ftl::{Ftl, prefetch};
+use crate::placement::PlacementPolicy;
 use crate::table::{Owner, UnitState};
 
 /// Map entries ahead of which the slots that they point to are fetched into the cache.
@@ -38,6 +39,9 @@ impl Ftl {
         let frontiers: Vec<u32> =
             self.frontiers.iter().flat_map(|f| [f.unit.0, f.next, f.fill_end, f.end]).collect();
         out.u32s("ftl.frontiers", &frontiers)?;
+        if self.config.placement == PlacementPolicy::Rejoin {
+            out.u32s("ftl.moved", &self.frontiers.iter().map(|f| f.moved).collect::<Vec<u32>>())?;
+        }
         let c = &self.collection;
         let collection = [
             u64::from(c.victim.0),
@@ -49,6 +53,10 @@ impl Ftl {
             self.idle_target as u64,
         ];
         out.u64s("ftl.collection", &collection)?;
+        let spare = self.spare.to_words();
+        if !spare.is_empty() {
+            out.u64s("ftl.spare", &spare)?;
+        }
         out.u64s("ftl.counters", &self.counters.to_array())?;
         out.u64s("ftl.random", &self.random.state())
     }
@@ -82,7 +90,11 @@ impl Ftl {
         let frontiers = input.u32s("ftl.frontiers", 4 * self.frontiers.len())?;
         for (f, raw) in self.frontiers.iter_mut().zip(frontiers.chunks_exact(4)) {
             let unit = ReclaimUnitId(raw[0]);
-            *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3] };
+            *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3], moved: 0 };
+        }
+        if self.config.placement == PlacementPolicy::Rejoin {
+            let moved = input.u32s("ftl.moved", self.frontiers.len())?;
+            self.frontiers.iter_mut().zip(moved).for_each(|(f, moved)| f.moved = moved);
         }
         let unwritten: u32 = self.frontiers.iter().map(|f| f.end - f.next).sum();
         let free_slots = self.free.len() as i64 * i64::from(self.geometry.slots_per_reclaim_unit);
@@ -97,6 +109,10 @@ impl Ftl {
             for_wear: c[4] == 1,
             last_wear_move: c[5],
         };
+        let words = self.spare.to_words().len();
+        if words > 0 && !self.spare.set_words(&input.u64s("ftl.spare", words)?) {
+            return Err(damaged("ftl.spare"));
+        }
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
         self.counters = Counters::from_array(counters);

@@ -31,6 +31,24 @@ pub struct Owner {
     pub collected: bool,
 }
 
+/// The units that a policy may choose from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Among {
+    All,
+    /// Those of one stream.
+    Stream(StreamId),
+}
+
+impl Among {
+    #[inline]
+    pub fn holds(self, owner: Owner) -> bool {
+        match self {
+            Self::All => true,
+            Self::Stream(stream) => owner.stream == stream,
+        }
+    }
+}
+
 /// All reclaim units of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTable {
@@ -70,6 +88,17 @@ impl UnitTable {
     #[inline]
     pub fn is_closed(&self, unit: ReclaimUnitId) -> bool {
         self.state[unit.index()] == UnitState::Closed
+    }
+
+    /// Is the unit one that a policy may choose from `among`?
+    #[inline]
+    pub fn is_candidate(&self, unit: ReclaimUnitId, among: Among) -> bool {
+        self.is_closed(unit) && among.holds(self.owner[unit.index()])
+    }
+
+    /// Candidates in ascending order.
+    pub fn candidates(&self, among: Among) -> impl Iterator<Item = ReclaimUnitId> + '_ {
+        self.closed().filter(move |&u| among.holds(self.owner[u.index()]))
     }
 
     /// Closed units in ascending order.

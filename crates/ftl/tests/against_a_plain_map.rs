@@ -10,6 +10,7 @@ use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FlashSink, Ftl, FtlConfig, ProgramUnit};
 
@@ -32,11 +33,13 @@ fn geometry(one_shot: bool) -> Geometry {
 }
 
 fn config(gc: GcPolicy, placement: PlacementPolicy, wear: WearPolicy) -> FtlConfig {
+    let spare = SparePolicy::Global;
     FtlConfig {
         user_slots: USER,
         streams: STREAMS,
         gc,
         placement,
+        spare,
         wear,
         gc_start: 4,
         gc_floor: 3,
@@ -156,7 +159,7 @@ impl Bench {
         self.ftl.check_invariants().unwrap();
         assert_eq!(self.ftl.mapped_slots(), self.model.len() as u64);
         let owners = &self.ftl.table().owner;
-        let isolated = self.ftl.config().placement == PlacementPolicy::Own;
+        let placement = self.ftl.config().placement;
         for lpn in 0..USER {
             let ppn = self.ftl.lookup(Lpn(lpn));
             assert_eq!(!ppn.is_none(), self.model.contains_key(&lpn), "page {lpn}");
@@ -165,7 +168,7 @@ impl Bench {
             }
             assert_eq!(self.ftl.holder(ppn), Some(Lpn(lpn)));
             let owner = owners[self.ftl.geometry().reclaim_unit_of(ppn).index()];
-            if isolated || !owner.collected {
+            if placement.isolates(StreamId(self.model[&lpn])) || !owner.collected {
                 assert_eq!(owner.stream.0, self.model[&lpn], "a unit mixes streams");
             }
         }
@@ -175,7 +178,21 @@ impl Bench {
     }
 }
 
-fn policies() -> impl Strategy<Value = (GcPolicy, PlacementPolicy, WearPolicy, bool)> {
+/// Placement and spare policies that go together.
+fn stream_policies() -> impl Strategy<Value = (PlacementPolicy, SparePolicy)> {
+    prop_oneof![
+        Just((PlacementPolicy::Own, SparePolicy::Global)),
+        Just((PlacementPolicy::Own, SparePolicy::SelfTuned)),
+        Just((PlacementPolicy::Rejoin, SparePolicy::Global)),
+        Just((PlacementPolicy::Shared, SparePolicy::Global)),
+        Just((PlacementPolicy::PerHandle { isolated: 0b101 }, SparePolicy::Global)),
+        Just((PlacementPolicy::PerHandle { isolated: 0b010 }, SparePolicy::Global)),
+    ]
+}
+
+type Policies = (GcPolicy, (PlacementPolicy, SparePolicy), WearPolicy, bool);
+
+fn policies() -> impl Strategy<Value = Policies> {
     (
         prop_oneof![
             Just(GcPolicy::Greedy),
@@ -183,7 +200,7 @@ fn policies() -> impl Strategy<Value = (GcPolicy, PlacementPolicy, WearPolicy, b
             Just(GcPolicy::DChoices { d: 3 }),
             Just(GcPolicy::CostBenefit)
         ],
-        prop_oneof![Just(PlacementPolicy::Own), Just(PlacementPolicy::Shared)],
+        stream_policies(),
         prop_oneof![
             Just(WearPolicy::None),
             Just(WearPolicy::Dynamic),
@@ -202,10 +219,11 @@ proptest! {
 
     #[test]
     fn the_ftl_is_a_map(
-        (gc, placement, wear, one_shot) in policies(),
+        (gc, (placement, spare), wear, one_shot) in policies(),
         steps in prop::collection::vec(rare_step(), 4000..8000),
     ) {
-        let ftl = Ftl::new(geometry(one_shot), config(gc, placement, wear)).unwrap();
+        let config = FtlConfig { spare, ..config(gc, placement, wear) };
+        let ftl = Ftl::new(geometry(one_shot), config).unwrap();
         let mut bench = Bench { ftl, flash: Flash::default(), model: BTreeMap::new() };
         for (n, step) in steps.iter().enumerate() {
             bench.apply(step);

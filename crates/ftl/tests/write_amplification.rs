@@ -5,6 +5,7 @@ use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, theory};
 
@@ -33,6 +34,7 @@ fn ftl(gc: GcPolicy, streams: u16) -> Ftl {
         streams,
         gc,
         placement: PlacementPolicy::Own,
+        spare: SparePolicy::Global,
         wear: WearPolicy::None,
         gc_start: 4,
         gc_floor: 2,

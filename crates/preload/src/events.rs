@@ -5,10 +5,10 @@
 //! slot, and one more for every 62 bytes of text. Its first byte is written last: 0 is a slot that
 //! was never finished.
 //!
-//! The file grows ahead of its writers, a stretch at a time with its blocks; the mapping is as long as
-//! the file may ever become. Writing to a mapped hole of a full disk would kill the program (SIGBUS);
-//! this way notes are dropped, and counted. And a program that locks all its memory (mlockall, as
-//! Cassandra does) locks what there is of the file, not the whole mapping.
+//! The file grows ahead of its writers, a stretch at a time with its blocks; the mapping is as long
+//! as the file may ever become. Writing to a mapped hole of a full disk would kill the program
+//! (SIGBUS); this way notes are dropped, and counted. And a program that locks all its memory
+//! (mlockall, as Cassandra does) locks what there is of the file, not the whole mapping.
 
 use crate::names;
 use libc::{c_char, c_int, c_long};

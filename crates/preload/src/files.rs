@@ -6,7 +6,7 @@ use libc::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
-/// What is kept of a `stat`.
+/// What is kept of what the kernel knows of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) dev: u32,
@@ -17,27 +17,36 @@ pub(crate) struct File {
 }
 
 impl File {
-    fn of(stat: &libc::stat) -> Self {
-        Self {
-            dev: (libc::major(stat.st_dev) << 20) | (libc::minor(stat.st_dev) & 0xf_ffff),
-            ino: stat.st_ino,
-            nlink: stat.st_nlink as u32,
-            size: stat.st_size as u64,
-            kind: stat.st_mode & libc::S_IFMT,
-        }
-    }
-
-    /// An open file that holds data: a regular one or a block device.
-    pub(crate) fn open(fd: c_int) -> Option<Self> {
-        let mut stat = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: read only after the kernel has filled it.
+    /// What is asked for and no more. The times are left out on purpose: since Linux 6.13 asking
+    /// for them makes the next write of the program set a finer one, and journal it.
+    ///
+    /// # Safety
+    /// `path` is a string of C (the kernel checks it).
+    unsafe fn ask(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
+        let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_NLINK | libc::STATX_SIZE;
+        let mut stat = MaybeUninit::<libc::statx>::uninit();
+        // SAFETY: read only after the kernel has filled it. Raw, as older C libraries have no such
+        // function.
         let stat = unsafe {
-            if libc::fstat(fd, stat.as_mut_ptr()) != 0 {
+            let place = stat.as_mut_ptr();
+            if libc::syscall(libc::SYS_statx, dirfd, path, flags, wanted, place) != 0 {
                 return None;
             }
             stat.assume_init()
         };
-        let file = Self::of(&stat);
+        Some(Self {
+            dev: (stat.stx_dev_major << 20) | (stat.stx_dev_minor & 0xf_ffff),
+            ino: stat.stx_ino,
+            nlink: stat.stx_nlink,
+            size: stat.stx_size,
+            kind: libc::mode_t::from(stat.stx_mode) & libc::S_IFMT,
+        })
+    }
+
+    /// An open file that holds data: a regular one or a block device.
+    pub(crate) fn open(fd: c_int) -> Option<Self> {
+        // SAFETY: an empty string of C.
+        let file = unsafe { Self::ask(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
         (file.kind == libc::S_IFREG || file.kind == libc::S_IFBLK).then_some(file)
     }
 
@@ -46,15 +55,8 @@ impl File {
     /// # Safety
     /// `path` is a string of C (the kernel checks it).
     pub(crate) unsafe fn at(dirfd: c_int, path: *const c_char, follow: bool) -> Option<Self> {
-        let mut stat = MaybeUninit::<libc::stat>::uninit();
-        let flags = if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW };
-        // SAFETY: read only after the kernel has filled it.
-        unsafe {
-            if libc::fstatat(dirfd, path, stat.as_mut_ptr(), flags) != 0 {
-                return None;
-            }
-            Some(Self::of(&stat.assume_init()))
-        }
+        // SAFETY: by the contract.
+        unsafe { Self::ask(dirfd, path, if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW }) }
     }
 
     pub(crate) fn is_regular(&self) -> bool {

@@ -23,8 +23,10 @@ struct Known {
     renames: u32,
 }
 
+const UNKNOWN: Known = Known { comm: [0; 16], asked_ns: 0, renames: 0 };
+
 thread_local! {
-    static KNOWN: Cell<Known> = const { Cell::new(Known { comm: [0; 16], asked_ns: 0, renames: 0 }) };
+    static KNOWN: Cell<Known> = const { Cell::new(UNKNOWN) };
 }
 
 pub(crate) fn process() -> u32 {
@@ -57,7 +59,8 @@ pub(crate) fn refresh() {
 /// the first notes of a process, by when it has been set.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the buffer is as long as said.
+    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the buffer is as long as is
+    // said.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;

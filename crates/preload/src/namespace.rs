@@ -53,8 +53,8 @@ pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
     events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
 }
 
-/// Hooks with a mode behind dots in C. It is passed on whether it was given or not, as the C library
-/// itself reads it only where the flags ask for one.
+/// Hooks with a mode behind dots in C. It is passed on whether it was given or not, as the C
+/// library itself reads it only where the flags ask for one.
 macro_rules! open_hooks {
     ($($name:ident $at:ident,)*) => {$(
         #[unsafe(no_mangle)]

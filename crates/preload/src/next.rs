@@ -1,4 +1,7 @@
 //! The real function behind a hook: the next one of that name in the linker's order.
+//!
+//! All are looked up before the program begins. Later, in the middle of a hook, looking up would
+//! wait for the linker's lock, which another thread may hold while it waits for the hook's thread.
 
 use libc::{c_char, c_void};
 use std::ptr;
@@ -17,9 +20,11 @@ impl Next {
     /// Null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
-        if !known.is_null() {
-            return known;
-        }
+        // Only a library that begins before this one comes here without.
+        if known.is_null() { self.find() } else { known }
+    }
+
+    pub(crate) fn find(&self) -> *mut c_void {
         // SAFETY: the name ends in NUL.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
         self.found.store(found, Ordering::Relaxed);
@@ -31,6 +36,12 @@ impl Next {
 macro_rules! real {
     ($name:ident as $type:ty) => {{
         static NEXT: $crate::next::Next = $crate::next::Next::new(concat!(stringify!($name), "\0"));
+        extern "C" fn find() {
+            NEXT.find();
+        }
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static FIND: extern "C" fn() = find;
         let found = NEXT.get();
         if found.is_null() {
             $crate::set_errno(libc::ENOSYS);

@@ -33,5 +33,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::parse_workload_toml, module)?)?;
     module.add_function(wrap_pyfunction!(workload::check_workload, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_waf, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_placement, module)?)?;
     Ok(())
 }

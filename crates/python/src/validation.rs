@@ -2,6 +2,9 @@
 
 use pyo3::prelude::*;
 use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
+use writecliff_runner::validation::placement::{Lifetimes, Load, Treatment, placement};
 use writecliff_runner::validation::{WafCase, streams, uniform};
 
 use crate::errors;
@@ -23,16 +26,7 @@ pub(crate) fn validate_waf(
     warm_up: u32,
     measured: u32,
 ) -> PyResult<(f64, f64)> {
-    let unknown = || errors::config(&format!("no policy '{policy}'"), None);
-    let gc = match policy {
-        "greedy" | "streams" => GcPolicy::Greedy,
-        "fifo" => GcPolicy::Fifo,
-        "random" => GcPolicy::DChoices { d: 1 },
-        other => {
-            let d = other.strip_prefix("d=").and_then(|d| d.parse().ok()).ok_or_else(unknown)?;
-            GcPolicy::DChoices { d }
-        }
-    };
+    let gc = if policy == "streams" { GcPolicy::Greedy } else { collection(policy)? };
     let case = WafCase {
         policy: gc,
         overprovision,
@@ -44,5 +38,78 @@ pub(crate) fn validate_waf(
     };
     let run = if policy == "streams" { streams } else { uniform };
     let row = py.detach(|| run(&case)).map_err(|e| errors::config(&e.to_string(), None))?;
+    Ok((row.waf_measured, row.waf_theory))
+}
+
+fn collection(name: &str) -> PyResult<GcPolicy> {
+    Ok(match name {
+        "greedy" => GcPolicy::Greedy,
+        "fifo" => GcPolicy::Fifo,
+        "random" => GcPolicy::DChoices { d: 1 },
+        other => {
+            let d = other.strip_prefix("d=").and_then(|d| d.parse().ok());
+            GcPolicy::DChoices { d: d.ok_or_else(|| unknown("policy", name))? }
+        }
+    })
+}
+
+fn unknown(what: &str, name: &str) -> PyErr {
+    errors::config(&format!("no {what} '{name}'"), None)
+}
+
+/// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"
+/// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
+/// requests of `request` slots), "three-writers". `collected`: "own", "rejoin" or "shared".
+#[pyfunction]
+#[pyo3(signature = (
+    load, overprovision, *, streams, collected = "own", self_tuned = false, policy = "greedy",
+    data = 0.2, writes = 0.8, request = 32, pages_per_block = 256, blocks = 4096, seed = 1,
+    warm_up = 10, measured = 10
+))]
+#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+pub(crate) fn validate_placement(
+    py: Python<'_>,
+    load: &str,
+    overprovision: f64,
+    streams: bool,
+    collected: &str,
+    self_tuned: bool,
+    policy: &str,
+    data: f64,
+    writes: f64,
+    request: u32,
+    pages_per_block: u32,
+    blocks: u32,
+    seed: u64,
+    warm_up: u32,
+    measured: u32,
+) -> PyResult<(f64, f64)> {
+    let load = match load {
+        "hot-cold" => Load::HotCold { data, writes },
+        "by-size" => Load::Sequential { reading: Lifetimes::BySize, request },
+        "by-rate" => Load::Sequential { reading: Lifetimes::ByRate, request },
+        "three-writers" => Load::ThreeWriters,
+        other => return Err(unknown("load", other)),
+    };
+    let collected = match collected {
+        "own" => PlacementPolicy::Own,
+        "rejoin" => PlacementPolicy::Rejoin,
+        "shared" => PlacementPolicy::Shared,
+        other => return Err(unknown("placement", other)),
+    };
+    let spare = if self_tuned { SparePolicy::SelfTuned } else { SparePolicy::Global };
+    let how = Treatment { streams, placement: collected, spare };
+    let case = WafCase {
+        policy: collection(policy)?,
+        overprovision,
+        units: blocks,
+        slots: pages_per_block,
+        seed,
+        warm_up,
+        measured,
+    };
+    let row = py
+        .detach(|| placement(&case, load, how))
+        .map_err(|e| errors::config(&e.to_string(), None))?;
     Ok((row.waf_measured, row.waf_theory))
 }

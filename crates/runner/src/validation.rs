@@ -1,10 +1,13 @@
 //! The drive against theory: write amplification of the shipped FTL under the loads for which a
 //! closed form exists.
 
+pub mod placement;
+
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, theory};
 
@@ -92,6 +95,16 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
 }
 
 fn drive(case: &WafCase, streams: u16) -> Result<Ftl, ConfigError> {
+    drive_with(case, streams, PlacementPolicy::Own, SparePolicy::Global)
+}
+
+/// A drive whose over-provisioning counts what collection circulates through under one stream.
+fn drive_with(
+    case: &WafCase,
+    streams: u16,
+    placement: PlacementPolicy,
+    spare: SparePolicy,
+) -> Result<Ftl, ConfigError> {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 1,
@@ -109,7 +122,8 @@ fn drive(case: &WafCase, streams: u16) -> Result<Ftl, ConfigError> {
         user_slots: 0,
         streams,
         gc: case.policy,
-        placement: PlacementPolicy::Own,
+        placement,
+        spare,
         wear: WearPolicy::None,
         gc_start: 4,
         gc_floor: 2,

@@ -3,6 +3,7 @@
 use writecliff_base::{Bytes, BytesPerSecond, Nanos};
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::FtlConfig;
+use writecliff_ftl::spare::SparePolicy;
 
 /// Whether the link carries data in both directions at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +95,7 @@ impl DeviceConfig {
         let (shape, f, c, l) = (&self.geometry.shape, &self.ftl, &self.controller, &self.link);
         let times = |t: &[Nanos]| t.iter().map(|n| n.0.to_string()).collect::<Vec<_>>().join(",");
         let suspend = |t: Option<Nanos>| t.map_or("no".to_owned(), |n| n.0.to_string());
-        let lines = [
+        let mut lines = vec![
             format!("user_capacity_bytes = {}", self.user_capacity.0),
             format!("channels = {}", shape.channels),
             format!("dies_per_channel = {}", shape.dies_per_channel),
@@ -134,6 +135,10 @@ impl DeviceConfig {
             format!("queues = {}", l.queues),
             format!("queue_depth = {}", l.queue_depth),
         ];
+        // Drives that say nothing keep the hash that they had before there was a choice.
+        if f.spare != SparePolicy::Global {
+            lines.push(format!("spare = {}", f.spare.name()));
+        }
         lines.join("\n")
     }
 }

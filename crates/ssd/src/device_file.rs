@@ -11,6 +11,7 @@ use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
 use writecliff_ftl::FtlConfig;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 
 use crate::config::{ControllerConfig, DeviceConfig, Duplex, Identity, LinkConfig};
@@ -138,13 +139,21 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("dynamic", WearPolicy::Dynamic),
         ("static", WearPolicy::Static { threshold: threshold as u32 }),
     ];
-    let placement = [("own", PlacementPolicy::Own), ("shared", PlacementPolicy::Shared)];
+    let isolated = isolated_streams(table)?;
+    let placement = [
+        ("own", PlacementPolicy::Own),
+        ("rejoin", PlacementPolicy::Rejoin),
+        ("shared", PlacementPolicy::Shared),
+        ("per-handle", PlacementPolicy::PerHandle { isolated }),
+    ];
+    let spare = [("global", SparePolicy::Global), ("self-tuned", SparePolicy::SelfTuned)];
     let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
     Ok(FtlConfig {
         user_slots: 0,
         streams: count("streams", 128)? as u16,
         gc: table.required_choice("gc", &gc)?,
         placement: table.required_choice("placement", &placement)?,
+        spare: table.optional_choice("spare", &spare)?.unwrap_or(SparePolicy::Global),
         wear: table.required_choice("wear_leveling", &wear)?,
         gc_start: count("gc_start", 1 << 20)?,
         gc_floor: count("gc_floor", 1 << 20)?,
@@ -152,6 +161,22 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         rated_cycles: 1,
         seed,
     })
+}
+
+/// The streams of `placement = "per-handle"` that never share a unit, as a set.
+fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
+    const KEY: &str = "isolated_streams";
+    if table.optional_text("placement")? != Some("per-handle") {
+        if table.has(KEY) {
+            return Err(table.error(KEY, format!("{KEY} belongs to placement 'per-handle'"), None));
+        }
+        return Ok(0);
+    }
+    let listed = table.optional_numbers(KEY, 0.0..=127.0)?.ok_or_else(|| table.missing(KEY))?;
+    if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
+        return Err(table.error(KEY, format!("{KEY} has {odd}; streams are whole numbers"), None));
+    }
+    Ok(listed.iter().fold(0, |set, &n| set | 1 << n as u32))
 }
 
 fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {

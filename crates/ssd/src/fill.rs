@@ -17,6 +17,8 @@ use crate::words::{WordReader, WordWriter, damaged};
 /// Number of a fill; numbers are reused.
 pub type FillId = u16;
 pub const NO_FILL: FillId = u16::MAX;
+const NO_UNIT: ProgramUnit =
+    ProgramUnit { reclaim_unit: ReclaimUnitId::NONE, unit: 0, data_slots: 0, moved_slots: 0 };
 
 #[derive(Clone, Debug)]
 pub struct Fill {
@@ -149,11 +151,10 @@ impl Fills {
             out.put(fill.frontier.0);
             out.put(fill.reads_pending);
             out.put(fill.unit.is_some());
-            let none = ProgramUnit { reclaim_unit: ReclaimUnitId::NONE, unit: 0, data_slots: 0 };
-            let unit = fill.unit.unwrap_or(none);
+            let unit = fill.unit.unwrap_or(NO_UNIT);
             out.put(unit.reclaim_unit.0);
             out.put(unit.unit);
-            out.put(unit.data_slots);
+            out.put(u64::from(unit.moved_slots) << 32 | u64::from(unit.data_slots));
         });
         out.list(self.free.iter(), |out, &id| out.put(id));
         self.current.iter().for_each(|&id| out.put(id));
@@ -164,11 +165,10 @@ impl Fills {
         self.all = input.list(|input| {
             let (frontier, reads_pending) = (FrontierId(input.narrow()?), input.narrow()?);
             let full = input.flag()?;
-            let unit = ProgramUnit {
-                reclaim_unit: ReclaimUnitId(input.narrow()?),
-                unit: input.narrow()?,
-                data_slots: input.narrow()?,
-            };
+            let (reclaim_unit, unit) = (ReclaimUnitId(input.narrow()?), input.narrow()?);
+            let slots = input.get()?;
+            let (data_slots, moved_slots) = (slots as u32, (slots >> 32) as u32);
+            let unit = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots };
             Ok(Fill { frontier, unit: full.then_some(unit), reads_pending, waiting: Vec::new() })
         })?;
         self.free = input.list(WordReader::narrow)?;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{closed_loop, command, config, drive, precondition, read, user_slots, write};
-use writecliff_base::Prng;
+use writecliff_base::{Prng, StreamId};
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 
 fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {
@@ -35,8 +35,22 @@ fn same_device_load_and_seed_give_the_same_run() {
     assert_ne!(run(1).1, run(2).1);
 }
 
+/// Ways to treat streams, as changes of the device file.
+const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
+    &[],
+    &[("placement = \"own\"", "placement = \"own\"\nspare = \"self-tuned\"")],
+    &[("placement = \"own\"", "placement = \"rejoin\"")],
+    &[("placement = \"own\"", "placement = \"per-handle\"\nisolated_streams = [1, 3]")],
+];
+
 #[test]
 fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
+    for changes in STREAM_POLICIES {
+        both_clocks_agree(changes);
+    }
+}
+
+fn both_clocks_agree(changes: &[(&str, &str)]) {
     let commands: Vec<Command> = {
         let ssd = drive(&[]);
         let (user, mut random) = (user_slots(&ssd), Prng::new(4));
@@ -46,12 +60,13 @@ fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
                 1 => Command { length: 1024, ..write(random.below(user), 1) },
                 _ => write(random.below(user - 4), 1 + random.below(4) as u32),
             })
+            .map(|command| Command { stream: stream_of(&command), ..command })
             .collect()
     };
-    let mut timed = drive(&[]);
+    let mut timed = drive(changes);
     closed_loop(&mut timed, 1, commands.len() as u32, |n| commands[n as usize]);
     timed.quiesce();
-    let mut fast = drive(&[]);
+    let mut fast = drive(changes);
     for command in &commands {
         fast.fast_forward(command);
     }
@@ -60,11 +75,16 @@ fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());
 }
 
+/// A stream for each quarter of the addresses.
+fn stream_of(command: &Command) -> StreamId {
+    StreamId((command.offset / (1 << 20) % 4) as u16)
+}
+
 #[test]
 fn restore_then_continue_equals_run_through() {
     let mut through = drive(&[]);
     let suspends = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
-    for changes in [&[][..], &suspends[..]] {
+    for changes in STREAM_POLICIES.into_iter().chain([&suspends[..]]) {
         through = drive(changes);
         precondition(&mut through, 2);
         for seed in 0..5 {

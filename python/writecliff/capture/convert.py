@@ -332,7 +332,7 @@ def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) ->
         "bytes_written": int(rows.length[written].sum()),
         "bytes_read": int(rows.length[rows.op == OPS.index("read")].sum()),
         "files": len(files),
-        "processes": int(np.count_nonzero(slots["op"] == Op.PROCESS)),
+        "processes": len(np.unique(slots["pid"][slots["op"] == Op.PROCESS])),
         "dropped": events.dropped,
     }
 
@@ -341,6 +341,11 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
     import numpy as np
 
     notes = []
+    if not events.dropped and not (events.slots["op"] == Op.PROCESS).any():
+        notes.append(
+            "no program loaded the library: it is linked statically, changes its user, or was "
+            "started without its environment"
+        )
     if events.dropped:
         notes.append(f"{events.dropped} events are missing: there was no room for them on disk")
     mapped = events.slots[events.slots["op"] == Op.MMAP]

@@ -85,6 +85,21 @@ class Session:
         self.events.unlink()
         return full
 
+    def rescue(self, error: BaseException) -> None:
+        """Keep what was noted before `error` ended the capture."""
+        events.stop(self.events)
+        if not len(events.read(self.events).slots):
+            self.events.unlink()
+            return
+        said = " ".join(str(error).split()) or "interrupted"
+        self.notes.append(f"ended early: {said}")
+        try:
+            self.finish({"command": [], "program": self.options.output.stem, "exit_code": None})
+        except WritecliffError:
+            beside = self.options.output.absolute().with_name(self.events.name)
+            if self.events != beside:
+                shutil.move(self.events, beside)  # out of a folder that will be removed
+
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
@@ -105,13 +120,15 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
             f"{path}: events of an earlier capture are there",
             hint=f"make a trace of them with --recover {path}, or remove them",
         )
+    if options.output.exists():
+        options.output.unlink()  # not to be taken for the new one if that fails
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
         yield open_session
-    except BaseException:
-        if path.exists() and events.read(path).slots.size == 0:
-            path.unlink()
+    except BaseException as error:
+        if path.exists():
+            open_session.rescue(error)
         raise
 
 
@@ -191,9 +208,18 @@ def _wait(child: subprocess.Popen[bytes], watch: Watch) -> int:
                 return child.wait(timeout=_POLL_S)
             watch.look()
         except KeyboardInterrupt:
-            asked += 1  # the terminal has told the command as well
+            asked += 1
             if asked > 1:
                 child.kill()
+            elif not _in_foreground():  # else the terminal has told the command as well
+                child.send_signal(signal.SIGINT)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from writecliff.cli.output import duration_text, emit_json, pairs, size_text, talk
 from writecliff.errors import ConfigError
@@ -15,9 +15,16 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured
 
+app = App(
+    name="capture",
+    help="Trace the file I/O of a command: file, thread, process and write hint of each write.",
+    usage="writecliff capture [OPTIONS] -- COMMAND [ARGUMENTS]",
+)
 
+
+@app.default
 def capture(
-    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *command: str,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     root: Path | None = None,
     reads: Annotated[bool, Parameter(negative=())] = False,
@@ -75,7 +82,12 @@ def capture(
     elif app is not None:
         from writecliff.capture.apps import Size, run_app
 
-        done = run_app(app, options, Size(records, operations), folder=folder, tell=talk)
+        try:
+            done = run_app(app, options, Size(records, operations), folder=folder, tell=talk)
+        except BaseException:
+            if options.output.is_file():
+                talk(f"what was captured until then is in {options.output}")
+            raise
     else:
         done = run(command, options, stdout=stdout)
     _show(done, as_json=json)

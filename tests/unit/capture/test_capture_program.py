@@ -383,3 +383,43 @@ def test_a_killed_capture_is_recovered(place: Path) -> None:
     done = recover(left, Options(place / "t.parquet", place / "data"))
     assert done.metadata["bytes_written"] == 3
     assert not left.exists()
+
+
+def test_a_program_may_lock_its_memory(place: Path) -> None:
+    """Cassandra does: it must not bring the whole mapping of the events into memory."""
+    rows, metadata = _captured(
+        place,
+        """
+import resource
+done = libc.mlockall(3)
+fd = make("data/a"); os.write(fd, b"1")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+os.write(fd, b"x" * (2 if done == 0 and peak > 500_000 else 1))
+""",
+    )
+    assert metadata["bytes_written"] == 2
+    assert len(rows) == 3
+
+
+def test_many_events_of_many_threads(place: Path) -> None:
+    """More than the first stretch of the file of events, from threads and processes at once."""
+    _, metadata = _captured(
+        place,
+        """
+def work(who):
+    fd = make("data/" + who)
+    for turn in range(35000): os.pwrite(fd, b"123", turn)
+child = os.fork()
+threads = [threading.Thread(target=work, args=(f"{child > 0}{n}",)) for n in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+if child: os.wait()
+""",
+    )
+    assert metadata["bytes_written"] == 8 * 35000 * 3
+    assert (metadata["files"], metadata["dropped"]) == (8, 0)
+
+
+def test_what_cannot_be_seen_is_said(place: Path) -> None:
+    done = capture(["env", "-i", "sh", "-c", "echo x > data/a"], Options(place / "t.parquet"))
+    assert done.metadata["bytes_written"] == 0
+    assert done.metadata["processes"] == 1  # env itself

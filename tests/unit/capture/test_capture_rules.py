@@ -161,7 +161,7 @@ def test_the_preset_for_cassandra() -> None:
     assert stream(log, "COMMIT-LOG-WRIT") == 1
     assert stream(data, "MemtableFlushWr") == 2
     assert stream(data, "PerDiskMemtable") == 2
-    assert [stream(data, "CompactionExecu", s * MIB) for s in (64, 65, 256, 257)] == [3, 4, 4, 5]
+    assert [stream(data, "CompactionExecu", s * MIB) for s in (32, 33, 128, 129)] == [3, 4, 4, 5]
     assert stream(system, "CompactionExecu") == 0
     assert stream("saved_caches/x", "CompactionExecu") == 0
 

@@ -18,11 +18,12 @@ def test_device_list(cli: CommandLine) -> None:
     assert [line.split()[0] for line in said.out.splitlines()] == [
         "name",
         "nvme-tlc-960",
+        "sas-ms-480",
         "sata-tlc-120",
     ]
     devices = json.loads(cli("device list --json").out)["devices"]
-    assert devices[1]["capacity_bytes"] == 120_000_000_000
-    assert devices[1]["overprovision_pct"] == pytest.approx(14.59)
+    assert devices[2]["capacity_bytes"] == 120_000_000_000
+    assert devices[2]["overprovision_pct"] == pytest.approx(14.59)
 
 
 def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> None:

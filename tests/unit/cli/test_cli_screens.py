@@ -71,17 +71,18 @@ Usage: writecliff COMMAND
 An SSD performance laboratory: the SNIA tests on simulated and real drives.
 
 Commands:
-  test      Run a test of the standard on a drive.
-  suite     Run all tests of an edition on a drive.
-  sweep     Run a test with one thing varied.
-  compare   Compare drives by their runs.
-  run       Run one workload (.fio or .toml) on a drive.
-  capture   Trace the file I/O of a command.
-  device    List and show simulated drives.
-  report    Write the report of a run.
-  validate  Check the simulator against theory.
-  bench     Measure the speed of the program itself.
-  demo      See a write cliff in a minute.
+  test        Run a test of the standard on a drive.
+  suite       Run all tests of an edition on a drive.
+  sweep       Run a test with one thing varied.
+  compare     Compare drives by their runs.
+  run         Run one workload (.fio or .toml) on a drive.
+  capture     Trace the file I/O of a command.
+  device      List and show simulated drives.
+  report      Write the report of a run.
+  validate    Check the simulator against theory.
+  experiment  Repeat a published claim.
+  bench       Measure the speed of the program itself.
+  demo        See a write cliff in a minute.
 
 Options:
   --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.
@@ -220,7 +221,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, sweep, compare, run, capture, device, report, validate, bench, demo
+hint: commands: test, suite, sweep, compare, run, capture, device, report, validate, experiment, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

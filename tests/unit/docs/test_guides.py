@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_drive import write_small_drive
+from writecliff.capture.rules import parse_rules, presets
+from writecliff.capture.trace import COLUMNS
 from writecliff.cli.main import main
 from writecliff.devices import FOLDER, show_device
 from writecliff.errors import ConfigError
@@ -55,3 +57,12 @@ def test_every_key_of_the_presets_is_in_the_guide() -> None:
     for path in FOLDER.glob("*.toml"):
         for key in re.findall(r"^(\w+) = ", path.read_text(encoding="utf-8"), re.M):
             assert f"`{key}`" in guide, key
+
+
+def test_the_rules_of_the_capture_guide_are_rules() -> None:
+    (example,) = _examples("capture.md")
+    rules = parse_rules(example, "guide")
+    assert [rule.stream for rule in rules.rules] == [1, 3, 2]
+    guide = (GUIDES / "capture.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in guide for name in presets())
+    assert all(f"`{column}`" in guide for column in COLUMNS)

@@ -179,7 +179,11 @@ def test_what_cannot_be_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no complete step"):
         summarise(tmp_path / "empty")
     other = build_run(
-        tmp_path / "other", rounds=1, steps_per_round=1, step_s=1.0, changes={"procedure": "mystery"}
+        tmp_path / "other",
+        rounds=1,
+        steps_per_round=1,
+        step_s=1.0,
+        changes={"procedure": "mystery"},
     )
     with pytest.raises(StoreError, match="has no report"):
         summarise(other)

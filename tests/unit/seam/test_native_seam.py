@@ -23,9 +23,12 @@ USERS = {
     "devices/__init__.py",
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
     "engines/preconditioned.py",
+    "engines/scaled.py",  # reads sizes and times of device files as the simulator does
     "engines/sim.py",
+    "experiments/fms_fio.py",
     "native_errors.py",
     "store/tables.py",  # rebuilds histograms
+    "validate/streams.py",
     "validate/waf.py",
 }
 CLASSES = sorted(

@@ -5,11 +5,11 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
-pub(super) fn choose(table: &UnitTable, now: u64) -> Option<ReclaimUnitId> {
+pub(super) fn choose(table: &UnitTable, among: Among, now: u64) -> Option<ReclaimUnitId> {
     let mut best: Option<(f64, ReclaimUnitId)> = None;
-    for unit in table.closed() {
+    for unit in table.candidates(among) {
         let valid = f64::from(table.valid[unit.index()]);
         let invalid = f64::from(table.slots_per_unit) - valid;
         let age = (now - table.closed_at[unit.index()]) as f64 + 1.0;

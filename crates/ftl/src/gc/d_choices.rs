@@ -4,15 +4,20 @@
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
 /// Rejections before falling back to a scan; reached only when almost nothing is closed.
 const TRIES: u32 = 64;
 
-pub(super) fn choose(table: &UnitTable, d: u32, random: &mut Prng) -> Option<ReclaimUnitId> {
+pub(super) fn choose(
+    table: &UnitTable,
+    among: Among,
+    d: u32,
+    random: &mut Prng,
+) -> Option<ReclaimUnitId> {
     let mut best: Option<ReclaimUnitId> = None;
     for _ in 0..d {
-        let drawn = draw(table, random)?;
+        let drawn = draw(table, among, random)?;
         if best.is_none_or(|b| table.valid[drawn.index()] < table.valid[b.index()]) {
             best = Some(drawn);
         }
@@ -20,13 +25,13 @@ pub(super) fn choose(table: &UnitTable, d: u32, random: &mut Prng) -> Option<Rec
     best
 }
 
-fn draw(table: &UnitTable, random: &mut Prng) -> Option<ReclaimUnitId> {
+fn draw(table: &UnitTable, among: Among, random: &mut Prng) -> Option<ReclaimUnitId> {
     for _ in 0..TRIES {
         let unit = ReclaimUnitId(random.below(u64::from(table.len())) as u32);
-        if table.is_closed(unit) {
+        if table.is_candidate(unit, among) {
             return Some(unit);
         }
     }
-    let closed: Vec<ReclaimUnitId> = table.closed().collect();
+    let closed: Vec<ReclaimUnitId> = table.candidates(among).collect();
     (!closed.is_empty()).then(|| closed[random.below(closed.len() as u64) as usize])
 }

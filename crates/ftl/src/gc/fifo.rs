@@ -5,8 +5,8 @@
 
 use writecliff_base::ReclaimUnitId;
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
-pub(super) fn choose(table: &UnitTable) -> Option<ReclaimUnitId> {
-    table.closed().min_by_key(|u| (table.closed_at[u.index()], u.0))
+pub(super) fn choose(table: &UnitTable, among: Among) -> Option<ReclaimUnitId> {
+    table.candidates(among).min_by_key(|u| (table.closed_at[u.index()], u.0))
 }

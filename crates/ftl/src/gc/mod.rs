@@ -11,7 +11,7 @@ mod greedy;
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
 /// The policies by name, as device files have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,15 +27,22 @@ pub enum GcPolicy {
 }
 
 impl GcPolicy {
-    /// The next victim, or `None` when no closed unit would free a slot.
-    pub fn choose(self, table: &UnitTable, now: u64, random: &mut Prng) -> Option<ReclaimUnitId> {
+    /// The next victim among some units, or `None` when none of them is closed and would free a
+    /// slot.
+    pub fn choose(
+        self,
+        table: &UnitTable,
+        among: Among,
+        now: u64,
+        random: &mut Prng,
+    ) -> Option<ReclaimUnitId> {
         let victim = match self {
-            Self::Greedy => greedy::choose(table),
-            Self::Fifo => fifo::choose(table),
-            Self::DChoices { d } => d_choices::choose(table, d, random),
-            Self::CostBenefit => cost_benefit::choose(table, now),
+            Self::Greedy => greedy::choose(table, among),
+            Self::Fifo => fifo::choose(table, among),
+            Self::DChoices { d } => d_choices::choose(table, among, d, random),
+            Self::CostBenefit => cost_benefit::choose(table, among, now),
         }?;
-        debug_assert!(table.is_closed(victim));
+        debug_assert!(table.is_candidate(victim, among));
         Some(victim)
     }
 
@@ -76,14 +83,14 @@ mod tests {
             (GcPolicy::CostBenefit, 3),
         ];
         for (policy, victim) in rows {
-            let chosen = policy.choose(&table, 50, &mut random);
+            let chosen = policy.choose(&table, Among::All, 50, &mut random);
             assert_eq!(chosen, Some(ReclaimUnitId(victim)), "{}", policy.name());
         }
         // At time 1000 unit 4 has aged almost as much as unit 3 but costs twice: still unit 3.
         // With unit 3 young, age decides.
         let mut aged = table.clone();
         aged.closed_at[3] = 995;
-        let chosen = GcPolicy::CostBenefit.choose(&aged, 1000, &mut random);
+        let chosen = GcPolicy::CostBenefit.choose(&aged, Among::All, 1000, &mut random);
         assert_eq!(chosen, Some(ReclaimUnitId(4)));
     }
 
@@ -95,7 +102,7 @@ mod tests {
         let all =
             [GcPolicy::Greedy, GcPolicy::Fifo, GcPolicy::DChoices { d: 2 }, GcPolicy::CostBenefit];
         for policy in all {
-            assert_eq!(policy.choose(&table, 50, &mut random), None);
+            assert_eq!(policy.choose(&table, Among::All, 50, &mut random), None);
         }
     }
 
@@ -104,7 +111,8 @@ mod tests {
         let (table, mut random) = (table(), Prng::new(3));
         let mut seen = [0; 5];
         for _ in 0..4000 {
-            let victim = GcPolicy::DChoices { d: 1 }.choose(&table, 0, &mut random).unwrap();
+            let victim =
+                GcPolicy::DChoices { d: 1 }.choose(&table, Among::All, 0, &mut random).unwrap();
             seen[victim.index()] += 1;
         }
         assert_eq!(seen[0], 0);

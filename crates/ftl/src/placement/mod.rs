@@ -1,7 +1,11 @@
 //! Placement policies: which frontier the data of a collected unit go to.
 
 mod own;
+mod per_handle;
+mod rejoin;
 mod shared;
+
+use writecliff_base::StreamId;
 
 use crate::frontier::FrontierId;
 use crate::table::Owner;
@@ -9,24 +13,69 @@ use crate::table::Owner;
 /// The policies by name, as device files have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlacementPolicy {
-    /// Back into the stream they came from (FDP: persistently isolated).
+    /// Back into the stream they came from, in units of their own (FDP: persistently isolated).
     Own,
+    /// Back into the stream they came from, together with what the host writes there now.
+    Rejoin,
     /// Into one stream for all collected data (FDP: initially isolated).
     Shared,
+    /// As `Own` for the streams whose bit is set in `isolated`, as `Shared` for the others.
+    PerHandle { isolated: u128 },
 }
 
 impl PlacementPolicy {
     pub fn frontier(self, owner: Owner, streams: u16) -> FrontierId {
         match self {
             Self::Own => own::frontier(owner, streams),
+            Self::Rejoin => rejoin::frontier(owner),
             Self::Shared => shared::frontier(owner, streams),
+            Self::PerHandle { isolated } => per_handle::frontier(owner, streams, isolated),
         }
     }
 
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Self::Own => "own",
-            Self::Shared => "shared",
+            Self::Own => "own".to_owned(),
+            Self::Rejoin => "rejoin".to_owned(),
+            Self::Shared => "shared".to_owned(),
+            Self::PerHandle { isolated } => {
+                let set = (0..128).filter(|&n| isolated >> n & 1 == 1);
+                let set: Vec<String> = set.map(|n| n.to_string()).collect();
+                format!("per-handle({})", set.join(","))
+            }
         }
+    }
+
+    /// Are data of different streams kept apart for good?
+    pub fn isolates(self, stream: StreamId) -> bool {
+        match self {
+            Self::Own | Self::Rejoin => true,
+            Self::Shared => false,
+            Self::PerHandle { isolated } => isolated >> stream.0 & 1 == 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_sends_collected_data_to_its_own_frontier() {
+        let per_handle = PlacementPolicy::PerHandle { isolated: 0b101 };
+        let rows = [
+            (PlacementPolicy::Own, [8, 9, 10, 11]),
+            (PlacementPolicy::Rejoin, [0, 1, 2, 3]),
+            (PlacementPolicy::Shared, [8, 8, 8, 8]),
+            // Streams 0 and 2 are isolated; 1 and 3 share the unit of stream 1.
+            (per_handle, [8, 9, 10, 9]),
+        ];
+        for (policy, frontiers) in rows {
+            for (stream, expected) in frontiers.into_iter().enumerate() {
+                let owner = Owner { stream: StreamId(stream as u16), collected: false };
+                assert_eq!(policy.frontier(owner, 8), FrontierId(expected), "{}", policy.name());
+            }
+        }
+        assert_eq!(per_handle.name(), "per-handle(0,2)");
     }
 }

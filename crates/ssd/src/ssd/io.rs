@@ -218,7 +218,7 @@ impl Ssd {
                     }
                 }
                 if self.ftl.is_host_frontier(frontier) {
-                    self.buffer_free += i64::from(unit.data_slots);
+                    self.buffer_free += i64::from(unit.data_slots - unit.moved_slots);
                     self.admit_writes();
                 }
             }

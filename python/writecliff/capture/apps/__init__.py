@@ -7,12 +7,14 @@ afterwards, servers are stopped however the capture ends.
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from writecliff.errors import ConfigError
@@ -48,9 +50,27 @@ def run_app(
         hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(APPS)}"
         raise ConfigError(f"unknown load '{name}' for --app", hint=hint)
     module = import_module(f"writecliff.capture.apps.{name}")
-    with _data_folder(name, folder) as data:
+    with _terminated_as_interrupted(), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, tell)
     return done
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM and SIGHUP as Ctrl-C, so that servers are stopped and the trace is written."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(ValueError):  # not in the main thread
+            before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

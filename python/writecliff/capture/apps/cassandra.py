@@ -5,9 +5,9 @@ node writes into a temporary folder; the client is `Load.java`, compiled when it
 driver that Cassandra brings. Memtables are small (16 MiB), so that flushes and three tiers of
 compaction occur within a gigabyte.
 
-The commit log is written directly (`commitlog_disk_access_mode: direct`): by default it goes through
-mapped memory, which a capture of calls cannot see. Where the file system has no direct I/O it is
-compressed instead, which is written by calls too.
+The commit log is written directly (`commitlog_disk_access_mode: direct`): by default it goes
+through mapped memory, which a capture of calls cannot see. Where the file system has no direct I/O
+it is compressed instead, which is written by calls too.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _java() -> tuple[str, str]:
             return java, javac
     raise TargetError(
         f"Cassandra {VERSION} needs a JDK of Java {JAVA}, which is not installed",
-        hint=f"on Debian: apt-get install openjdk-{JAVA}-jdk-headless; JAVA_HOME is looked at first",
+        hint=f"on Debian: apt-get install openjdk-{JAVA}-jdk-headless; JAVA_HOME goes first",
     )
 
 

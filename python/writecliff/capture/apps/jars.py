@@ -1,7 +1,7 @@
 """Cassandra's jar files: resolved by Maven, held to a list of SHA-256, kept in the user's cache.
 
-Maven's own settings say where it downloads from. What it brings must be what `cassandra.lock` lists,
-byte for byte.
+Maven's own settings say where it downloads from. What it brings must be what `cassandra.lock`
+lists, byte for byte.
 """
 
 from __future__ import annotations

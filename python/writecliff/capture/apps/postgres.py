@@ -47,6 +47,8 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
     scale = max(1, round((size.records or RECORDS) / ACCOUNTS_PER_SCALE))
     each = max(1, (size.operations or OPERATIONS) // CLIENTS)
     account = _account()
+    if account is not None:
+        _check_reachable(folder, account)
     root, sockets, logs = (folder / name for name in ("postgres", "run", "log"))
     for made in (root, sockets, logs):
         made.mkdir()
@@ -113,6 +115,15 @@ def _account() -> Account | None:
         "PostgreSQL refuses root, and there is no user 'postgres' or 'nobody'",
         hint="run this as another user",
     )
+
+
+def _check_reachable(folder: Path, account: Account) -> None:
+    for place in (folder, *folder.parents):
+        if not place.stat().st_mode & 0o001:
+            raise TargetError(
+                f"the user '{account.name}', who runs PostgreSQL, cannot enter {place}",
+                hint="give a folder that all users can enter with --folder",
+            )
 
 
 def _server(program: str, root: Path, sockets: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -16,6 +17,9 @@ from writecliff.errors import WritecliffError
 
 _POLL_S = 0.1
 _KILL_AFTER_S = 60.0
+_PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,14 @@ def _start(
         env=env,
         cwd="/",
         start_new_session=True,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 (only prctl runs between fork and exec)
         **who,
     )
+
+
+def _die_with_parent() -> None:
+    """If we are killed, nobody else would stop a server."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:

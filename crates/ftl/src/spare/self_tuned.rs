@@ -1,0 +1,337 @@
+//! Self-tuned: spare space goes to the streams in proportion to what more of it would save there.
+//!
+//! With `r` the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its write
+//! amplification, copying is least where `r dA/dS` is the same for all streams (Desnoyers, "Analytic
+//! modeling of SSD write performance", SYSTOR 2012, splits the space of hot and cold data so). A
+//! drive measures `r`, and `A = 1 / (1 − v)` from the valid share `v` of the stream's victims. What
+//! it needs in addition is the slope. Of a stream that overwrites `U` of its slots at random,
+//! `v = exp(−(U + S) / (U A))`. Whatever the stream really does, there is one `U` for which that
+//! gives what was measured; taking it, with `a = U / (U + S) = −(1 − v) / ln v`,
+//!
+//! ```text
+//! −r dA/dS = r g(v) / S        g(v) = v / (1 − v) · (1 − a) / (a − v)
+//! ```
+//!
+//! so that at the optimum `S` is proportional to `r g(v)`: no shares, sizes or rates have to be
+//! told. A sequential stream has `v = 0` and gets nothing beyond the unit that it is overwriting; a
+//! stream that stops has `r = 0` and gives all back.
+
+use writecliff_base::{Prng, ReclaimUnitId, StreamId};
+
+use crate::gc::GcPolicy;
+use crate::table::{Among, UnitTable};
+
+/// Victims of a stream over which the valid share is averaged.
+const VICTIMS: f64 = 64.0;
+/// Host units over which the rates are averaged, and victims over which budgets follow their
+/// targets, as shares of the drive's units: slower than the units turn over, or the loop swings.
+const RATE_HORIZON: f64 = 0.25;
+const BUDGET_HORIZON: f64 = 0.125;
+/// Valid share above which the slope is not resolved any more.
+const VALID_MAX: f64 = 0.999;
+/// A victim that gains this much less than the best one on the drive is dear: two of them never
+/// follow each other, so that writes do not stall while a stream gives its spare space back.
+const DEAR: u32 = 32;
+
+/// What the drive has learnt of one stream.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct StreamSpare {
+    /// Share of the host's writes.
+    pub rate: f64,
+    /// Mean valid share of its victims; negative before the first one.
+    pub valid: f64,
+    /// Share of the spare space that it may keep.
+    pub budget: f64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SelfTuned {
+    streams: Vec<StreamSpare>,
+    /// The last victim was a dear one.
+    after_dear: bool,
+    rate_step: f64,
+    budget_step: f64,
+}
+
+/// What one look over the closed units shows.
+struct Census {
+    /// Invalid slots of each stream.
+    spare: Vec<u64>,
+    /// Most invalid slots in one unit.
+    best_gain: u32,
+    /// The unit without valid data that closed first.
+    dead: Option<ReclaimUnitId>,
+}
+
+impl SelfTuned {
+    pub(super) fn new(streams: u16, units: u32) -> Self {
+        let unknown = StreamSpare { rate: 0.0, valid: -1.0, budget: 0.0 };
+        let step = |share: f64| 1.0 / (share * f64::from(units)).max(8.0);
+        Self {
+            streams: vec![unknown; streams as usize],
+            after_dear: false,
+            rate_step: step(RATE_HORIZON),
+            budget_step: step(BUDGET_HORIZON),
+        }
+    }
+
+    pub(super) fn streams(&self) -> &[StreamSpare] {
+        &self.streams
+    }
+
+    pub(super) fn host_opened(&mut self, stream: StreamId) {
+        let step = self.rate_step;
+        for (index, s) in self.streams.iter_mut().enumerate() {
+            s.rate += step * (f64::from(u8::from(index == stream.index())) - s.rate);
+        }
+    }
+
+    pub(super) fn choose(
+        &mut self,
+        gc: GcPolicy,
+        table: &UnitTable,
+        now: u64,
+        random: &mut Prng,
+    ) -> Option<ReclaimUnitId> {
+        let census = self.census(table);
+        self.follow_targets();
+        let victim = match census.dead {
+            // Costs nothing, and no stream can use it.
+            Some(dead) => dead,
+            None => self.choose_alive(gc, table, now, random, &census)?,
+        };
+        self.note(table, victim);
+        Some(victim)
+    }
+
+    fn choose_alive(
+        &mut self,
+        gc: GcPolicy,
+        table: &UnitTable,
+        now: u64,
+        random: &mut Prng,
+        census: &Census,
+    ) -> Option<ReclaimUnitId> {
+        let stream = self.most_over_budget(census, table.slots_per_unit)?;
+        let victim = gc.choose(table, Among::Stream(stream), now, random)?;
+        let gain = table.slots_per_unit - table.valid[victim.index()];
+        let dear = gain.saturating_mul(DEAR) < census.best_gain;
+        if dear && self.after_dear {
+            self.after_dear = false;
+            return gc.choose(table, Among::All, now, random);
+        }
+        self.after_dear = dear;
+        Some(victim)
+    }
+
+    fn census(&self, table: &UnitTable) -> Census {
+        let mut census = Census { spare: vec![0; self.streams.len()], best_gain: 0, dead: None };
+        for unit in table.closed() {
+            let index = unit.index();
+            let gain = table.slots_per_unit - table.valid[index];
+            census.spare[table.owner[index].stream.index()] += u64::from(gain);
+            census.best_gain = census.best_gain.max(gain);
+            if table.valid[index] == 0 {
+                let earlier =
+                    |d: ReclaimUnitId| table.closed_at[d.index()] <= table.closed_at[index];
+                if !census.dead.is_some_and(earlier) {
+                    census.dead = Some(unit);
+                }
+            }
+        }
+        census
+    }
+
+    /// The stream whose spare space is furthest above its budget, among those that have any. Every
+    /// stream may keep one unit's worth, for the unit that it is overwriting.
+    fn most_over_budget(&self, census: &Census, slots_per_unit: u32) -> Option<StreamId> {
+        let holding = census.spare.iter().filter(|&&s| s > 0).count() as f64;
+        let total = census.spare.iter().sum::<u64>() as f64;
+        let floor = f64::from(slots_per_unit).min(total / (2.0 * holding));
+        let to_split = total - floor * holding;
+        let mut best: Option<(f64, StreamId)> = None;
+        for (index, (s, &spare)) in self.streams.iter().zip(&census.spare).enumerate() {
+            let excess = spare as f64 - floor - s.budget * to_split;
+            if spare > 0 && best.is_none_or(|(most, _)| excess > most) {
+                best = Some((excess, StreamId(index as u16)));
+            }
+        }
+        best.map(|(_, stream)| stream)
+    }
+
+    /// Budgets move towards shares in proportion to `r g(v)`.
+    fn follow_targets(&mut self) {
+        let weight = |s: &StreamSpare| s.rate * slope(s.valid);
+        let total: f64 = self.streams.iter().map(weight).sum();
+        if total <= 0.0 {
+            return;
+        }
+        let step = self.budget_step;
+        for s in &mut self.streams {
+            s.budget += step * (weight(s) / total - s.budget);
+        }
+    }
+
+    fn note(&mut self, table: &UnitTable, victim: ReclaimUnitId) {
+        let valid = f64::from(table.valid[victim.index()]) / f64::from(table.slots_per_unit);
+        let s = &mut self.streams[table.owner[victim.index()].stream.index()];
+        s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
+    }
+
+    pub(super) fn to_words(&self) -> Vec<u64> {
+        let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
+        fields.map(f64::to_bits).chain([u64::from(self.after_dear)]).collect()
+    }
+
+    pub(super) fn set_words(&mut self, words: &[u64]) -> bool {
+        let Some((&flag, fields)) = words.split_last() else { return false };
+        let share = |bits: u64| f64::from_bits(bits);
+        let possible = fields.chunks_exact(3).all(|f| {
+            let (rate, valid, budget) = (share(f[0]), share(f[1]), share(f[2]));
+            (0.0..=1.0).contains(&rate)
+                && (-1.0..=1.0).contains(&valid)
+                && (0.0..=1.0).contains(&budget)
+        });
+        if flag > 1 || fields.len() != 3 * self.streams.len() || !possible {
+            return false;
+        }
+        for (s, f) in self.streams.iter_mut().zip(fields.chunks_exact(3)) {
+            *s = StreamSpare { rate: share(f[0]), valid: share(f[1]), budget: share(f[2]) };
+        }
+        self.after_dear = flag == 1;
+        true
+    }
+}
+
+/// `g(v)` of the module text; 0 for a stream that has had no victims or only dead ones.
+fn slope(valid: f64) -> f64 {
+    if valid <= 0.0 {
+        return 0.0;
+    }
+    let v = valid.min(VALID_MAX);
+    let a = -(1.0 - v) / v.ln();
+    v / (1.0 - v) * (1.0 - a) / (a - v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Owner, UnitState};
+    use crate::theory;
+
+    /// Closed units of 100 slots: (stream, valid slots).
+    fn table(units: &[(u16, u32)]) -> UnitTable {
+        let mut table = UnitTable::new(units.len() as u32, 100);
+        for (index, &(stream, valid)) in units.iter().enumerate() {
+            table.state[index] = UnitState::Closed;
+            table.valid[index] = valid;
+            table.owner[index] = Owner { stream: StreamId(stream), collected: false };
+            table.closed_at[index] = index as u64;
+        }
+        table
+    }
+
+    fn tuned(streams: &[(f64, f64, f64)]) -> SelfTuned {
+        let mut tuned = SelfTuned::new(streams.len() as u16, 64);
+        for (s, &(rate, valid, budget)) in tuned.streams.iter_mut().zip(streams) {
+            *s = StreamSpare { rate, valid, budget };
+        }
+        tuned
+    }
+
+    fn greedy(tuned: &mut SelfTuned, table: &UnitTable) -> Option<u32> {
+        tuned.choose(GcPolicy::Greedy, table, 1000, &mut Prng::new(1)).map(|unit| unit.0)
+    }
+
+    /// `g(v) / S` is the slope of the closed form at any point of it.
+    #[test]
+    fn the_slope_is_that_of_theory() {
+        for op in [0.03, 0.07, 0.3, 1.0, 3.0] {
+            let waf = |spare: f64| theory::fifo(1.0 / (1.0 + spare));
+            let step = 1e-5;
+            let numeric = (waf(op - step) - waf(op + step)) / (2.0 * step);
+            let formula = slope(1.0 - 1.0 / waf(op)) / op;
+            assert!((formula / numeric - 1.0).abs() < 1e-3, "{op}: {formula} v {numeric}");
+        }
+        assert_eq!((slope(-1.0), slope(0.0)), (0.0, 0.0));
+        assert!(slope(1.0).is_finite());
+    }
+
+    #[test]
+    fn the_stream_above_its_budget_gives_up_a_unit() {
+        // Spare of 300 and 300 slots; the greediest victim is in stream 0.
+        let units = [
+            (0, 30),
+            (0, 30),
+            (0, 40),
+            (0, 100),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+            (1, 70),
+        ];
+        let table = table(&units);
+        let mut for_the_hot = tuned(&[(0.9, 0.5, 0.9), (0.1, 0.8, 0.1)]);
+        assert_eq!(greedy(&mut for_the_hot, &table), Some(4));
+        let mut for_the_cold = tuned(&[(0.1, 0.5, 0.1), (0.9, 0.8, 0.9)]);
+        assert_eq!(greedy(&mut for_the_cold, &table), Some(0));
+    }
+
+    #[test]
+    fn a_dead_unit_goes_first_and_a_full_drive_has_no_victim() {
+        let mut one = tuned(&[(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)]);
+        assert_eq!(greedy(&mut one, &table(&[(1, 50), (0, 0), (0, 0)])), Some(1));
+        assert_eq!(greedy(&mut one, &table(&[(1, 100), (0, 100)])), None);
+    }
+
+    #[test]
+    fn dear_victims_never_follow_each_other() {
+        // Stream 1 has stopped: its units, one slot short of full, are over its budget of nothing.
+        let mut units = vec![(0, 20), (0, 20)];
+        units.extend([(1, 98); 900]);
+        let table = table(&units);
+        let mut stopped = tuned(&[(1.0, 0.2, 1.0), (0.0, 0.9, 0.0)]);
+        let streams: Vec<bool> =
+            (0..6).map(|_| greedy(&mut stopped, &table).unwrap() >= 2).collect();
+        assert_eq!(streams, [true, false, true, false, true, false]);
+    }
+
+    #[test]
+    fn budgets_follow_what_is_measured() {
+        let mut tuned = SelfTuned::new(3, 64);
+        for n in 0..2000 {
+            tuned.host_opened(StreamId(n % 3));
+        }
+        assert!(tuned.streams.iter().all(|s| (s.rate - 1.0 / 3.0).abs() < 0.05));
+        // Random, sequential (dead victims) and one that never had a victim.
+        tuned.streams[0].valid = 0.6;
+        tuned.streams[1].valid = 0.0;
+        (0..200).for_each(|_| tuned.follow_targets());
+        let budgets: Vec<f64> = tuned.streams.iter().map(|s| s.budget).collect();
+        assert!(budgets[0] > 0.99 && budgets[1] < 0.01 && budgets[2] < 0.01, "{budgets:?}");
+        assert!(budgets.iter().sum::<f64>() <= 1.0 + 1e-9);
+    }
+
+    #[test]
+    fn words_bring_it_back_and_nonsense_is_refused() {
+        let mut before = tuned(&[(0.9, 0.5, 0.9), (0.1, -1.0, 0.1)]);
+        before.after_dear = true;
+        let words = before.to_words();
+        let mut after = SelfTuned::new(2, 64);
+        assert!(after.set_words(&words));
+        assert_eq!(after.to_words(), words);
+        assert!(!after.set_words(&words[1..]));
+        for (index, bad) in [(0, f64::NAN), (1, 1.5), (2, -0.1)] {
+            let mut words = words.clone();
+            words[index] = bad.to_bits();
+            assert!(!after.set_words(&words), "word {index}");
+        }
+        assert_eq!(after.to_words(), words, "refused words change nothing");
+    }
+}

@@ -1,0 +1,75 @@
+"""Experiments: published claims, rebuilt so that one command repeats them and says how.
+
+An experiment is two modules: one with `run(...)`, which measures and returns plain data, and one
+with `mapping`, which turns them into what `--json` prints, `tables` and `page`, which show them.
+`EXPERIMENTS` names them; nothing heavy is loaded until one is run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.report.model import Table
+    from writecliff.report.pages import Page
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One line of `writecliff experiment --list`."""
+
+    name: str
+    about: str
+    module: str  # measures; the module of the same name with `_page` at its end shows
+
+
+class Runner(Protocol):
+    """The module of an experiment that measures."""
+
+    def run(self, *, scale: float) -> Any: ...
+
+
+class Shower(Protocol):
+    """The module of an experiment that shows."""
+
+    def mapping(self, result: Any) -> dict[str, Any]: ...
+
+    def tables(self, result: Any) -> tuple[Table, ...]: ...
+
+    def page(self, result: Any) -> Page: ...
+
+
+EXPERIMENTS = (
+    Experiment(
+        "fms-fio",
+        "four sequential writers of unequal lifetimes and six random readers, streams off and on",
+        "writecliff.experiments.fms_fio",
+    ),
+)
+
+
+def experiment(name: str) -> tuple[Runner, Shower]:
+    """The modules of an experiment. Raises ConfigError naming the nearest."""
+    for known in EXPERIMENTS:
+        if known.name == name:
+            shower = import_module(f"{known.module}_page")
+            return cast(Runner, import_module(known.module)), cast(Shower, shower)
+    names = [known.name for known in EXPERIMENTS]
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    raise ConfigError(f"there is no experiment '{name}'", hint=hint)
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write the page of an experiment; an existing file of the name is replaced as a whole."""
+    from writecliff.report.pages import render_page
+    from writecliff.store.files import write_atomically
+
+    write_atomically(path, render_page(page).encode())
+    return path

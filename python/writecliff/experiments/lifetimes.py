@@ -1,0 +1,74 @@
+"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and what a cyclic log does.
+
+The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives the four lifetimes and no more.
+Two readings of it are kept beside each other:
+
+* `by-size`: ranges of 1, 10, 33 and 55 parts (99 in all), written at equal rates;
+* `by-rate`: equal ranges, written at rates of 1, 1/10, 1/33 and 1/55.
+
+In one FIFO log, a slot of a class with data share s and write share r is overwritten once in s/r
+capacities written by the host. Whenever the log has gone round before that, the slot is moved:
+`A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase:
+several A solve it, and which one a drive is in depends on how it was preconditioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from typing import Literal
+
+Reading = Literal["by-size", "by-rate"]
+READINGS: tuple[Reading, ...] = ("by-size", "by-rate")
+LIFETIMES = (1, 10, 33, 55)
+_A_MAX = 40.0  # no drive with 2 % of spare space or more amplifies as much
+_EPSILON = 1e-9
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Shares of the capacity and of the writes; each adds up to 1 over the four."""
+
+    data: float
+    writes: float
+
+
+def writers(reading: Reading) -> tuple[Writer, ...]:
+    """The four writers, shortest-lived data first."""
+    if reading == "by-size":
+        total = sum(LIFETIMES)
+        return tuple(Writer(life / total, 0.25) for life in LIFETIMES)
+    total_rate = sum(1 / life for life in LIFETIMES)
+    return tuple(Writer(0.25, 1 / life / total_rate) for life in LIFETIMES)
+
+
+def describe(reading: Reading) -> str:
+    return {
+        "by-size": "ranges of 1 : 10 : 33 : 55, written at equal rates",
+        "by-rate": "equal ranges, written at rates of 1 : 1/10 : 1/33 : 1/55",
+    }[reading]
+
+
+def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[float, ...]:
+    """All write amplifications that a FIFO log of these writers can stay at, ascending.
+
+    On every step of the staircase the right side is constant: it is a solution if it lies on its
+    own step. `overprovision` is (circulating - user) / user.
+    """
+    alpha = 1 / (1 + overprovision)
+    edges = {0.0}
+    for c in classes:
+        width = c.writes / (c.data * alpha)
+        edges.update(n * width for n in range(1, int(_A_MAX / width) + 2))
+    steps = sorted(edge for edge in edges if edge <= _A_MAX)
+    found: list[float] = []
+    for low, high in pairwise(steps):
+        middle = 0.5 * (low + high)
+        value = sum(c.writes * ceil(c.data * alpha * middle / c.writes) for c in classes)
+        if low - _EPSILON < value <= high + _EPSILON and (
+            not found or value - found[-1] > _EPSILON
+        ):
+            found.append(value)
+    return tuple(found)

@@ -1,0 +1,115 @@
+"""The fms-fio experiment: its readings, its metastability, and one small run of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from writecliff import _native
+from writecliff.experiments import fms_fio
+from writecliff.experiments.fms_fio_page import METASTABLE, mapping, page, tables
+from writecliff.experiments.lifetimes import READINGS, Writer, fifo_fixed_points, writers
+from writecliff.report.pages import render_page
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+def test_both_readings_give_the_slides_lifetimes() -> None:
+    for reading in READINGS:
+        four = writers(reading)
+        assert sum(w.data for w in four) == pytest.approx(1.0)
+        assert sum(w.writes for w in four) == pytest.approx(1.0)
+        lives = [w.data / w.writes for w in four]
+        assert [life / lives[0] for life in lives] == pytest.approx([1, 10, 33, 55])
+
+
+def test_fixed_points_solve_the_staircase() -> None:
+    # One writer that is the whole load: A = ceil(A / 1.1) holds for 1 only up to 11.
+    assert fifo_fixed_points([Writer(1.0, 1.0)], 0.1)[:3] == (1.0, 2.0, 3.0)
+    for reading in READINGS:
+        points = fifo_fixed_points(writers(reading), 0.145)
+        assert len(points) > 3, "several values hold themselves"
+        assert list(points) == sorted(points)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_fifo_stays_at_one_of_its_fixed_points(reading: str) -> None:
+    measured, best = _native.validate_placement(
+        reading, 0.28, streams=False, collected="rejoin", policy="fifo", request=1,
+        pages_per_block=32, blocks=2048, warm_up=12, measured=8,
+    )  # fmt: skip
+    points = fifo_fixed_points(writers(reading), 0.28)  # type: ignore[arg-type]
+    assert best == 1.0
+    assert min(abs(measured / point - 1) for point in points) < 0.01, (measured, points)
+
+
+@pytest.fixture(scope="module")
+def small() -> fms_fio.Result:
+    patch = pytest.MonkeyPatch()
+    with patch.context() as changed:
+        changed.setattr(fms_fio, "OVERPROVISIONS", (0.145, 0.28))
+        changed.setattr(fms_fio, "UNITS", 512)
+        changed.setattr(fms_fio, "SLOTS_PER_UNIT", 64)
+        changed.setattr(fms_fio, "_WINDOW_NS", 100_000_000)
+        changed.setattr(fms_fio, "_BISECTIONS", 6)
+        return fms_fio.run(scale=192, passes=(4, 2))
+
+
+def test_streams_remove_all_amplification_and_speed_up_reads(small: fms_fio.Result) -> None:
+    assert len(small.amplification) == 2 * 2 * 5
+    for row in small.amplification:
+        if row.policy == "greedy":
+            assert row.waf_on == 1.0 < row.waf_off
+        else:
+            assert row.waf_on > 1.5, "a cyclic log takes the oldest unit, whatever its stream"
+    for reading in READINGS:
+        for op in (0.145, 0.28):
+            off, on = (
+                next(
+                    row
+                    for row in small.speed
+                    if (row.reading, row.overprovision, row.streams) == (reading, op, streams)
+                )
+                for streams in (False, True)
+            )
+            assert on.waf_preconditioned == on.waf == 1.0
+            assert off.waf_preconditioned > 1.2
+            assert on.read_bytes_per_s > off.read_bytes_per_s
+
+
+def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
+    assert "4 capacities" in small.precondition
+    answer = json.loads(json.dumps(mapping(small)))
+    assert answer["precondition"] == small.precondition
+    assert {row["reading"] for row in answer["amplification"]} == set(READINGS)
+    fifo = [row for row in answer["amplification"] if row["policy"] == "fifo"]
+    assert all(len(row["fifo_fixed_points"]) > 1 for row in fifo)
+    assert len(answer["speed"]["gains"]) == 4
+    html = render_page(page(small))
+    assert small.precondition in html
+    assert METASTABLE.split(":")[0] in html
+    assert html.count("<svg") == 4
+    assert all(table.rows for table in tables(small))
+
+
+def test_the_command_lists_refuses_and_writes(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: fms_fio.Result
+) -> None:
+    assert "fms-fio" in cli("experiment --list").out
+    said = cli("experiment fms-foo")
+    assert (said.code, said.out) == (2, "")
+    assert "did you mean 'fms-fio'?" in said.err
+    assert cli("experiment").code == 2
+    assert cli("experiment fms-fio --scale 0").code == 2
+    monkeypatch.setattr(fms_fio, "run", lambda *, scale: small)
+    report = tmp_path / "page.html"
+    said = cli(["experiment", "fms-fio", "--output", str(report), "--json"])
+    assert said.code == 0
+    assert json.loads(said.out)["report"] == str(report)
+    assert report.read_text().startswith("<!DOCTYPE html>")
