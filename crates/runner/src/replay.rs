@@ -2,8 +2,8 @@
 //!
 //! The trace is fast-forwarded, which tells write amplification; its end may be replayed on the
 //! timed clock, as fast as the drive takes it, with reads of live data beside it, which tells what
-//! reads suffer. Both clocks pass through the same states. What is written in the second half of the
-//! volume counts as measured: the first one brings the drive to its steady state.
+//! reads suffer. Both clocks pass through the same states. What is written in the second half of
+//! the volume counts as measured: the first one brings the drive to its steady state.
 
 mod ledger;
 mod timed;

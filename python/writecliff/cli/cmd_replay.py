@@ -98,10 +98,7 @@ def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
             f"{size_text(laid.written_bytes)} in {duration_text(laid.io.duration_ns)}, "
             f"{size_text(laid.peak_bytes)} of files at the peak, {laid.blocks.rounds} rounds",
         ),
-        (
-            "streams",
-            f"{done.streams}, by {done.scheme}" + (f" ({done.oracle})" * bool(done.oracle)),
-        ),
+        ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{size_text(laid.endurance_bytes(done.waf))} on the whole drive"),
     ]

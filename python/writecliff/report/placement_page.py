@@ -102,7 +102,7 @@ def _comparison(placement: Placement) -> Section:
         for cell in placement.cells
     )
     header = ("Assignment", "Write amplification", "Lifetime", "TBW", "Years", "Read p99.99")
-    table = Table("", header, rows, ("left", *("right",) * 5), data=CELLS_CSV)  # type: ignore[arg-type]
+    table = Table("", header, rows, ("left", *("right",) * 5), data=CELLS_CSV)
     return Section("Assignments", "", _by_count(placement), (table,))
 
 

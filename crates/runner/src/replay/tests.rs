@@ -1,3 +1,5 @@
+//! Replays on a small drive: what is known of them beforehand.
+
 use writecliff_ssd::{DeviceConfig, device_file};
 use writecliff_workload::trace::{
     Event, Events, FileOp, LayOut, Repeats, WriteBack, deaths, synthetic,

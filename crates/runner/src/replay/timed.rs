@@ -1,5 +1,5 @@
-//! The end of a trace on the timed clock: its writes as fast as the drive takes them, and readers of
-//! live data beside them.
+//! The end of a trace on the timed clock: its writes as fast as the drive takes them, and readers
+//! of live data beside them.
 //!
 //! A TRIM waits until the writes before it are done, as file systems have it: they discard blocks
 //! that they have freed for good.

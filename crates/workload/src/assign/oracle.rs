@@ -1,7 +1,7 @@
 //! The oracle: streams by death time, which a first pass over the trace has found.
 //!
-//! Three ways to make buckets of death times; which is best depends on the trace, and a replay tries
-//! them on the fast-forward clock and keeps the best:
+//! Three ways to make buckets of death times; which is best depends on the trace, and a replay
+//! tries them on the fast-forward clock and keeps the best:
 //!
 //! * **epochs**: time is cut into epochs; data that die in the same one share a stream, the streams
 //!   take epochs in turn, and the last stream takes what dies beyond those (the future-knowledge

@@ -2,17 +2,17 @@
 //! "Separating data via block invalidation time inference for write amplification reduction in
 //! log-structured storage", FAST 2022).
 //!
-//! A write that invalidates data younger than the bound is taken to be short-lived itself (class 1);
-//! any other, new writes included, is long-lived (class 2). The bound is the mean lifespan of the
-//! last 16 collected segments of class 1, infinite at first.
+//! A write that invalidates data younger than the bound is taken to be short-lived itself (class
+//! 1); any other, new writes included, is long-lived (class 2). The bound is the mean lifespan of
+//! the last 16 collected segments of class 1, infinite at first.
 //!
-//! What cannot be done here: classes 3 to 6 are rewrites by collection, separated by where they came
-//! from and by age. In a multi-stream drive collection belongs to the drive, which knows streams but
-//! no ages; so user writes take two streams however many there are, and what is collected goes where
-//! the drive's placement policy puts it. The host does not see collection either: segments of class
-//! 1 are kept here as a shadow of the drive's, of 1/256 of it, and count as collected once nine
-//! tenths of their blocks are invalid (with greedy selection, what a log of short-lived data
-//! collects).
+//! What cannot be done here: classes 3 to 6 are rewrites by collection, separated by where they
+//! came from and by age. In a multi-stream drive collection belongs to the drive, which knows
+//! streams but no ages; so user writes take two streams however many there are, and what is
+//! collected goes where the drive's placement policy puts it. The host does not see collection
+//! either: segments of class 1 are kept here as a shadow of the drive's, of 1/256 of it, and count
+//! as collected once nine tenths of their blocks are invalid (with greedy selection, what a log of
+//! short-lived data collects).
 
 use std::collections::VecDeque;
 

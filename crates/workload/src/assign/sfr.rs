@@ -1,12 +1,12 @@
 //! AutoStream SFR: sequentiality, frequency, recency (Yang, Pandurangan, Choi, Balakrishnan:
 //! "AutoStream: automatic stream management for multi-streamed SSDs", SYSTOR 2017, algorithm 2).
 //!
-//! For each chunk a count of its writes, halved for every decay period since the last one; the stream
-//! is the logarithm of the count. A write that goes on where the last one ended is part of a
+//! For each chunk a count of its writes, halved for every decay period since the last one; the
+//! stream is the logarithm of the count. A write that goes on where the last one ended is part of a
 //! sequential stream and inherits its stream.
 //!
-//! Ours, where the paper leaves it to the user: chunks of 1 MiB; the decay period is one drive write
-//! (the paper's is in seconds; data age by what is written). The base of the logarithm is 2.
+//! Ours, where the paper leaves it to the user: chunks of 1 MiB; the decay period is one drive
+//! write (the paper's is in seconds; data age by what is written). The base of the logarithm is 2.
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};

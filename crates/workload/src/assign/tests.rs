@@ -1,3 +1,5 @@
+//! What each scheme assigns.
+
 use super::*;
 use crate::trace::{BlockOp, LayOut, Repeats, WriteBack, deaths, synthetic};
 

@@ -1,8 +1,8 @@
 //! Free space of the drive: extents of free blocks, given out next-fit.
 //!
-//! A file that grows gets the blocks behind its last one while they are free. A new extent begins at
-//! the next multiple of [`ROOM`] that has that much space behind it, so that files that grow at the
-//! same time do not cut each other into single blocks (what file systems reach by delayed and
+//! A file that grows gets the blocks behind its last one while they are free. A new extent begins
+//! at the next multiple of [`ROOM`] that has that much space behind it, so that files that grow at
+//! the same time do not cut each other into single blocks (what file systems reach by delayed and
 //! speculative allocation). All choices depend on the free space and the cursor alone.
 
 use std::collections::BTreeMap;

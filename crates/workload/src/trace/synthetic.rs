@@ -2,10 +2,11 @@
 //! tables merged through three levels.
 //!
 //! The shape is that of any leveled store (O'Neil et al., "The log-structured merge-tree", 1996, in
-//! the leveled form of LevelDB): a log as long as the table in memory, dropped once that is flushed;
-//! four flushed tables merged into level 1; a table of a full level merged with the `FANOUT`
-//! tables that it overlaps in the next one. One flush and one merge go on beside the log at a
-//! time, so that data of very different lifetimes reach the drive in turns. No keys, only sizes.
+//! the leveled form of LevelDB): a log as long as the table in memory, dropped once that is
+//! flushed; four flushed tables merged into level 1; a table of a full level merged with the
+//! `FANOUT` tables that it overlaps in the next one. One flush and one merge go on beside the log
+//! at a time, so that data of very different lifetimes reach the drive in turns. No keys, only
+//! sizes.
 
 use std::collections::VecDeque;
 
