@@ -144,6 +144,7 @@ impl PyBlockTrace {
         text, file_name, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
         queue_depth = 32, readers = 4, command_bytes = 131_072
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn replay<'py>(
         &self,
         py: Python<'py>,

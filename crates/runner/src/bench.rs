@@ -230,8 +230,8 @@ impl Bench {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
         let bits = shape.cell.page_types();
-        let share = user_slots as f64 / f64::from(device.ftl.user_slots);
-        let lines = f64::from(shape.pages_per_block / bits) * share;
+        let part = user_slots as f64 / f64::from(device.ftl.user_slots);
+        let lines = f64::from(shape.pages_per_block / bits) * part;
         shape.pages_per_block = (lines.round().max(1.0) as u32) * bits;
         let before = device.raw_capacity().0 as f64;
         device.geometry = Geometry::new(shape)?;

@@ -204,7 +204,7 @@ impl Run<'_> {
         }
         self.assigner.write(request, clock, &mut self.pieces);
         let mut block = request.block;
-        for piece in &self.pieces {
+        for &piece in &self.pieces {
             self.ledger.write(block, piece, request.origin);
             block += piece.count;
         }
@@ -240,7 +240,7 @@ impl Run<'_> {
             }
             self.book(request, ssd);
             if request.op == BlockOp::Trim {
-                self.trim(ssd, request);
+                trims(request).for_each(|command| ssd.fast_forward(&command));
             }
             let mut block = request.block;
             for piece in &self.pieces {
@@ -252,12 +252,6 @@ impl Run<'_> {
             }
         }
         false
-    }
-
-    fn trim(&self, ssd: &mut Ssd, request: &BlockRequest) {
-        for command in trims(request) {
-            ssd.fast_forward(&command);
-        }
     }
 }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 4096
 _ROW_IN = 0.34
+_NAMED_SHARE = 0.005  # of all bytes; origins that wrote less are drawn as one
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def held(
     if volumes.size == 0 or volumes.sum() == 0:
         return None
     used = [n for n in np.argsort(-volumes.sum(axis=0), kind="stable") if volumes[:, n].sum() > 0]
-    shown = used[: len(style.SERIES)]
+    large = [n for n in used if volumes[:, n].sum() >= _NAMED_SHARE * volumes.sum()]
+    shown = large[: len(style.SERIES)]
     unit = units.common_unit(volumes.sum(axis=1), units.BYTE_UNITS)
     height_in = 1.05 + _ROW_IN * max(3, len(holders)) + 0.2 * ((len(shown) + 1) // 2)
     figure = style.new_figure(height_in=height_in)

@@ -125,8 +125,8 @@ def test_streams_of_their_own_help_and_nothing_is_lost(laid: Laid) -> None:
 
 
 def test_the_oracle_is_no_worse_than_any_other(laid: Laid) -> None:
-    """With streams enough. With two, rules that keep a log apart are as good to a percent or two:
-    buckets of death times are not all that future knowledge could do."""
+    """With streams enough. With two, rules that keep the log apart are better by a percent here:
+    buckets of death times are not all that could be done with them."""
     for streams, slack in ((2, 1.02), (4, 1.0), (8, 1.0)):
         oracle = replay(laid, "oracle", streams)
         assert oracle.oracle is not None

@@ -61,7 +61,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(super) fn write(&mut self, block: u32, piece: &Piece, origin: u16) {
+    pub(super) fn write(&mut self, block: u32, piece: Piece, origin: u16) {
         for block in block..block + piece.count {
             let now = self.clock;
             self.count(block as usize, |then| bucket_of(now - then));

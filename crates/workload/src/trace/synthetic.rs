@@ -164,8 +164,8 @@ impl Run {
             inputs.push(self.draw(level + 1));
         }
         // The last level has every key: what is merged into it replaces what it had.
-        let full = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
-        Some(self.merge_of(inputs, level + 1, usize::from(full)))
+        let settled = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
+        Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }
 
     fn draw(&mut self, level: usize) -> u32 {

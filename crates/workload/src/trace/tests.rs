@@ -1,6 +1,6 @@
 //! Layout of files on a drive, against a plain model; rounds; deaths; the synthetic store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -30,16 +30,16 @@ fn any_write_back() -> impl Strategy<Value = WriteBack> {
 }
 
 /// Blocks of each file that hold data, from the meaning of the operations alone.
-fn apply_to_model(model: &mut BTreeMap<(u32, u64), ()>, event: &Event) {
+fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &Event) {
     let whole = |n: u64| n.div_ceil(BLOCK_BYTES);
     let end = event.offset + event.length;
     let mut free = |first: u64, end: u64| {
-        model.retain(|&(file, block), ()| file != event.file || block < first || block >= end);
+        model.retain(|&(file, block)| file != event.file || block < first || block >= end);
     };
     match event.op {
         FileOp::Write if event.length > 0 => {
             for block in event.offset / BLOCK_BYTES..whole(end) {
-                model.insert((event.file, block), ());
+                model.insert((event.file, block));
             }
         }
         FileOp::Write | FileOp::Sync => {}
@@ -56,7 +56,7 @@ proptest! {
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
     ) {
         let mut layout = Layout::new(2000, FILES, write_back);
-        let mut model = BTreeMap::new();
+        let mut model = BTreeSet::new();
         // Block of the drive -> file that wrote it last.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = Vec::new();
@@ -92,7 +92,9 @@ proptest! {
         let mut trace = Events::default();
         // Something has to be written in any case: to a file that nothing else touches.
         trace.add(event(FileOp::Write, FILES, 0, 1));
-        events.iter().for_each(|&event| trace.add(event));
+        for &event in &events {
+            trace.add(event);
+        }
         let how = LayOut {
             capacity_blocks: 1 << 12,
             write_back: WriteBack::Coalesce,
@@ -106,7 +108,9 @@ proptest! {
 
 fn trace_of(events: &[Event]) -> Events {
     let mut trace = Events::default();
-    events.iter().for_each(|&event| trace.add(event));
+    for &event in events {
+        trace.add(event);
+    }
     trace
 }
 
