@@ -1,6 +1,6 @@
 //! The host: jobs and their threads, each with what it has outstanding and what it does next.
 
-use writecliff_base::{Bytes, StreamId};
+use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_ssd::{Command, Operation, Ssd};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{
@@ -84,24 +84,24 @@ pub(crate) struct Job {
 
 /// Bursts of I/O with pauses, counted from the job's start.
 pub(crate) struct Cycle {
-    begin_ns: u64,
-    burst_ns: u64,
-    period_ns: u64,
+    begin: Nanos,
+    burst: Nanos,
+    period: Nanos,
 }
 
 impl Cycle {
     fn of(spec: &JobSpec, start_ns: u64) -> Option<Self> {
         (spec.pause_ns > 0).then(|| Self {
-            begin_ns: start_ns.saturating_add(spec.start_delay_ns),
-            burst_ns: spec.burst_ns,
-            period_ns: spec.burst_ns.saturating_add(spec.pause_ns),
+            begin: Nanos(start_ns.saturating_add(spec.start_delay_ns)),
+            burst: Nanos(spec.burst_ns),
+            period: Nanos(spec.burst_ns.saturating_add(spec.pause_ns)),
         })
     }
 
     /// In a pause: when the next burst begins.
     fn next_burst_ns(&self, now_ns: u64) -> Option<u64> {
-        let since = (now_ns - self.begin_ns) % self.period_ns;
-        (since >= self.burst_ns).then(|| now_ns + (self.period_ns - since))
+        let since = (now_ns - self.begin.0) % self.period.0;
+        (since >= self.burst.0).then(|| now_ns + (self.period.0 - since))
     }
 }
 

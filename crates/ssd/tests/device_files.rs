@@ -40,6 +40,30 @@ fn impossible_values_name_line_and_limit() {
 }
 
 #[test]
+fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
+    let placement = "placement = \"own\"";
+    let rows = [
+        ("placement = \"own\"\nisolated_streams = [1]", ":26: ", "belongs to placement"),
+        ("placement = \"per-handle\"", "drive.toml", "isolated_streams"),
+        ("placement = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "whole numbers"),
+        ("placement = \"per-handle\"\nisolated_streams = [9]", ":26: ", "some of the 4 streams"),
+        ("placement = \"shared\"\nspare = \"self-tuned\"", ":26: ", "wants placement 'own'"),
+        ("placement = \"own\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
+    ];
+    for (to, place, what) in rows {
+        let (message, hint) = error(placement, to);
+        let all = format!("{message} {}", hint.unwrap_or_default());
+        assert!(all.contains(place) && all.contains(what), "{to}: {all}");
+    }
+    let text = |to| common::DRIVE.replace(placement, to);
+    let read = |to| device_file::read(&text(to), "drive.toml", 1).unwrap().canonical();
+    let per_handle = read("placement = \"per-handle\"\nisolated_streams = [0, 2]");
+    assert!(per_handle.contains("placement = per-handle(0,2)"));
+    assert!(read("placement = \"own\"\nspare = \"self-tuned\"").contains("spare = self-tuned"));
+    assert_eq!(read("placement = \"own\"\nspare = \"global\""), read(placement));
+}
+
+#[test]
 fn shipped_presets_are_valid_and_every_number_has_its_source() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/writecliff/devices");
     let mut seen = 0;

@@ -9,9 +9,10 @@ is. What has to stay alike for that:
 * the share of time that erases take: their time shrinks with the block;
 * idle time against the drive's patience: `idle_delay` shrinks too.
 
-The write buffer cannot shrink as far: it has to keep all dies busy, and to hold the open units of
-all streams. Where it empties (pauses, a change to reads) a small drive takes in too much; that
-error is about proportional to the scale, so that two scales can be extrapolated.
+The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
+to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
+takes in too much; that error is about proportional to the scale, so that two scales can be
+extrapolated.
 
 Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume within 0.1 % at
 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because the reserve
@@ -68,14 +69,17 @@ def _word_lines(full: SimEngine) -> int:
     return int(flash["pages_per_block"]) // _BITS[flash["cell"]]
 
 
-def scaled_device(text: str, scale: float) -> str:
-    """The device file `text` for a drive that is `scale` times smaller; see the module text."""
+def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES) -> str:
+    """The device file `text` for a drive that is `scale` times smaller; see the module text.
+
+    `largest_io_bytes` of the load: a command waits until the buffer has room for all of it.
+    """
     device = tomllib.loads(text)
     flash, controller = device["flash"], device["controller"]
     bits = _BITS[flash["cell"]]
     flash["pages_per_block"] = max(1, round(flash["pages_per_block"] / bits / scale)) * bits
     capacity = _native.parse_size(device["user_capacity"])
-    controller["write_buffer"] = f"{_buffer_bytes(device, scale)} B"
+    controller["write_buffer"] = f"{_buffer_bytes(device, scale, largest_io_bytes)} B"
     device["user_capacity"] = f"{max(1, round(capacity / scale / SLOT_BYTES)) * SLOT_BYTES} B"
     for table, key in ((flash, "erase"), (controller, "idle_delay")):
         time_ns = _native.parse_time(table[key])
@@ -83,11 +87,12 @@ def scaled_device(text: str, scale: float) -> str:
     return device_toml(device)
 
 
-def _buffer_bytes(device: Mapping[str, Any], scale: float) -> int:
+def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:
     flash = device["flash"]
     unit: int = _native.parse_size(flash["page"]) * flash["planes_per_die"] * _BITS[flash["cell"]]
     dies = flash["channels"] * flash["dies_per_channel"]
     needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
+    needed += largest_io_bytes
     whole = _native.parse_size(device["controller"]["write_buffer"])
     return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
 
@@ -112,10 +117,12 @@ class ScaledEngine:
 
     kind: Literal["sim", "fio"] = "sim"
 
-    def __init__(self, full: SimEngine, scale: float) -> None:
+    def __init__(
+        self, full: SimEngine, scale: float, *, largest_io_bytes: int = SLOT_BYTES
+    ) -> None:
         self.scale = scale
         self._identity = full.identify()
-        text = scaled_device(full.device_text, scale)
+        text = scaled_device(full.device_text, scale, largest_io_bytes=largest_io_bytes)
         self._small = SimEngine.from_text(text, f"{full.description.path}, scaled", seed=full.seed)
         self._capacity_bytes = self._small.identify().capacity_bytes
 

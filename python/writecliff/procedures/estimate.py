@@ -25,6 +25,7 @@ from writecliff.procedures.progress import RunProgress
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress
     from writecliff.engines.sim import SimEngine
+    from writecliff.workload.model import Job
 
 BUDGET_S = 10.0  # processor time of all pilots: on a busy machine they are the same ones
 PATIENCE_S = 3.0  # before which agreement is not enough: small pilots may agree on wrong rounds
@@ -119,6 +120,7 @@ def estimate(
     from writecliff.engines.scaled import ScaledEngine
 
     began_s = clock()
+    largest = _largest_io_bytes(procedure, engine)
     done: list[_Pilot] = []
     for scale in _scales(procedure, engine):
         left_s = budget_s - (clock() - began_s)
@@ -126,7 +128,7 @@ def estimate(
             break
         start_s = clock()
         try:
-            small = ScaledEngine(engine, scale)
+            small = ScaledEngine(engine, scale, largest_io_bytes=largest)
             history = rehearse(procedure, small, _Deadline(start_s + left_s, clock))
         except _TooLongError:
             break
@@ -151,16 +153,25 @@ def _scales(procedure: Procedure, engine: SimEngine) -> list[float]:
     return possible or [1.0]
 
 
-def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:
-    """Of the steps that last for a time, 0 without any; as far as they are known before the run."""
+def _jobs(procedure: Procedure, engine: SimEngine) -> list[Job]:
+    """Of all steps, as far as they are known before the run."""
     stages = procedure.stages(engine.identify())
     steps = [
         step
         for stage in stages
         for step in (*stage.prepare, *stage.steps(History(), 1 if stage.ends else 0))
     ]
-    durations = [job.burst_ns or job.duration_ns for s in steps for job in s.workload.jobs]
+    return [job for step in steps for job in step.workload.jobs]
+
+
+def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:
+    """Of the steps that last for a time, 0 without any."""
+    durations = [job.burst_ns or job.duration_ns for job in _jobs(procedure, engine)]
     return min((ns for ns in durations if ns), default=0)
+
+
+def _largest_io_bytes(procedure: Procedure, engine: SimEngine) -> int:
+    return max(size.bytes for job in _jobs(procedure, engine) for size in job.block_sizes)
 
 
 def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimate:

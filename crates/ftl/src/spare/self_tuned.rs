@@ -1,12 +1,12 @@
 //! Self-tuned: spare space goes to the streams in proportion to what more of it would save there.
 //!
-//! With `r` the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its write
-//! amplification, copying is least where `r dA/dS` is the same for all streams (Desnoyers, "Analytic
-//! modeling of SSD write performance", SYSTOR 2012, splits the space of hot and cold data so). A
-//! drive measures `r`, and `A = 1 / (1 − v)` from the valid share `v` of the stream's victims. What
-//! it needs in addition is the slope. Of a stream that overwrites `U` of its slots at random,
-//! `v = exp(−(U + S) / (U A))`. Whatever the stream really does, there is one `U` for which that
-//! gives what was measured; taking it, with `a = U / (U + S) = −(1 − v) / ln v`,
+//! With `r` the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its
+//! write amplification, copying is least where `r dA/dS` is the same for all streams (Desnoyers,
+//! "Analytic modeling of SSD write performance", SYSTOR 2012, splits the space of hot and cold data
+//! so). A drive measures `r`, and `A = 1 / (1 − v)` from the valid share `v` of the stream's
+//! victims. What it needs in addition is the slope. Of a stream that overwrites `U` of its slots at
+//! random, `v = exp(−(U + S) / (U A))`. Whatever the stream really does, there is one `U` for which
+//! that gives what was measured; taking it, with `a = U / (U + S) = −(1 − v) / ln v`,
 //!
 //! ```text
 //! −r dA/dS = r g(v) / S        g(v) = v / (1 − v) · (1 − a) / (a − v)
@@ -253,7 +253,7 @@ mod tests {
             let formula = slope(1.0 - 1.0 / waf(op)) / op;
             assert!((formula / numeric - 1.0).abs() < 1e-3, "{op}: {formula} v {numeric}");
         }
-        assert_eq!((slope(-1.0), slope(0.0)), (0.0, 0.0));
+        assert!(slope(-1.0).abs() < 1e-12 && slope(0.0).abs() < 1e-12);
         assert!(slope(1.0).is_finite());
     }
 

@@ -88,7 +88,8 @@ pub fn placement(case: &WafCase, load: Load, how: Treatment) -> Result<WafRow, C
     }
 }
 
-/// Warm up, then measure, both in overwrites of the capacity; `write` writes something and says how many slots.
+/// Warm up, then measure, both in overwrites of the capacity; `write` writes something and says how
+/// many slots.
 fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
     let user = u64::from(ftl.config().user_slots);
     let mut until = |ftl: &mut Ftl, slots: u64| {
