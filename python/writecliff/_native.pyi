@@ -121,6 +121,83 @@ class Histogram:
     def from_bytes(data: bytes) -> Histogram:
         """Raises ValueError for what `to_bytes` did not write."""
 
+@final
+class FileTrace:
+    """File operations of a program, in the order of time."""
+
+    def __new__(cls) -> FileTrace: ...
+    def __len__(self) -> int: ...
+    def add(
+        self,
+        op: npt.NDArray[np.uint8],
+        file: npt.NDArray[np.uint32],
+        offset_bytes: npt.NDArray[np.uint64],
+        length_bytes: npt.NDArray[np.uint64],
+        stream: npt.NDArray[np.uint16],
+        origin: npt.NDArray[np.uint16],
+    ) -> None:
+        """Append a batch. `op`: 0 write, 1 truncate (offset: the new size), 2 unlink, 3 punch,
+        4 fsync, 5 create. `origin` is a label for counting. Raises NativeConfigError."""
+    def footprint(self, coalesce: bool) -> dict[str, int]:
+        """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
+
+        `coalesce`: the last block of an append waits for fsync or for the next block.
+        """
+    def lay_out(
+        self,
+        capacity_bytes: int,
+        coalesce: bool,
+        repeats: int | None = None,
+        fills: float | None = None,
+    ) -> BlockTrace:
+        """The writes and TRIMs of blocks that the trace becomes, in `repeats` rounds, or in whole
+        rounds until `fills` drive fills are written. Raises NativeConfigError."""
+
+@final
+class BlockTrace:
+    """A trace laid on a drive."""
+
+    @property
+    def requests(self) -> int: ...
+    @property
+    def written_bytes(self) -> int: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    def replay(
+        self,
+        text: str,
+        file_name: str,
+        scheme: str,
+        streams: int,
+        *,
+        mistag: float = 0.0,
+        seed: int = 1,
+        timed_bytes: int = 0,
+        queue_depth: int = 32,
+        readers: int = 4,
+        command_bytes: int = 131_072,
+    ) -> dict[str, Any]:
+        """Replay on a new drive. Returns waf (of the second half; None: nothing written), before
+        and after (counters around that half), host_bytes and nand_bytes (a series), blocks (by
+        origin, stream and lifetime, flat; bucket n: lived for 2^(n-1) to below 2^n written blocks,
+        the last one: alive at the end), streams, buckets, oracle (what it chose, or None); of the
+        timed part reads, writes (histograms), timed_ns, timed_written_bytes.
+
+        `mistag`: share of the writes that go to a wrong stream. Raises NativeConfigError.
+        """
+
+def assign_schemes() -> list[str]:
+    """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
+
+def synthetic_trace(
+    table_bytes: int, chunk_bytes: int, logged_bytes: int, seed: int
+) -> dict[str, Any]:
+    """File operations of a small log-structured merge store: columns as `FileTrace.add` takes them
+    (op, file, offset_bytes, length_bytes, origin), and `origins`, the names of the origins. Raises
+    NativeConfigError."""
+
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""
 

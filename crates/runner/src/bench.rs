@@ -17,14 +17,17 @@ use writecliff_flash::{Geometry, GeometryError};
 use writecliff_ftl::ConfigError;
 use writecliff_ssd::snapshot::RestoreError;
 use writecliff_ssd::{DeviceConfig, Ssd};
+use writecliff_workload::assign::Scheme;
+use writecliff_workload::trace::{LayOut, Repeats, TraceError, WriteBack, synthetic};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 
 use crate::outcome::{StepOutcome, Unobserved};
-use crate::{drive, fast_forward};
+use crate::replay::ReplayOptions;
+use crate::{drive, fast_forward, replay};
 
 /// All cases, in the order that does the least preconditioning. `growth-*` build drives of their
 /// own.
-pub const CASES: [&str; 8] = [
+pub const CASES: [&str; 9] = [
     "ff-960",
     "read-qd32",
     "write-steady",
@@ -33,10 +36,13 @@ pub const CASES: [&str; 8] = [
     "day-15k",
     "growth-60",
     "growth-3840",
+    "replay",
 ];
 
 /// I/Os of a closed-loop case at scale 1: a few seconds.
 const CLOSED_IOS: f64 = 20e6;
+/// Bytes that the store of the replayed trace logs at scale 1; it writes about 20 times that.
+const REPLAY_LOGGED: u64 = 1 << 30;
 const DAY_NS: f64 = 86_400e9;
 const BUFFER: usize = 1 << 20;
 
@@ -54,6 +60,8 @@ pub enum BenchError {
     State(#[from] RestoreError),
     #[error("bench: {0}")]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 /// What a case cost.
@@ -114,6 +122,7 @@ impl Bench {
             "day-15k" => self.day(case),
             "growth-60" => self.growth(case, Bytes(60_000_000_000), 2, 1),
             "growth-3840" => self.growth(case, Bytes(3_840_000_000_000), 8, 16),
+            "replay" => self.replay(case),
             _ => Err(BenchError::UnknownCase(case.to_owned())),
         }
     }
@@ -176,6 +185,60 @@ impl Bench {
             ("state_bytes", std::fs::metadata(path)?.len() as f64),
         ];
         Ok(row)
+    }
+
+    /// A trace of a merge store in 4 KiB writes: laid out, assigned to streams as it says, and
+    /// fast-forwarded, on the device cut down to so many word lines that the store fills it.
+    /// A host I/O is a write of 4 KiB.
+    fn replay(&mut self, case: &str) -> Result<Row, BenchError> {
+        self.ready = None;
+        let store = synthetic::Store {
+            table_bytes: 1 << 20,
+            chunk_bytes: 4096,
+            logged_bytes: ((REPLAY_LOGGED as f64 * self.scale) as u64).max(1 << 27),
+            seed: 1,
+        };
+        let events = synthetic::events(&store);
+        let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+        let device = self.filled_by(peak * 10 / 9)?;
+        let meter = Meter::start();
+        let trace = events.lay_out(&LayOut {
+            capacity_blocks: device.ftl.user_slots,
+            write_back: WriteBack::Immediate,
+            repeats: Repeats::Times(1),
+        })?;
+        let options = ReplayOptions {
+            scheme: Scheme::Rules,
+            streams: device.ftl.streams,
+            mistag: 0.0,
+            seed: 1,
+            timed: None,
+        };
+        let make = || Ssd::new(device.clone());
+        let outcome = replay::run(&make, &trace, &[], &options, &mut Unobserved)?;
+        let mut row = meter.row(case, &[]);
+        row.host_ios = trace.written_blocks;
+        let (host, nand) = outcome.series.last().copied().unwrap_or_default();
+        row.page_programs = nand;
+        row.more = vec![("waf", nand as f64 / host as f64)];
+        Ok(row)
+    }
+
+    /// The device with so few word lines a block that it offers `user_slots`; blocks, dies and
+    /// over-provisioning stay.
+    fn filled_by(&self, user_slots: u64) -> Result<DeviceConfig, BenchError> {
+        let mut device = self.device.clone();
+        let mut shape = device.geometry.shape.clone();
+        let bits = shape.cell.page_types();
+        let part = user_slots as f64 / f64::from(device.ftl.user_slots);
+        let lines = f64::from(shape.pages_per_block / bits) * part;
+        shape.pages_per_block = (lines.round().max(1.0) as u32) * bits;
+        let before = device.raw_capacity().0 as f64;
+        device.geometry = Geometry::new(shape)?;
+        let user = device.user_capacity.0 as f64 * device.raw_capacity().0 as f64 / before;
+        device.ftl.user_slots = (user / 4096.0) as u32;
+        device.user_capacity = Bytes(u64::from(device.ftl.user_slots) * 4096);
+        Ok(device)
     }
 
     /// The device with another number of dies, random writes after an equal share of

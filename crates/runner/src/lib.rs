@@ -2,7 +2,7 @@
 //!
 //! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
 //! [`fast_forward::run`] is the other one: the same requests, no time. [`validation`] holds the
-//! drive against theory.
+//! drive against theory. [`replay`] replays traces of file I/O, with streams.
 //!
 //! [`Histogram`] holds every latency of a step, [`Quantile`] reads it with its evidence, and
 //! [`Series`] keeps the rows by interval. None of them knows where a latency came from: real
@@ -16,6 +16,7 @@ pub mod host;
 pub mod moments;
 pub mod outcome;
 pub mod quantile;
+pub mod replay;
 pub mod series;
 pub mod validation;
 

@@ -6,12 +6,14 @@
 //! the specification, the capacity and the seed: no clock, no drive, no other thread.
 
 mod address;
+pub mod assign;
 mod check;
 mod generator;
 mod pacing;
 mod segments;
 mod spec;
 mod toml_form;
+pub mod trace;
 mod uniform;
 mod zipf;
 mod zoned;

@@ -40,6 +40,10 @@ COMMANDS = (
     Command("compare", "writecliff.cli.cmd_compare:compare", "Compare drives by their runs."),
     Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
     Command("capture", "writecliff.cli.cmd_capture:app", "Trace the file I/O of a command."),
+    Command("replay", "writecliff.cli.cmd_replay:replay", "Replay a trace on a simulated drive."),
+    Command(
+        "placement", "writecliff.cli.cmd_placement:placement", "Find the best streams for a trace."
+    ),
     Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),

@@ -1,9 +1,9 @@
-"""`docs/reference/cli.md` and `cli-tests.md`, made of the command line's own help.
+"""`docs/reference/cli.md`, `cli-tests.md` and `cli-traces.md`, made of the command line's own help.
 
 `python -m writecliff.cli.reference` prints the first, with the word `tests` the second, which has
-the commands `writecliff test NAME`: what all of them take once, then what each takes besides. A
-test compares the files with `reference()` and `reference_of_tests()`, so an option that they do not
-know fails it.
+the commands `writecliff test NAME`: what all of them take once, then what each takes besides; with
+the word `traces` the third, which has the commands that make and use traces. A test compares the
+files with what the functions here return, so an option that they do not know fails it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from writecliff.cli.commands import COMMANDS, PROGRAM, build_app, root_screen
@@ -27,7 +27,7 @@ _HEAD = f"""\
 Made by `python -m writecliff.cli.reference > docs/reference/cli.md` from what `--help` shows; do
 not edit it by hand. Guides: [WSAT](../guides/wsat.md), [workloads](../guides/workloads.md),
 [devices](../guides/devices.md), [fio job files](../guides/fio-jobs.md). The options of each test
-are on [a page of their own](cli-tests.md).
+are on [a page of their own](cli-tests.md), and so are the commands on [traces](cli-traces.md).
 
 ## `{PROGRAM}`
 """
@@ -41,19 +41,36 @@ shows; do not edit it by hand. Guides: [the PTS](../guides/pts.md), [WSAT](../gu
 
 A test that has one of them in words of its own lists it again.
 """
+_TRACES = ("capture", "replay", "placement")
+_TRACES_HEAD = """\
+# Traces on the command line
+
+Made by `python -m writecliff.cli.reference traces > docs/reference/cli-traces.md` from what
+`--help` shows; do not edit it by hand. Guides: [captures](../guides/capture.md),
+[replay and placement](../guides/replay.md).
+"""
 _OPTION = re.compile(r"^  -.*\n(?:(?!  -).*\n?)*", re.M)
 
 
 def reference() -> str:
     """The text of the reference, in Markdown."""
+    names = [command.name for command in COMMANDS if command.name not in _TRACES]
+    return "\n".join([_HEAD, _block(root_screen()), *_commands(names)])
+
+
+def reference_of_traces() -> str:
+    """The text of the reference of the commands on traces, in Markdown."""
+    return "\n".join([_TRACES_HEAD, *_commands(_TRACES)])
+
+
+def _commands(names: Iterable[str]) -> Iterator[str]:
     app = build_app()
-    parts = [_HEAD, _block(root_screen())]
-    for command in COMMANDS:
-        for words in _paths(app, (command.name,)):
+    for name in names:
+        for words in _paths(app, (name,)):
             if words[0] == "test" and len(words) > 1:
                 continue
-            parts += [f"## `{' '.join((PROGRAM, *words))}`\n", _block(_screen(app, words))]
-    return "\n".join(parts)
+            yield f"## `{' '.join((PROGRAM, *words))}`\n"
+            yield _block(_screen(app, words))
 
 
 def reference_of_tests() -> str:
@@ -98,4 +115,5 @@ def _block(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(reference_of_tests() if sys.argv[1:] == ["tests"] else reference(), end="")
+    pages = {"tests": reference_of_tests, "traces": reference_of_traces}
+    print(pages.get("".join(sys.argv[1:]), reference)(), end="")

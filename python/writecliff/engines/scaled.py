@@ -84,7 +84,7 @@ def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES
     for table, key in ((flash, "erase"), (controller, "idle_delay")):
         time_ns = _native.parse_time(table[key])
         table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
-    return _toml(device)
+    return device_toml(device)
 
 
 def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:
@@ -97,7 +97,7 @@ def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int
     return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
 
 
-def _toml(device: Mapping[str, Any]) -> str:
+def device_toml(device: Mapping[str, Any]) -> str:
     """Device files are keys and one level of tables; their values read the same in JSON."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in device.items() if _is_value(value)]
     for name, table in device.items():

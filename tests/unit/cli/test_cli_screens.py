@@ -77,6 +77,8 @@ Commands:
   compare     Compare drives by their runs.
   run         Run one workload (.fio or .toml) on a drive.
   capture     Trace the file I/O of a command.
+  replay      Replay a trace on a simulated drive.
+  placement   Find the best streams for a trace.
   device      List and show simulated drives.
   report      Write the report of a run.
   validate    Check the simulator against theory.
@@ -221,7 +223,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, sweep, compare, run, capture, device, report, validate, experiment, bench, demo
+hint: commands: test, suite, sweep, compare, run, capture, replay, placement, device, report, validate, experiment, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

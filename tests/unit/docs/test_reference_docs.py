@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
-from writecliff.cli.reference import reference, reference_of_tests
+from writecliff.cli.reference import reference, reference_of_tests, reference_of_traces
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory
@@ -21,6 +21,10 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_the_command_line_reference_is_what_help_says() -> None:
     written = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
     assert written == reference(), "run: python -m writecliff.cli.reference > docs/reference/cli.md"
+    written = (DOCS / "reference" / "cli-traces.md").read_text(encoding="utf-8")
+    assert written == reference_of_traces(), (
+        "run: python -m writecliff.cli.reference traces > docs/reference/cli-traces.md"
+    )
     written = (DOCS / "reference" / "cli-tests.md").read_text(encoding="utf-8")
     assert written == reference_of_tests(), (
         "run: python -m writecliff.cli.reference tests > docs/reference/cli-tests.md"

@@ -1,0 +1,275 @@
+//! Traces of file I/O: columns in, requests kept, replays out.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
+use writecliff_ssd::{Ssd, device_file};
+use writecliff_workload::assign::{Bucketing, Scheme};
+use writecliff_workload::trace::{
+    BLOCK_BYTES, Batch, BlockTrace, Events, LayOut, Repeats, TraceError, WriteBack, deaths,
+    synthetic,
+};
+
+use crate::errors;
+use crate::histogram::PyHistogram;
+use crate::step::{Hook, counters_to_dict};
+
+fn trace_error(error: &TraceError) -> PyErr {
+    errors::config(&error.to_string(), error.hint().as_deref())
+}
+
+fn write_back(coalesce: bool) -> WriteBack {
+    if coalesce { WriteBack::Coalesce } else { WriteBack::Immediate }
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct FileTrace {
+    inner: Mutex<Events>,
+}
+
+impl FileTrace {
+    fn get(&self) -> MutexGuard<'_, Events> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl FileTrace {
+    #[new]
+    fn new() -> Self {
+        Self { inner: Mutex::default() }
+    }
+
+    fn add(
+        &self,
+        op: PyReadonlyArray1<'_, u8>,
+        file: PyReadonlyArray1<'_, u32>,
+        offset_bytes: PyReadonlyArray1<'_, u64>,
+        length_bytes: PyReadonlyArray1<'_, u64>,
+        stream: PyReadonlyArray1<'_, u16>,
+        origin: PyReadonlyArray1<'_, u16>,
+    ) -> PyResult<()> {
+        let batch = Batch {
+            op: op.as_slice()?,
+            file: file.as_slice()?,
+            offset: offset_bytes.as_slice()?,
+            length: length_bytes.as_slice()?,
+            stream: stream.as_slice()?,
+            origin: origin.as_slice()?,
+        };
+        self.get().push(&batch).map_err(|e| trace_error(&e))
+    }
+
+    fn footprint<'py>(&self, py: Python<'py>, coalesce: bool) -> PyResult<Bound<'py, PyDict>> {
+        let found = py.detach(|| self.get().footprint(write_back(coalesce)));
+        let result = PyDict::new(py);
+        result.set_item("peak_bytes", found.peak_blocks * BLOCK_BYTES)?;
+        result.set_item("end_bytes", found.end_blocks * BLOCK_BYTES)?;
+        result.set_item("written_bytes", found.written_blocks * BLOCK_BYTES)?;
+        Ok(result)
+    }
+
+    #[pyo3(signature = (capacity_bytes, coalesce, repeats = None, fills = None))]
+    fn lay_out(
+        &self,
+        py: Python<'_>,
+        capacity_bytes: u64,
+        coalesce: bool,
+        repeats: Option<u32>,
+        fills: Option<f64>,
+    ) -> PyResult<PyBlockTrace> {
+        let how = LayOut {
+            capacity_blocks: u32::try_from(capacity_bytes / BLOCK_BYTES).unwrap_or(u32::MAX),
+            write_back: write_back(coalesce),
+            repeats: match (repeats, fills) {
+                (_, Some(fills)) => Repeats::Fills(fills),
+                (times, None) => Repeats::Times(times.unwrap_or(1)),
+            },
+        };
+        let inner = py.detach(|| self.get().lay_out(&how)).map_err(|e| trace_error(&e))?;
+        Ok(PyBlockTrace { inner, deaths: OnceLock::new() })
+    }
+
+    fn __len__(&self) -> usize {
+        self.get().len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("FileTrace(rows={})", self.get().len())
+    }
+}
+
+#[pyclass(name = "BlockTrace", module = "writecliff._native", frozen)]
+pub(crate) struct PyBlockTrace {
+    inner: BlockTrace,
+    /// Found when the oracle first asks.
+    deaths: OnceLock<Vec<u32>>,
+}
+
+impl PyBlockTrace {
+    fn deaths(&self, scheme: Scheme) -> &[u32] {
+        match scheme {
+            Scheme::Oracle => self.deaths.get_or_init(|| deaths(&self.inner)),
+            _ => &[],
+        }
+    }
+}
+
+#[pymethods]
+impl PyBlockTrace {
+    #[getter]
+    fn requests(&self) -> usize {
+        self.inner.requests.len()
+    }
+
+    #[getter]
+    fn written_bytes(&self) -> u64 {
+        self.inner.written_blocks * BLOCK_BYTES
+    }
+
+    #[getter]
+    fn peak_bytes(&self) -> u64 {
+        self.inner.peak_blocks * BLOCK_BYTES
+    }
+
+    #[getter]
+    fn rounds(&self) -> u32 {
+        self.inner.rounds
+    }
+
+    #[pyo3(signature = (
+        text, file_name, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
+        queue_depth = 32, readers = 4, command_bytes = 131_072
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        file_name: &str,
+        scheme: &str,
+        streams: u16,
+        mistag: f64,
+        seed: u64,
+        timed_bytes: u64,
+        queue_depth: u32,
+        readers: u32,
+        command_bytes: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let config = device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+        let scheme = self.checked(scheme, streams, &config)?;
+        let timed = (timed_bytes > 0).then(|| Timed {
+            queue_depth: queue_depth.max(1),
+            readers,
+            command_blocks: (command_bytes / BLOCK_BYTES as u32).max(1),
+            written_blocks: timed_bytes / BLOCK_BYTES,
+        });
+        let options = ReplayOptions { scheme, streams, mistag, seed, timed };
+        let make = || Ssd::new(config.clone());
+        let mut hook = Hook { callback: None, raised: None };
+        let outcome =
+            py.detach(|| replay::run(&make, &self.inner, self.deaths(scheme), &options, &mut hook));
+        if let Some(raised) = hook.raised {
+            return Err(raised);
+        }
+        let outcome = outcome.map_err(|e| errors::config(&e.to_string(), None))?;
+        outcome_to_dict(py, outcome)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("BlockTrace(requests={}, rounds={})", self.inner.requests.len(), self.inner.rounds)
+    }
+}
+
+impl PyBlockTrace {
+    fn checked(
+        &self,
+        scheme: &str,
+        streams: u16,
+        config: &writecliff_ssd::DeviceConfig,
+    ) -> PyResult<Scheme> {
+        let found = Scheme::named(scheme).ok_or_else(|| {
+            let known = Scheme::ALL.map(Scheme::name).join(", ");
+            errors::config(&format!("there is no scheme '{scheme}'; known: {known}"), None)
+        })?;
+        if streams == 0 || streams > config.ftl.streams {
+            let message =
+                format!("{streams} streams are asked for; the drive has {}", config.ftl.streams);
+            return Err(errors::config(&message, None));
+        }
+        if config.user_capacity.0 / BLOCK_BYTES < u64::from(self.inner.capacity_blocks) {
+            let message = "the trace was laid on a larger drive";
+            return Err(errors::config(message, None));
+        }
+        Ok(found)
+    }
+}
+
+fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("waf", outcome.write_amplification())?;
+    result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
+    result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
+    let column = |pick: fn(&(u64, u64)) -> u64| {
+        let rows = outcome.series.iter().map(|row| pick(row) * BLOCK_BYTES);
+        PyArray1::from_vec(py, rows.collect())
+    };
+    result.set_item("host_bytes", column(|row| row.0))?;
+    result.set_item("nand_bytes", column(|row| row.1))?;
+    let streams = usize::from(outcome.ledger.streams());
+    result.set_item("streams", streams)?;
+    result.set_item("buckets", BUCKETS)?;
+    result.set_item("blocks", PyArray1::from_slice(py, outcome.ledger.counts()))?;
+    result.set_item("reads", Py::new(py, PyHistogram::of(outcome.reads))?)?;
+    result.set_item("writes", Py::new(py, PyHistogram::of(outcome.writes))?)?;
+    result.set_item("timed_ns", outcome.timed_ns)?;
+    result.set_item("timed_written_bytes", outcome.timed_written_bytes)?;
+    let choice = outcome.bucketing.map(|bucketing| match bucketing {
+        Bucketing::Lifetimes => "lifetimes".to_owned(),
+        Bucketing::Epochs(blocks) => format!("epochs of {}", megabytes(blocks)),
+        Bucketing::Powers(blocks) => format!("powers from {}", megabytes(blocks)),
+    });
+    result.set_item("oracle", choice)?;
+    Ok(result)
+}
+
+fn megabytes(blocks: u32) -> String {
+    format!("{:.1} MB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e6)
+}
+
+/// Schemes of stream assignment by name.
+#[pyfunction]
+pub(crate) fn assign_schemes() -> Vec<&'static str> {
+    Scheme::ALL.map(Scheme::name).to_vec()
+}
+
+/// The file operations of a small log-structured merge store, in columns.
+#[pyfunction]
+pub(crate) fn synthetic_trace(
+    py: Python<'_>,
+    table_bytes: u64,
+    chunk_bytes: u64,
+    logged_bytes: u64,
+    seed: u64,
+) -> PyResult<Bound<'_, PyDict>> {
+    if chunk_bytes == 0 || table_bytes < chunk_bytes {
+        return Err(errors::config("a table must hold a chunk of one byte or more", None));
+    }
+    let store = synthetic::Store { table_bytes, chunk_bytes, logged_bytes, seed };
+    let events = py.detach(|| synthetic::events(&store));
+    let result = PyDict::new(py);
+    let origins = synthetic::ORIGINS.to_vec();
+    result.set_item("origins", origins)?;
+    let ops: Vec<u8> = events.iter().map(|event| event.op as u8).collect();
+    result.set_item("op", PyArray1::from_vec(py, ops))?;
+    result.set_item("file", PyArray1::from_iter(py, events.iter().map(|event| event.file)))?;
+    let offsets = events.iter().map(|event| event.offset);
+    result.set_item("offset_bytes", PyArray1::from_iter(py, offsets))?;
+    let lengths = events.iter().map(|event| event.length);
+    result.set_item("length_bytes", PyArray1::from_iter(py, lengths))?;
+    result.set_item("origin", PyArray1::from_iter(py, events.iter().map(|event| event.origin)))?;
+    Ok(result)
+}

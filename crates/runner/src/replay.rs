@@ -1,0 +1,293 @@
+//! Replaying a trace of file I/O on a simulated drive, its writes in streams.
+//!
+//! The trace is fast-forwarded, which tells write amplification; its end may be replayed on the
+//! timed clock, as fast as the drive takes it, with reads of live data beside it, which tells what
+//! reads suffer. Both clocks pass through the same states. What is written in the second half of
+//! the volume counts as measured: the first one brings the drive to its steady state.
+
+mod ledger;
+mod timed;
+
+use writecliff_base::StreamId;
+use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
+use writecliff_workload::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
+use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
+
+pub use self::ledger::{BUCKETS, Ledger};
+pub use self::timed::Timed;
+use crate::Histogram;
+use crate::outcome::{Live, Observer};
+
+/// Requests ahead of which the drive is told of an address.
+const AHEAD: usize = 12;
+/// Rows of the series.
+const ROWS: u64 = 128;
+/// Requests between two looks of the observer.
+const LOOK_EVERY: usize = 1 << 19;
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReplayOptions {
+    pub scheme: Scheme,
+    /// Streams that may be used, stream 0 included; the drive has as many or more.
+    pub streams: u16,
+    /// Share of the writes that go to a wrong stream.
+    pub mistag: f64,
+    pub seed: u64,
+    pub timed: Option<Timed>,
+}
+
+/// What a replay measured.
+#[derive(Clone, Debug)]
+pub struct ReplayOutcome {
+    /// Where measuring began, and the end.
+    pub before: DriveCounters,
+    pub after: DriveCounters,
+    /// Blocks written by the host and by the drive, since the replay began.
+    pub series: Vec<(u64, u64)>,
+    pub ledger: Ledger,
+    /// Latencies of the timed part.
+    pub reads: Histogram,
+    pub writes: Histogram,
+    pub timed_ns: u64,
+    /// Of the timed part.
+    pub timed_written_bytes: u64,
+    /// The oracle's choice.
+    pub bucketing: Option<Bucketing>,
+    pub interrupted: bool,
+}
+
+impl ReplayOutcome {
+    /// Bytes on flash for each byte of the host, in the measured part; `None` if it wrote nothing.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let host = self.after.host_write_bytes - self.before.host_write_bytes;
+        let nand = self.after.nand_write_bytes - self.before.nand_write_bytes;
+        (host > 0).then(|| nand as f64 / host as f64)
+    }
+}
+
+/// Replay `trace` on a new drive that `make` makes. `deaths` are the trace's; only the oracle needs
+/// them. The oracle tries its bucketings on drives of their own and keeps the best.
+pub fn run<E>(
+    make: &dyn Fn() -> Result<Ssd, E>,
+    trace: &BlockTrace,
+    deaths: &[u32],
+    options: &ReplayOptions,
+    observer: &mut dyn Observer,
+) -> Result<ReplayOutcome, E> {
+    if options.scheme != Scheme::Oracle || options.streams == 1 {
+        return Ok(once(make()?, trace, deaths, Bucketing::Lifetimes, options, observer));
+    }
+    let mut best: Option<ReplayOutcome> = None;
+    let first = make()?;
+    for bucketing in bucketings(&first) {
+        let trial = ReplayOptions { timed: None, mistag: 0.0, ..*options };
+        let mut outcome = once(make()?, trace, deaths, bucketing, &trial, observer);
+        outcome.bucketing = Some(bucketing);
+        if outcome.interrupted {
+            return Ok(outcome);
+        }
+        let waf = |outcome: &ReplayOutcome| outcome.write_amplification().unwrap_or(1.0);
+        if best.as_ref().is_none_or(|best| waf(&outcome) < waf(best)) {
+            best = Some(outcome);
+        }
+    }
+    match best {
+        Some(best) if options.timed.is_none() && options.mistag == 0.0 => Ok(best),
+        best => {
+            let bucketing = best.and_then(|best| best.bucketing).unwrap_or(Bucketing::Lifetimes);
+            let mut outcome = once(first, trace, deaths, bucketing, options, observer);
+            outcome.bucketing = Some(bucketing);
+            Ok(outcome)
+        }
+    }
+}
+
+/// Epochs by the spare space: data that are dead in units that are not may take no more than that.
+/// Powers by the capacity, from 1/2 to 1/256 of it.
+fn bucketings(ssd: &Ssd) -> impl Iterator<Item = Bucketing> {
+    let config = ssd.config();
+    let capacity = config.user_capacity.0 / BLOCK_BYTES;
+    let spare = config.raw_capacity().0 / BLOCK_BYTES - capacity;
+    let blocks = move |blocks: u64| blocks.clamp(1, 1 << 31) as u32;
+    let epochs = [1, 2, 4].map(|share| Bucketing::Epochs(blocks(spare * share / 2)));
+    let powers = (1..9).map(move |bits| Bucketing::Powers(blocks(capacity >> bits)));
+    std::iter::once(Bucketing::Lifetimes).chain(epochs).chain(powers)
+}
+
+fn once(
+    mut ssd: Ssd,
+    trace: &BlockTrace,
+    deaths: &[u32],
+    bucketing: Bucketing,
+    options: &ReplayOptions,
+    observer: &mut dyn Observer,
+) -> ReplayOutcome {
+    let mut assigner = options.scheme.assigner(trace, options.streams, bucketing, deaths);
+    if options.mistag > 0.0 {
+        let (share, seed) = (options.mistag, options.seed);
+        assigner = Box::new(MisTag::new(assigner, share, options.streams, seed));
+    }
+    let mut run = Run {
+        assigner,
+        ledger: Ledger::new(trace, options.streams),
+        before: ssd.counters(),
+        pieces: Vec::new(),
+        series: Vec::with_capacity(ROWS as usize + 1),
+        row_blocks: trace.written_blocks.div_ceil(ROWS).max(1),
+        next_row: 0,
+        measure_from: trace.written_blocks / 2,
+        measuring: false,
+        nand_at_start: ssd.nand_write_bytes(),
+    };
+    let split = options.timed.as_ref().map_or(trace.requests.len(), |t| t.begin(trace));
+    let (fast, slow) = trace.requests.split_at(split);
+    let mut interrupted = run.fast(&mut ssd, fast, trace.requests.len(), observer);
+    ssd.end_fast_forward();
+    let mut latencies = (Histogram::new(), Histogram::new());
+    let (begin_ns, begin_bytes) = (ssd.now().0, ssd.host_write_bytes());
+    if let (Some(timed), false) = (&options.timed, interrupted) {
+        let whole = trace.requests.len();
+        interrupted = timed::run(
+            &mut ssd,
+            &mut run,
+            slow,
+            whole,
+            timed,
+            options.seed,
+            &mut latencies,
+            observer,
+        );
+    }
+    run.row(&ssd);
+    ReplayOutcome {
+        before: run.before,
+        after: ssd.counters(),
+        series: run.series,
+        ledger: run.ledger.finished(),
+        reads: latencies.0,
+        writes: latencies.1,
+        timed_ns: ssd.now().0 - begin_ns,
+        timed_written_bytes: ssd.host_write_bytes() - begin_bytes,
+        bucketing: None,
+        interrupted,
+    }
+}
+
+/// What both clocks need.
+struct Run<'a> {
+    assigner: Box<dyn Assigner + 'a>,
+    ledger: Ledger,
+    pieces: Vec<Piece>,
+    before: DriveCounters,
+    series: Vec<(u64, u64)>,
+    row_blocks: u64,
+    next_row: u64,
+    measure_from: u64,
+    measuring: bool,
+    nand_at_start: u64,
+}
+
+impl Run<'_> {
+    /// A request's place in the books: its pieces are in `self.pieces` if it is a write.
+    #[inline]
+    fn book(&mut self, request: &BlockRequest, ssd: &Ssd) {
+        let clock = self.ledger.clock();
+        self.pieces.clear();
+        if request.op == BlockOp::Trim {
+            self.assigner.trim(request, clock);
+            self.ledger.trim(request.block, request.count);
+            return;
+        }
+        if u64::from(clock) >= self.next_row {
+            self.row(ssd);
+        }
+        self.assigner.write(request, clock, &mut self.pieces);
+        let mut block = request.block;
+        for &piece in &self.pieces {
+            self.ledger.write(block, piece, request.origin);
+            block += piece.count;
+        }
+        debug_assert_eq!(block, request.block + request.count);
+    }
+
+    #[cold]
+    fn row(&mut self, ssd: &Ssd) {
+        let host = u64::from(self.ledger.clock());
+        let nand = (ssd.nand_write_bytes() - self.nand_at_start) / BLOCK_BYTES;
+        self.series.push((host, nand));
+        self.next_row = host + self.row_blocks;
+        if host < self.measure_from {
+            self.next_row = self.next_row.min(self.measure_from);
+        } else if !self.measuring {
+            self.measuring = true;
+            self.before = ssd.counters();
+        }
+    }
+
+    /// Returns whether the observer has stopped it.
+    fn fast(
+        &mut self,
+        ssd: &mut Ssd,
+        requests: &[BlockRequest],
+        whole: usize,
+        observer: &mut dyn Observer,
+    ) -> bool {
+        for (index, request) in requests.iter().enumerate() {
+            if let Some(coming) = requests.get(index + AHEAD) {
+                ssd.announce(u64::from(coming.block) * BLOCK_BYTES);
+                self.ledger.announce(coming.block);
+            }
+            self.book(request, ssd);
+            if request.op == BlockOp::Trim {
+                trims(request).for_each(|command| ssd.fast_forward(&command));
+            }
+            let mut block = request.block;
+            for piece in &self.pieces {
+                ssd.fast_forward(&write(block, piece.count, piece.stream));
+                block += piece.count;
+            }
+            if index % LOOK_EVERY == LOOK_EVERY - 1 && look(observer, ssd, index, whole) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn look(observer: &mut dyn Observer, ssd: &Ssd, done: usize, whole: usize) -> bool {
+    let live = Live {
+        fraction: done as f64 / whole.max(1) as f64,
+        elapsed_ns: 0,
+        ios: done as u64,
+        iops: 0.0,
+        waf: None,
+        counters: ssd.counters(),
+    };
+    observer.look(&live).is_break()
+}
+
+/// Most blocks in a command: its length has 32 bits.
+const COMMAND_BLOCKS: u32 = 1 << 19;
+
+fn write(block: u32, count: u32, stream: u16) -> Command {
+    Command {
+        operation: Operation::Write,
+        offset: u64::from(block) * BLOCK_BYTES,
+        length: count * BLOCK_BYTES as u32,
+        stream: StreamId(stream),
+        queue: 0,
+        tag: 0,
+    }
+}
+
+fn trims(request: &BlockRequest) -> impl Iterator<Item = Command> {
+    let (first, end) = (request.block, request.block + request.count);
+    (first..end).step_by(COMMAND_BLOCKS as usize).map(move |block| Command {
+        operation: Operation::Trim,
+        ..write(block, COMMAND_BLOCKS.min(end - block), 0)
+    })
+}
+
+#[cfg(test)]
+mod tests;

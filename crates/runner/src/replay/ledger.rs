@@ -1,0 +1,123 @@
+//! Who wrote what to which stream, and how long it lived.
+
+use writecliff_workload::assign::Piece;
+use writecliff_workload::trace::BlockTrace;
+
+/// Buckets of lifetimes: bucket n holds 2^(n-1) up to below 2^n blocks written, the last one what
+/// was alive when the trace ended.
+pub const BUCKETS: usize = 34;
+const ALIVE: usize = BUCKETS - 1;
+const NEVER: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    clock: u32,
+    stream: u16,
+    origin: u16,
+}
+
+/// Counts blocks by origin, stream and lifetime. Its clock is the number of blocks written.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    clock: u32,
+    streams: u16,
+    written: Vec<Written>,
+    counts: Vec<u64>,
+}
+
+impl Ledger {
+    pub(super) fn new(trace: &BlockTrace, streams: u16) -> Self {
+        let none = Written { clock: NEVER, stream: 0, origin: 0 };
+        Self {
+            clock: 0,
+            streams,
+            written: vec![none; trace.capacity_blocks as usize],
+            counts: vec![0; usize::from(trace.origins) * usize::from(streams) * BUCKETS],
+        }
+    }
+
+    #[inline]
+    pub(super) fn clock(&self) -> u32 {
+        self.clock
+    }
+
+    /// The number of streams that it counts by.
+    pub fn streams(&self) -> u16 {
+        self.streams
+    }
+
+    /// Blocks by origin, stream and bucket, the last one running fastest.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    #[inline]
+    fn count(&mut self, index: usize, bucket: impl FnOnce(u32) -> usize) {
+        let Written { clock, stream, origin } = self.written[index];
+        if clock != NEVER {
+            let class = usize::from(origin) * usize::from(self.streams) + usize::from(stream);
+            self.counts[class * BUCKETS + bucket(clock)] += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, block: u32, piece: Piece, origin: u16) {
+        for block in block..block + piece.count {
+            let now = self.clock;
+            self.count(block as usize, |then| bucket_of(now - then));
+            self.written[block as usize] = Written { clock: now, stream: piece.stream, origin };
+            self.clock += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn trim(&mut self, block: u32, count: u32) {
+        let now = self.clock;
+        for block in block..block + count {
+            self.count(block as usize, |then| bucket_of(now - then));
+            self.written[block as usize].clock = NEVER;
+        }
+    }
+
+    /// Bring a block's entry into the cache.
+    #[inline]
+    pub(super) fn announce(&self, block: u32) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(entry) = self.written.get(block as usize) {
+            // SAFETY: the address is that of a reference, and a prefetch has no architectural
+            // effect.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(entry).cast());
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = block;
+    }
+
+    /// Blocks of the drive.
+    pub(super) fn blocks(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Blocks that hold data.
+    pub(super) fn live(&self) -> impl Iterator<Item = u32> {
+        let alive =
+            |(block, written): (usize, &Written)| (written.clock != NEVER).then_some(block as u32);
+        self.written.iter().enumerate().filter_map(alive)
+    }
+
+    /// Count what is alive, and forget where it is.
+    pub(super) fn finished(mut self) -> Self {
+        for index in 0..self.written.len() {
+            self.count(index, |_| ALIVE);
+        }
+        self.written = Vec::new();
+        self
+    }
+}
+
+#[inline]
+fn bucket_of(lifetime: u32) -> usize {
+    (u32::BITS - lifetime.leading_zeros()) as usize
+}

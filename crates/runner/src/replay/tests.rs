@@ -1,0 +1,125 @@
+//! Replays on a small drive: what is known of them beforehand.
+
+use writecliff_ssd::{DeviceConfig, device_file};
+use writecliff_workload::trace::{
+    Event, Events, FileOp, LayOut, Repeats, WriteBack, deaths, synthetic,
+};
+
+use super::*;
+use crate::outcome::Unobserved;
+
+const DRIVE: &str = include_str!("test_drive.toml");
+
+/// Over-provisioning is 15 %.
+fn config(user_bytes: u64) -> DeviceConfig {
+    let units = user_bytes * 115 / 100 / (96 << 10);
+    let text = DRIVE.replace("USER", &user_bytes.to_string()).replace("UNITS", &units.to_string());
+    device_file::read(&text, "test.toml", 1).unwrap()
+}
+
+fn lay_out(events: &Events, config: &DeviceConfig, fills: f64) -> BlockTrace {
+    let repeats = Repeats::Fills(fills);
+    let capacity_blocks = (config.user_capacity.0 / BLOCK_BYTES) as u32;
+    events.lay_out(&LayOut { capacity_blocks, write_back: WriteBack::Immediate, repeats }).unwrap()
+}
+
+fn replayed(
+    config: &DeviceConfig,
+    trace: &BlockTrace,
+    scheme: Scheme,
+    streams: u16,
+    timed: Option<Timed>,
+) -> ReplayOutcome {
+    let options = ReplayOptions { scheme, streams, mistag: 0.0, seed: 1, timed };
+    let make = || Ssd::new(config.clone());
+    run(&make, trace, &deaths(trace), &options, &mut Unobserved).unwrap()
+}
+
+/// Logs that are each dropped as a whole and written in turns, one a stream.
+fn logs() -> Events {
+    let mut events = Events::default();
+    let mut file = 4;
+    let mut add = |op, file: u32, offset, log: u16| {
+        events.add(Event { op, file, offset, length: 65_536, stream: log, origin: log });
+    };
+    // Log n is 2^n MiB long, and its predecessor is dropped when it is full.
+    let mut current = [0, 1, 2, 3];
+    for step in 0..1024_u64 {
+        for log in 0..4_u16 {
+            let chunks = 16 << log;
+            let at = step % chunks;
+            if at == 0 {
+                add(FileOp::Create, file, 0, log);
+                add(FileOp::Unlink, current[usize::from(log)], 0, log);
+                current[usize::from(log)] = file;
+                file += 1;
+            }
+            add(FileOp::Write, current[usize::from(log)], at * 65_536, log);
+        }
+    }
+    events
+}
+
+#[test]
+fn logs_in_streams_of_their_own_amplify_nothing() {
+    let events = logs();
+    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let config = config(peak * 4096 * 10 / 9);
+    let trace = lay_out(&events, &config, 6.0);
+    let separate = replayed(&config, &trace, Scheme::Rules, 4, None);
+    assert!(
+        separate.write_amplification().unwrap() < 1.005,
+        "{:?}",
+        separate.write_amplification()
+    );
+    assert_eq!(separate.ledger.counts().iter().sum::<u64>(), trace.written_blocks);
+    let again = replayed(&config, &trace, Scheme::Rules, 4, None);
+    assert_eq!(separate.after, again.after);
+}
+
+#[test]
+fn the_oracle_is_as_good_as_any_on_the_synthetic_store() {
+    let store = synthetic::Store {
+        table_bytes: 32 << 10,
+        chunk_bytes: 4 << 10,
+        logged_bytes: 16 << 20,
+        seed: 1,
+    };
+    let events = synthetic::events(&store);
+    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let config = config(peak * 4096 * 20 / 19);
+    let trace = lay_out(&events, &config, 8.0);
+    let waf = |scheme, streams| {
+        replayed(&config, &trace, scheme, streams, None).write_amplification().unwrap()
+    };
+    let oracle = waf(Scheme::Oracle, 6);
+    let none = waf(Scheme::None, 1);
+    assert!(none > 1.02, "the drive must have something to collect: {none}");
+    for scheme in Scheme::ALL {
+        let other = waf(scheme, 6);
+        assert!(oracle <= other + 1e-9, "{scheme:?}: {other} against {oracle}");
+    }
+}
+
+#[test]
+fn both_clocks_end_in_the_same_state() {
+    let events = logs();
+    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let config = config(peak * 4096 * 10 / 9);
+    let trace = lay_out(&events, &config, 2.0);
+    let timed = Timed {
+        queue_depth: 16,
+        readers: 2,
+        command_blocks: 32,
+        written_blocks: trace.written_blocks / 4,
+    };
+    let fast = replayed(&config, &trace, Scheme::Rules, 4, None);
+    let slow = replayed(&config, &trace, Scheme::Rules, 4, Some(timed));
+    assert_eq!(fast.after.host_write_bytes, slow.after.host_write_bytes);
+    assert_eq!(fast.after.trimmed_bytes, slow.after.trimmed_bytes);
+    let nand = |o: &ReplayOutcome| o.after.nand_write_bytes as f64;
+    assert!((nand(&fast) / nand(&slow) - 1.0).abs() < 0.002);
+    assert!(slow.reads.count() > 1000 && slow.writes.count() > 1000 && slow.timed_ns > 0);
+    let unmapped = slow.after.unmapped_read_bytes as f64 / slow.after.host_read_bytes as f64;
+    assert!(unmapped < 0.01, "{unmapped} of the reads found nothing");
+}

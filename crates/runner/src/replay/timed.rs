@@ -1,0 +1,206 @@
+//! The end of a trace on the timed clock: its writes as fast as the drive takes them, and readers
+//! of live data beside them.
+//!
+//! A TRIM waits until the writes before it are done, as file systems have it: they discard blocks
+//! that they have freed for good.
+
+use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_ssd::{Command, Completion, Operation, Ssd};
+use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
+
+use super::{LOOK_EVERY, Run, look, trims, write};
+use crate::Histogram;
+use crate::outcome::Observer;
+
+const READERS_LABEL: u64 = 0x7265_6164;
+const NONE: u32 = u32::MAX;
+
+/// How the timed part is replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timed {
+    /// Writes that the host has outstanding.
+    pub queue_depth: u32,
+    /// Random 4 KiB reads of live data that it has outstanding beside them.
+    pub readers: u32,
+    /// Blocks of one write command at most.
+    pub command_blocks: u32,
+    /// Blocks written in the timed part, half of the trace at most.
+    pub written_blocks: u64,
+}
+
+impl Timed {
+    /// Index of the first request of the timed part.
+    pub(super) fn begin(&self, trace: &BlockTrace) -> usize {
+        let mut left = self.written_blocks.min(trace.written_blocks / 2);
+        for (index, request) in trace.requests.iter().enumerate().rev() {
+            if request.op == BlockOp::Write {
+                if left < u64::from(request.count) {
+                    return index + 1;
+                }
+                left -= u64::from(request.count);
+            }
+        }
+        0
+    }
+}
+
+/// Blocks that hold data, to draw from.
+struct LiveSet {
+    list: Vec<u32>,
+    place: Vec<u32>,
+}
+
+impl LiveSet {
+    fn add(&mut self, block: u32) {
+        let place = &mut self.place[block as usize];
+        if *place == NONE {
+            *place = self.list.len() as u32;
+            self.list.push(block);
+        }
+    }
+
+    fn remove(&mut self, block: u32) {
+        let place = std::mem::replace(&mut self.place[block as usize], NONE);
+        if place != NONE {
+            self.list.swap_remove(place as usize);
+            if let Some(&moved) = self.list.get(place as usize) {
+                self.place[moved as usize] = place;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Outstanding {
+    command: Command,
+    issued: Nanos,
+}
+
+struct Host<'a> {
+    ssd: &'a mut Ssd,
+    table: Vec<Outstanding>,
+    free: Vec<u32>,
+    live: LiveSet,
+    random: Prng,
+    writes: u32,
+    reads: u32,
+}
+
+/// Returns whether the observer has stopped it. `latencies`: of reads and of writes.
+#[expect(clippy::too_many_arguments, reason = "one caller; a struct would only rename them")]
+pub(super) fn run(
+    ssd: &mut Ssd,
+    run: &mut Run<'_>,
+    requests: &[BlockRequest],
+    whole: usize,
+    timed: &Timed,
+    seed: u64,
+    latencies: &mut (Histogram, Histogram),
+    observer: &mut dyn Observer,
+) -> bool {
+    let mut live = LiveSet { list: Vec::new(), place: vec![NONE; run.ledger.blocks()] };
+    run.ledger.live().for_each(|block| live.add(block));
+    let random = Prng::derive(seed, READERS_LABEL);
+    let mut host =
+        Host { ssd, table: Vec::new(), free: Vec::new(), live, random, writes: 0, reads: 0 };
+    for (index, request) in requests.iter().enumerate() {
+        run.book(request, host.ssd);
+        if request.op == BlockOp::Trim {
+            while host.writes > 0 {
+                host.next(timed.readers, latencies);
+            }
+            for block in request.block..request.block + request.count {
+                host.live.remove(block);
+            }
+            for command in trims(request) {
+                host.submit(command);
+            }
+        }
+        let mut block = request.block;
+        for piece in &run.pieces {
+            let end = block + piece.count;
+            while block < end {
+                let count = timed.command_blocks.min(end - block);
+                while host.writes >= timed.queue_depth {
+                    host.next(timed.readers, latencies);
+                }
+                host.submit(write(block, count, piece.stream));
+                host.read(timed.readers);
+                block += count;
+            }
+        }
+        let done = whole - requests.len() + index;
+        if index % (LOOK_EVERY / 8) == LOOK_EVERY / 8 - 1 && look(observer, host.ssd, done, whole) {
+            host.drain(latencies);
+            return true;
+        }
+    }
+    host.drain(latencies);
+    false
+}
+
+impl Host<'_> {
+    fn submit(&mut self, command: Command) {
+        let now = self.ssd.now();
+        let tag = self.free.pop().unwrap_or(self.table.len() as u32);
+        let command = Command { tag, ..command };
+        let outstanding = Outstanding { command, issued: now };
+        match self.table.get_mut(tag as usize) {
+            Some(entry) => *entry = outstanding,
+            None => self.table.push(outstanding),
+        }
+        if command.operation == Operation::Read {
+            self.reads += 1;
+        } else {
+            self.writes += 1;
+        }
+        self.ssd.submit(now, command);
+    }
+
+    /// Keep `readers` reads outstanding.
+    fn read(&mut self, readers: u32) {
+        while self.reads < readers && !self.live.list.is_empty() {
+            let block = self.live.list[self.random.below(self.live.list.len() as u64) as usize];
+            self.submit(Command {
+                operation: Operation::Read,
+                offset: u64::from(block) * BLOCK_BYTES,
+                length: BLOCK_BYTES as u32,
+                stream: StreamId::DEFAULT,
+                queue: 1,
+                tag: 0,
+            });
+        }
+    }
+
+    /// Take the next completion.
+    fn next(&mut self, readers: u32, latencies: &mut (Histogram, Histogram)) {
+        let Some(Completion { at, tag, operation }) = self.ssd.step(Nanos::MAX) else {
+            unreachable!("commands are outstanding, so one completes")
+        };
+        let Outstanding { command, issued } = self.table[tag as usize];
+        self.free.push(tag);
+        let latency = (at - issued).0;
+        match operation {
+            Operation::Read => {
+                self.reads -= 1;
+                latencies.0.record(latency);
+            }
+            Operation::Write => {
+                self.writes -= 1;
+                latencies.1.record(latency);
+                let first = (command.offset / BLOCK_BYTES) as u32;
+                for block in first..first + command.length / BLOCK_BYTES as u32 {
+                    self.live.add(block);
+                }
+            }
+            Operation::Trim | Operation::Flush => self.writes -= 1,
+        }
+        self.read(readers);
+    }
+
+    fn drain(&mut self, latencies: &mut (Histogram, Histogram)) {
+        while self.writes + self.reads > 0 {
+            self.next(0, latencies);
+        }
+    }
+}

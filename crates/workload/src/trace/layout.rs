@@ -1,0 +1,267 @@
+//! File objects on a drive: where their blocks lie, and what each file operation becomes.
+//!
+//! Writes to blocks that a file has are made in place; others allocate. Blocks that a truncate,
+//! unlink or punch frees are trimmed at once. A write that covers a block in part writes all of it.
+
+use super::BLOCK_BYTES;
+use super::events::{Event, FileOp};
+use super::space::{Run, Space};
+
+/// When writes reach the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WriteBack {
+    /// Each as it is made; a small append writes the last block of its file again.
+    #[default]
+    Immediate,
+    /// The last block of a write that ends within it waits for the next write to its file, or for
+    /// fsync: a page cache under a program that appends little by little.
+    Coalesce,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockOp {
+    Write,
+    Trim,
+}
+
+/// Consecutive blocks written or trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRequest {
+    pub block: u32,
+    pub count: u32,
+    pub op: BlockOp,
+    /// Stream that the host gives the write.
+    pub stream: u16,
+    pub origin: u16,
+}
+
+/// The drive has no free block left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Consecutive blocks of a file in consecutive blocks of the drive.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    first: u32,
+    at: Run,
+}
+
+impl Extent {
+    fn end(&self) -> u32 {
+        self.first + self.at.count
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tail {
+    block: u32,
+    stream: u16,
+    origin: u16,
+}
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    /// In order of the file's blocks; what is not in it is a hole.
+    extents: Vec<Extent>,
+    /// The block that waits for more.
+    tail: Option<Tail>,
+}
+
+/// A drive with files on it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    space: Space,
+    files: Vec<File>,
+    write_back: WriteBack,
+    live: u64,
+    peak: u64,
+}
+
+impl Layout {
+    pub fn new(blocks: u32, files: u32, write_back: WriteBack) -> Self {
+        let files = vec![File::default(); files as usize];
+        Self { space: Space::new(blocks), files, write_back, live: 0, peak: 0 }
+    }
+
+    /// Blocks that files hold.
+    pub fn live_blocks(&self) -> u64 {
+        self.live
+    }
+
+    /// The most there have been.
+    pub fn peak_blocks(&self) -> u64 {
+        self.peak
+    }
+
+    /// What an event becomes, appended to `out`.
+    pub fn apply(&mut self, event: &Event, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
+        let end = event.offset + event.length;
+        match event.op {
+            FileOp::Write if event.length > 0 => {
+                let first = (event.offset / BLOCK_BYTES) as u32;
+                self.write(event, first, end.div_ceil(BLOCK_BYTES) as u32, out)
+            }
+            FileOp::Write => Ok(()),
+            FileOp::Truncate => {
+                self.free(event.file, event.offset.div_ceil(BLOCK_BYTES) as u32, u32::MAX, out);
+                Ok(())
+            }
+            FileOp::Punch => {
+                let first = event.offset.div_ceil(BLOCK_BYTES) as u32;
+                self.free(event.file, first, (end / BLOCK_BYTES) as u32, out);
+                Ok(())
+            }
+            // An object that is created again has been there in an earlier round of the trace.
+            FileOp::Unlink | FileOp::Create => {
+                self.unlink(event.file, out);
+                Ok(())
+            }
+            FileOp::Sync => self.flush(event.file, out),
+        }
+    }
+
+    /// Whether a file has blocks.
+    pub fn holds(&self, file: u32) -> bool {
+        !self.files[file as usize].extents.is_empty()
+    }
+
+    /// Trim all blocks of a file.
+    pub fn unlink(&mut self, file: u32, out: &mut Vec<BlockRequest>) {
+        self.free(file, 0, u32::MAX, out);
+    }
+
+    /// Write what waits, of all files.
+    pub fn flush_all(&mut self, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
+        (0..self.files.len() as u32).try_for_each(|file| self.flush(file, out))
+    }
+
+    fn flush(&mut self, file: u32, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
+        let Some(tail) = self.files[file as usize].tail.take() else { return Ok(()) };
+        self.put(file, tail.block, tail.block + 1, (tail.stream, tail.origin), out)
+    }
+
+    fn write(
+        &mut self,
+        event: &Event,
+        first: u32,
+        mut end: u32,
+        out: &mut Vec<BlockRequest>,
+    ) -> Result<(), Full> {
+        if self.write_back == WriteBack::Coalesce {
+            let tail = &mut self.files[event.file as usize].tail;
+            if tail.is_some_and(|tail| (first..end).contains(&tail.block)) {
+                *tail = None;
+            } else {
+                self.flush(event.file, out)?;
+            }
+            if !(event.offset + event.length).is_multiple_of(BLOCK_BYTES) {
+                end -= 1;
+                let tail = Tail { block: end, stream: event.stream, origin: event.origin };
+                self.files[event.file as usize].tail = Some(tail);
+            }
+        }
+        self.put(event.file, first, end, (event.stream, event.origin), out)
+    }
+
+    /// Write the blocks `next..end` of a file.
+    fn put(
+        &mut self,
+        file: u32,
+        mut next: u32,
+        end: u32,
+        (stream, origin): (u16, u16),
+        out: &mut Vec<BlockRequest>,
+    ) -> Result<(), Full> {
+        let begin = out.len();
+        while next < end {
+            let extents = &self.files[file as usize].extents;
+            let after = following(extents, next);
+            let run = match after.checked_sub(1).map(|before| extents[before]) {
+                Some(e) if next < e.end() => {
+                    Run { start: e.at.start + (next - e.first), count: end.min(e.end()) - next }
+                }
+                before => {
+                    let limit = extents.get(after).map_or(end, |e| e.first.min(end));
+                    let goal = before.filter(|e| e.end() == next).map(|e| e.at.start + e.at.count);
+                    let run = self.space.allocate(limit - next, goal).ok_or(Full)?;
+                    self.insert(file, after, Extent { first: next, at: run });
+                    run
+                }
+            };
+            next += run.count;
+            match out[begin..].last_mut() {
+                Some(last) if last.block + last.count == run.start => last.count += run.count,
+                _ => out.push(BlockRequest {
+                    block: run.start,
+                    count: run.count,
+                    op: BlockOp::Write,
+                    stream,
+                    origin,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Give a file an extent before the one at `after`.
+    fn insert(&mut self, file: u32, after: usize, new: Extent) {
+        self.live += u64::from(new.at.count);
+        self.peak = self.peak.max(self.live);
+        let extents = &mut self.files[file as usize].extents;
+        if let Some(last) = after.checked_sub(1).map(|before| &mut extents[before])
+            && last.end() == new.first
+            && last.at.start + last.at.count == new.at.start
+        {
+            last.at.count += new.at.count;
+            return;
+        }
+        extents.insert(after, new);
+    }
+
+    /// Take the blocks `first..end` from a file and trim them.
+    fn free(&mut self, file: u32, first: u32, end: u32, out: &mut Vec<BlockRequest>) {
+        if first >= end {
+            return;
+        }
+        let file = &mut self.files[file as usize];
+        file.tail = file.tail.filter(|tail| !(first..end).contains(&tail.block));
+        let begin = file.extents.partition_point(|e| e.end() <= first);
+        let stop = file.extents.partition_point(|e| e.first < end);
+        let mut kept = Vec::new();
+        for e in &file.extents[begin..stop] {
+            let (from, to) = (e.first.max(first), e.end().min(end));
+            if e.first < from {
+                kept.push(Extent { first: e.first, at: Run { count: from - e.first, ..e.at } });
+            }
+            if to < e.end() {
+                let at = Run { start: e.at.start + (to - e.first), count: e.end() - to };
+                kept.push(Extent { first: to, at });
+            }
+            let freed = Run { start: e.at.start + (from - e.first), count: to - from };
+            self.space.release(freed);
+            self.live -= u64::from(freed.count);
+            out.push(BlockRequest {
+                block: freed.start,
+                count: freed.count,
+                op: BlockOp::Trim,
+                stream: 0,
+                origin: 0,
+            });
+        }
+        file.extents.splice(begin..stop, kept);
+    }
+
+    #[cfg(test)]
+    pub(super) fn free_blocks(&self) -> u64 {
+        self.space.free_blocks()
+    }
+}
+
+/// Index of the first extent that begins behind `block`.
+fn following(extents: &[Extent], block: u32) -> usize {
+    match extents.last() {
+        None => 0,
+        Some(last) if last.first <= block => extents.len(),
+        _ => extents.partition_point(|e| e.first <= block),
+    }
+}

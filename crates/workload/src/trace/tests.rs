@@ -1,0 +1,247 @@
+//! Layout of files on a drive, against a plain model; rounds; deaths; the synthetic store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FILES: u32 = 6;
+
+fn event(op: FileOp, file: u32, offset: u64, length: u64) -> Event {
+    Event { op, file, offset, length, stream: 0, origin: 0 }
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let op = prop_oneof![
+        6 => Just(FileOp::Write),
+        1 => Just(FileOp::Truncate),
+        1 => Just(FileOp::Unlink),
+        2 => Just(FileOp::Punch),
+        1 => Just(FileOp::Sync),
+        1 => Just(FileOp::Create),
+    ];
+    (op, 0..FILES, 0..200_000_u64, 0..60_000_u64)
+        .prop_map(|(op, file, offset, length)| event(op, file, offset, length))
+}
+
+fn any_write_back() -> impl Strategy<Value = WriteBack> {
+    prop_oneof![Just(WriteBack::Immediate), Just(WriteBack::Coalesce)]
+}
+
+/// Blocks of each file that hold data, from the meaning of the operations alone.
+fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &Event) {
+    let whole = |n: u64| n.div_ceil(BLOCK_BYTES);
+    let end = event.offset + event.length;
+    let mut free = |first: u64, end: u64| {
+        model.retain(|&(file, block)| file != event.file || block < first || block >= end);
+    };
+    match event.op {
+        FileOp::Write if event.length > 0 => {
+            for block in event.offset / BLOCK_BYTES..whole(end) {
+                model.insert((event.file, block));
+            }
+        }
+        FileOp::Write | FileOp::Sync => {}
+        FileOp::Truncate => free(whole(event.offset), u64::MAX),
+        FileOp::Punch => free(whole(event.offset), end / BLOCK_BYTES),
+        FileOp::Unlink | FileOp::Create => free(0, u64::MAX),
+    }
+}
+
+proptest! {
+    /// No block is written for two files, what is freed is trimmed, and the space comes back.
+    #[test]
+    fn files_never_share_blocks_and_freed_blocks_are_trimmed(
+        events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
+    ) {
+        let mut layout = Layout::new(2000, FILES, write_back);
+        let mut model = BTreeSet::new();
+        // Block of the drive -> file that wrote it last.
+        let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut out = Vec::new();
+        for event in &events {
+            out.clear();
+            layout.apply(event, &mut out).unwrap();
+            apply_to_model(&mut model, event);
+            for request in &out {
+                for block in request.block..request.block + request.count {
+                    let before = match request.op {
+                        BlockOp::Write => owner.insert(block, event.file),
+                        BlockOp::Trim => owner.remove(&block),
+                    };
+                    prop_assert!(before.is_none_or(|file| file == event.file));
+                    prop_assert!(request.op == BlockOp::Write || before.is_some());
+                }
+            }
+            prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
+            prop_assert_eq!(layout.free_blocks() + layout.live_blocks(), 2000);
+        }
+        layout.flush_all(&mut out).unwrap();
+        prop_assert_eq!(layout.live_blocks(), model.len() as u64);
+        for file in 0..FILES {
+            layout.unlink(file, &mut out);
+        }
+        prop_assert_eq!(layout.free_blocks(), 2000);
+    }
+
+    #[test]
+    fn the_same_trace_is_laid_out_the_same(
+        events in proptest::collection::vec(any_event(), 1..80), times in 1_u32..4,
+    ) {
+        let mut trace = Events::default();
+        // Something has to be written in any case: to a file that nothing else touches.
+        trace.add(event(FileOp::Write, FILES, 0, 1));
+        for &event in &events {
+            trace.add(event);
+        }
+        let how = LayOut {
+            capacity_blocks: 1 << 12,
+            write_back: WriteBack::Coalesce,
+            repeats: Repeats::Times(times),
+        };
+        let laid = trace.lay_out(&how).unwrap();
+        prop_assert_eq!(&laid.requests, &trace.lay_out(&how).unwrap().requests);
+        prop_assert_eq!(laid.rounds, times);
+    }
+}
+
+fn trace_of(events: &[Event]) -> Events {
+    let mut trace = Events::default();
+    for &event in events {
+        trace.add(event);
+    }
+    trace
+}
+
+fn laid(events: &[Event], capacity_blocks: u32, write_back: WriteBack) -> BlockTrace {
+    let how = LayOut { capacity_blocks, write_back, repeats: Repeats::Times(1) };
+    trace_of(events).lay_out(&how).unwrap()
+}
+
+#[test]
+fn files_that_grow_in_turns_stay_contiguous() {
+    let turns: Vec<Event> = (0..40)
+        .flat_map(|n| [0, 1].map(|file| event(FileOp::Write, file, n * 4096, 4096)))
+        .collect();
+    let trace = laid(&turns, 4096, WriteBack::Immediate);
+    let of = |file: usize| trace.requests.iter().skip(file).step_by(2).map(|r| r.block);
+    for file in 0..2 {
+        let first = of(file).next().unwrap();
+        assert!(of(file).eq(first..first + 40));
+    }
+}
+
+#[test]
+fn overwrites_stay_in_place_and_parts_of_blocks_write_whole_ones() {
+    let trace = laid(
+        &[event(FileOp::Write, 0, 0, 16_384), event(FileOp::Write, 0, 5_000, 4_000)],
+        64,
+        WriteBack::Immediate,
+    );
+    let shape: Vec<(u32, u32)> = trace.requests.iter().map(|r| (r.block, r.count)).collect();
+    assert_eq!(shape, [(0, 4), (1, 2)]);
+}
+
+#[test]
+fn small_appends_are_written_once_if_they_may_wait() {
+    let appends: Vec<Event> = (0..80).map(|n| event(FileOp::Write, 0, n * 512, 512)).collect();
+    assert_eq!(laid(&appends, 64, WriteBack::Immediate).written_blocks, 80);
+    assert_eq!(laid(&appends, 64, WriteBack::Coalesce).written_blocks, 10);
+    let mut synced = appends[..4].to_vec();
+    synced.insert(2, event(FileOp::Sync, 0, 0, 0));
+    assert_eq!(laid(&synced, 64, WriteBack::Coalesce).written_blocks, 2);
+}
+
+#[test]
+fn a_full_drive_says_what_would_do() {
+    let how = LayOut {
+        capacity_blocks: 100,
+        write_back: WriteBack::Immediate,
+        repeats: Repeats::Times(1),
+    };
+    let trace = trace_of(&[
+        event(FileOp::Create, 0, 0, 0),
+        event(FileOp::Write, 0, 0, 300 * 4096),
+        event(FileOp::Unlink, 0, 0, 0),
+        event(FileOp::Create, 1, 0, 0),
+        event(FileOp::Write, 1, 0, 200 * 4096),
+    ]);
+    let error = trace.lay_out(&how).unwrap_err();
+    assert_eq!(
+        error,
+        TraceError::OutOfSpace { needed_bytes: 300 * 4096, capacity_bytes: 100 * 4096 }
+    );
+    assert_eq!(error.hint().unwrap(), "a drive of 0.001 GB or more holds them");
+}
+
+#[test]
+fn old_rounds_make_room_one_file_at_a_time() {
+    let mut events = Vec::new();
+    for file in 0..8 {
+        events.push(event(FileOp::Create, file, 0, 0));
+        events.push(event(FileOp::Write, file, 0, 10 * 4096));
+    }
+    let trace = trace_of(&events);
+    assert_eq!(trace.footprint(WriteBack::Immediate).peak_blocks, 80);
+    let how = LayOut {
+        capacity_blocks: 80,
+        write_back: WriteBack::Immediate,
+        repeats: Repeats::Fills(3.0),
+    };
+    let laid = trace.lay_out(&how).unwrap();
+    assert_eq!((laid.rounds, laid.written_blocks, laid.peak_blocks), (3, 240, 80));
+    let trims = laid.requests.iter().filter(|r| r.op == BlockOp::Trim);
+    assert!(trims.clone().all(|r| r.count == 10));
+    assert_eq!(trims.count(), 16);
+}
+
+#[test]
+fn rows_that_cannot_be_are_refused_with_their_number() {
+    let mut events = Events::default();
+    let batch = Batch {
+        op: &[0, 9],
+        file: &[0, 0],
+        offset: &[0, 0],
+        length: &[1, 1],
+        stream: &[0, 0],
+        origin: &[0, 0],
+    };
+    let message = "operation 9 is none of 0 to 5".to_owned();
+    assert_eq!(events.push(&batch), Err(TraceError::Row { row: 1, message }));
+    assert!(events.is_empty());
+    let far = Batch { op: &[0, 0], offset: &[0, 1 << 44], ..batch };
+    assert!(matches!(events.push(&far), Err(TraceError::Row { row: 1, .. })));
+    let short = Batch { op: &[0], ..batch };
+    assert!(matches!(events.push(&short), Err(TraceError::Trace(_))));
+}
+
+#[test]
+fn deaths_are_those_of_overwrites_and_trims() {
+    let trace = laid(
+        &[
+            event(FileOp::Write, 0, 0, 8192),
+            event(FileOp::Write, 0, 0, 4096),
+            event(FileOp::Unlink, 0, 0, 0),
+            event(FileOp::Write, 1, 0, 4096),
+        ],
+        64,
+        WriteBack::Immediate,
+    );
+    assert_eq!(deaths(&trace), [2, 3, 3, NEVER]);
+}
+
+#[test]
+fn the_synthetic_store_settles() {
+    let store = |logged| synthetic::Store {
+        table_bytes: 32 << 10,
+        chunk_bytes: 16 << 10,
+        logged_bytes: logged,
+        seed: 3,
+    };
+    let found = synthetic::events(&store(64 << 20)).footprint(WriteBack::Immediate);
+    let tables = found.peak_blocks / 8;
+    assert!((584..800).contains(&tables), "{tables} tables; the levels hold 584");
+    let amplification = found.written_blocks as f64 * 4096.0 / (64 << 20) as f64;
+    assert!((10.0..30.0).contains(&amplification), "{amplification}");
+}

@@ -1,0 +1,99 @@
+"""`writecliff placement TRACE`: which streams a trace's writes should go to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json, latency_text, size_text, table, talk
+from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
+
+if TYPE_CHECKING:
+    from writecliff.replay.model import Replayed
+    from writecliff.replay.placement import Placement
+
+
+def placement(
+    trace: Path,
+    *,
+    options: TraceOptions = NO_TRACE_OPTIONS,
+    counts: str | None = None,
+    timed: bool = True,
+    queue_depth: int = 32,
+    readers: int = 4,
+    output: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Compare ways to give a trace's writes to streams, and say which is best.
+
+    Compared are no streams, your rules (--streams), automatic schemes, and an oracle that knows
+    when data die; and what tagging errors would cost the best.
+
+    Parameters
+    ----------
+    trace
+        The trace, from `writecliff capture`.
+    counts
+        Numbers of streams to compare, a comma-separated list (default: 2,4,8).
+    timed
+        Replay the end on the timed clock too, with reads of live data, for latencies.
+    queue_depth
+        Writes outstanding in the timed part.
+    readers
+        Random 4 KiB reads of live data outstanding beside them.
+    output
+        The HTML file to write (default: placement.html).
+    json
+        Print {"schema", "report", "trace", "device", "verdict", "best", "cells": [{"assign",
+        "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
+    """
+    from writecliff.replay.model import lay_out
+    from writecliff.replay.placement import NAMES, compare, placement_mapping, stream_counts
+    from writecliff.report.placement_page import write_placement
+
+    numbers = stream_counts(counts)
+    io = options.read(trace)
+    laid = lay_out(io, options.target, options.sizing(), streams=max(numbers))
+
+    def say(cell: Replayed) -> None:
+        wrong = f", {cell.mistag_pct:g} % wrong" if cell.mistag_pct else ""
+        talk(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
+
+    found = compare(
+        trace,
+        laid,
+        numbers,
+        timed=timed,
+        queue_depth=queue_depth,
+        readers=readers,
+        seed=options.seed,
+        on_cell=say,
+    )
+    page = write_placement(found, output or Path("placement.html"))
+    if json:
+        emit_json({"report": page, **placement_mapping(found)})
+    else:
+        print(_text(found, page))
+    return 0
+
+
+def _text(found: Placement, page: Path) -> str:
+    from writecliff.replay.placement import NAMES, verdict
+
+    laid = found.laid
+    rows = [
+        (
+            NAMES[cell.scheme],
+            str(cell.streams),
+            f"{cell.waf:.3f}",
+            size_text(laid.endurance_bytes(cell.waf)),
+            "-" if (years := laid.years(cell.waf)) is None else f"{years:.3g}",
+            latency_text(cell.read_p9999_ns),
+        )
+        for cell in found.cells
+    ]
+    header = ("assignment", "streams", "WAF", "endurance", "years", "read p99.99")
+    lines = [table(header, rows, "lrrrrr"), "", *verdict(found), "", str(page)]
+    return "\n".join(lines)

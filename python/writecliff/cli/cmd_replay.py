@@ -1,0 +1,131 @@
+"""`writecliff replay TRACE`: a trace of file I/O on a simulated drive, its writes in streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import (
+    count_text,
+    duration_text,
+    emit_json,
+    latency_text,
+    pairs,
+    size_text,
+    table,
+)
+from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
+from writecliff.cli.values import Whole
+
+if TYPE_CHECKING:
+    from writecliff.replay.model import Laid, Replayed
+
+
+def replay(
+    trace: Path,
+    *,
+    options: TraceOptions = NO_TRACE_OPTIONS,
+    assign: str | None = None,
+    count: Whole = None,
+    mistag: float = 0.0,
+    timed: bool = True,
+    queue_depth: int = 32,
+    readers: int = 4,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Replay a trace on a simulated drive and see what its streams win.
+
+    Parameters
+    ----------
+    trace
+        The trace, from `writecliff capture`.
+    assign
+        How writes get streams: none, rules, sfr, multi-queue, sepbit or oracle (default: rules if
+        --streams is given, else none).
+    count
+        Streams that may be used (default: all that the drive has).
+    mistag
+        Percentage of the writes that go to a wrong stream.
+    timed
+        Replay the end on the timed clock too, with reads of live data, for latencies.
+    queue_depth
+        Writes outstanding in the timed part.
+    readers
+        Random 4 KiB reads of live data outstanding beside them.
+    json
+        Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
+    """
+    from writecliff.replay.model import checked_scheme, lay_out
+    from writecliff.replay.model import replay as run
+    from writecliff.replay.summary import replay_mapping
+
+    scheme = checked_scheme(assign, options.rules is not None)
+    io = options.read(trace)
+    laid = lay_out(io, options.target, options.sizing())
+    done = run(
+        laid,
+        scheme,
+        count if count is not None else laid.streams,
+        mistag_pct=mistag,
+        timed=timed,
+        queue_depth=queue_depth,
+        readers=readers,
+        seed=options.seed,
+    )
+    if json:
+        emit_json(replay_mapping(trace, laid, done))
+        return 0
+    print(pairs(_lines(laid, done)))
+    print()
+    print(_streams(laid, done))
+    return 0
+
+
+def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
+    simulated = laid.simulated
+    years = laid.years(done.waf)
+    chosen = f" ({done.oracle})" if done.oracle else ""
+    lines = [
+        (
+            "drive",
+            f"{laid.device.name}, {size_text(simulated.capacity_bytes)} of its kind, "
+            f"over-provisioning {simulated.overprovision_pct:.1f} %",
+        ),
+        (
+            "trace",
+            f"{size_text(laid.written_bytes)} in {duration_text(laid.io.duration_ns)}, "
+            f"{size_text(laid.peak_bytes)} of files at the peak, {laid.blocks.rounds} rounds",
+        ),
+        ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
+        ("write amplification", f"{done.waf:.3f}"),
+        ("endurance", f"{size_text(laid.endurance_bytes(done.waf))} on the whole drive"),
+    ]
+    if years is not None:
+        lines.append(("at the trace's rate", f"{years:.3g} years"))
+    if done.reads.count:
+        lines += [
+            (
+                "reads beside it",
+                f"mean {latency_text(done.reads.mean_ns)}, "
+                f"p99.99 {latency_text(done.read_p9999_ns)} of {count_text(done.reads.count)}",
+            ),
+            ("writes", f"{size_text(done.timed_written_bytes / done.timed_ns * 1e9)}/s"),
+        ]
+    return lines
+
+
+def _streams(laid: Laid, done: Replayed) -> str:
+    from writecliff.replay.summary import stream_rows
+
+    rows = [
+        (
+            str(row["stream"]),
+            size_text(row["written_bytes"]),
+            size_text(row["median_lifetime_bytes"]),
+            ", ".join(row["origins"]),
+        )
+        for row in stream_rows(laid, done)
+    ]
+    return table(("stream", "written", "median lifetime", "mostly by"), rows, "rrrl")

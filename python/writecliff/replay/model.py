@@ -1,0 +1,234 @@
+"""A trace laid on a simulated drive, and what one replay of it measured."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff import _native
+from writecliff.devices import describe_device, read_device_file
+from writecliff.errors import ConfigError
+from writecliff.native_errors import as_user_errors
+from writecliff.parallel import drive_memory_bytes
+from writecliff.replay.sizing import sized_device, with_streams
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from writecliff.devices import DeviceDescription
+    from writecliff.replay.columns import FileIO
+
+YEAR_S = 365.25 * 86_400
+NS_PER_S = 1e9
+READ_QUANTILE = 0.9999
+FILLS_LEAST = 6.0
+WRITTEN_LEAST_BYTES = 8e9  # a small drive is filled more often: reads for p99.99, and it is cheap
+TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of every stream
+TIMED_LEAST_BYTES = 4e9
+BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
+STREAMS_MAX = 128
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """How large a drive, and how long a replay."""
+
+    fill_pct: float | None = 85.0  # of the drive that files take at their peak; None: as it is
+    units: int | None = None  # reclaim units of a drive that is cut down
+    fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_LEAST)
+    repeats: int | None = None  # rounds; goes before `fills`
+    coalesce: bool = False  # appends wait for fsync or the next block
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A trace on a drive, ready to be replayed."""
+
+    io: FileIO
+    blocks: _native.BlockTrace
+    device: DeviceDescription  # as --on names it
+    text: str  # of the drive that is simulated
+    simulated: DeviceDescription
+    streams: int  # that it has
+    rated_cycles: int
+    peak_bytes: int
+    written_bytes: int  # in one round
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of one replay."""
+        drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.raw_bytes)
+        return drive + self.simulated.capacity_bytes // 4096 * BYTES_PER_BLOCK_IN_REPLAY
+
+    @property
+    def write_rate_bytes_per_s(self) -> float | None:
+        """At which the traced program wrote."""
+        seconds = self.io.duration_ns / NS_PER_S
+        return self.written_bytes / seconds if seconds > 0 else None
+
+    def endurance_bytes(self, waf: float) -> float:
+        """What a host can write to the whole drive until its flash has its rated cycles."""
+        return self.rated_cycles * self.device.raw_bytes / waf
+
+    def years(self, waf: float) -> float | None:
+        """Until then at the rate of the trace, on the whole drive."""
+        rate = self.write_rate_bytes_per_s
+        return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime (see `native`)."""
+
+    scheme: str
+    streams: int
+    mistag_pct: float
+    waf: float
+    host_bytes: NDArray[np.uint64]
+    nand_bytes: NDArray[np.uint64]
+    blocks: NDArray[np.uint64]
+    oracle: str | None
+    reads: _native.Histogram
+    writes: _native.Histogram
+    timed_ns: int
+    timed_written_bytes: int
+    counters: Mapping[str, Any]  # at the end
+
+    @property
+    def read_p9999_ns(self) -> int | None:
+        """None without a timed part, or with too few reads in it."""
+        return self.reads.quantile(READ_QUANTILE).value_ns if self.reads.count else None
+
+
+def simulated_name(target: str) -> str:
+    """The drive's name or file of --on. Raises ConfigError for any but a simulated one."""
+    kind, _, name = target.partition(":")
+    if kind != "sim" or not name:
+        raise ConfigError(
+            f"{target} is not simulated; a trace is replayed on simulated drives",
+            hint="for example --on sim:sata-tlc-120",
+        )
+    return name
+
+
+def checked_scheme(name: str | None, with_rules: bool) -> str:
+    """The scheme of --assign, or what is meant without it. Raises ConfigError."""
+    if name is None:
+        return "rules" if with_rules else "none"
+    known = _native.assign_schemes()
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+        raise ConfigError(f"there is no way to assign streams called '{name}'", hint=hint)
+    if name == "rules" and not with_rules:
+        raise ConfigError("--assign rules needs rules", hint="give them with --streams FILE")
+    if with_rules and name != "rules":
+        raise ConfigError(
+            f"--streams means nothing with --assign {name}", hint="leave one of them out"
+        )
+    return name
+
+
+def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = None) -> Laid:
+    """Lay a trace on the drive `target`, or on one of its kind that it fills.
+
+    `streams`: what the drive is given (default: what its file says). Raises ConfigError: a trace
+    that does not fit names the size that does.
+    """
+    _check(sizing)
+    text, file_name = read_device_file(simulated_name(target))
+    device = describe_device(text, file_name)
+    with as_user_errors():
+        needs = io.native.footprint(sizing.coalesce)
+    if sizing.fill_pct is not None:
+        capacity_bytes = round(needs["peak_bytes"] / (sizing.fill_pct / 100))
+        text = sized_device(
+            text, file_name, capacity_bytes, streams=streams or device.streams, units=sizing.units
+        )
+    streams = streams or device.streams
+    if not 1 <= streams <= STREAMS_MAX:
+        raise ConfigError(f"{streams} streams; a drive has 1 to {STREAMS_MAX}")
+    text = with_streams(text, streams)
+    simulated = describe_device(text, file_name)
+    enough = max(FILLS_LEAST, WRITTEN_LEAST_BYTES / simulated.capacity_bytes)
+    fills = None if sizing.repeats is not None else sizing.fills or enough
+    with as_user_errors():
+        blocks = io.native.lay_out(
+            simulated.capacity_bytes, sizing.coalesce, repeats=sizing.repeats, fills=fills
+        )
+    return Laid(
+        io=io,
+        blocks=blocks,
+        device=device,
+        text=text,
+        simulated=simulated,
+        streams=streams,
+        rated_cycles=int(tomllib.loads(text)["flash"]["rated_cycles"]),
+        peak_bytes=needs["peak_bytes"],
+        written_bytes=needs["written_bytes"],
+    )
+
+
+def _check(sizing: Sizing) -> None:
+    if sizing.fill_pct is not None and not 1 <= sizing.fill_pct <= 99:
+        raise ConfigError(f"--fill is {sizing.fill_pct:g}; it must be 1 to 99 percent")
+    if sizing.fills is not None and not 0 < sizing.fills <= 1000:
+        raise ConfigError(f"--fills is {sizing.fills:g}; it must be above 0, and 1000 at most")
+    if sizing.repeats is not None and sizing.repeats < 1:
+        raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
+
+
+def replay(
+    laid: Laid,
+    scheme: str,
+    streams: int,
+    *,
+    mistag_pct: float = 0.0,
+    timed: bool = False,
+    queue_depth: int = 32,
+    readers: int = 4,
+    seed: int = 1,
+) -> Replayed:
+    """Replay a trace with its writes in `streams` streams.
+
+    `timed`: its end on the timed clock too, with random reads of live data, for latencies.
+    Raises ConfigError.
+    """
+    if not 1 <= streams <= laid.streams:
+        raise ConfigError(f"{streams} streams; the drive has {laid.streams}")
+    if not 0 <= mistag_pct <= 100:
+        raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
+    timed_bytes = round(max(TIMED_FILLS * laid.simulated.capacity_bytes, TIMED_LEAST_BYTES))
+    with as_user_errors():
+        raw = laid.blocks.replay(
+            laid.text,
+            laid.simulated.path,
+            scheme,
+            streams,
+            mistag=mistag_pct / 100,
+            seed=seed,
+            timed_bytes=timed_bytes if timed else 0,
+            queue_depth=queue_depth,
+            readers=readers,
+        )
+    shape = (-1, raw["streams"], raw["buckets"])
+    return Replayed(
+        scheme=scheme,
+        streams=streams,
+        mistag_pct=mistag_pct,
+        waf=raw["waf"],
+        host_bytes=raw["host_bytes"],
+        nand_bytes=raw["nand_bytes"],
+        blocks=raw["blocks"].reshape(shape),
+        oracle=raw["oracle"],
+        reads=raw["reads"],
+        writes=raw["writes"],
+        timed_ns=raw["timed_ns"],
+        timed_written_bytes=raw["timed_written_bytes"],
+        counters=raw["after"],
+    )

@@ -1,0 +1,118 @@
+"""Replays as plain data: for `--json` and for the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from writecliff.replay.model import Laid, Replayed
+
+REPLAY_SCHEMA = "writecliff/replay/1"
+BLOCK_BYTES = 4096
+_NAMED_SHARE = 0.1  # of a stream's bytes that an origin has to have written to be named
+
+
+def trace_mapping(trace: Path, laid: Laid) -> dict[str, Any]:
+    return {
+        "path": str(trace),
+        "rows": laid.io.rows,
+        "rows_without_effect": laid.io.left_out,
+        "duration_ns": laid.io.duration_ns,
+        "written_bytes": laid.written_bytes,
+        "peak_bytes": laid.peak_bytes,
+        "rounds": laid.blocks.rounds,
+        "replayed_bytes": laid.blocks.written_bytes,
+        "write_rate_bytes_per_s": laid.write_rate_bytes_per_s,
+    }
+
+
+def device_mapping(laid: Laid) -> dict[str, Any]:
+    return {
+        "name": laid.device.name,
+        "capacity_bytes": laid.device.capacity_bytes,
+        "rated_cycles": laid.rated_cycles,
+        "simulated_capacity_bytes": laid.simulated.capacity_bytes,
+        "simulated_raw_bytes": laid.simulated.raw_bytes,
+        "simulated_overprovision_pct": laid.simulated.overprovision_pct,
+        "streams": laid.streams,
+    }
+
+
+def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
+    """The figures of one replay; latencies are null without a timed part."""
+    timed = done.reads.count > 0
+    rate = done.timed_written_bytes / done.timed_ns * 1e9 if done.timed_ns else None
+    return {
+        "assign": done.scheme,
+        "streams": done.streams,
+        "mistag_pct": done.mistag_pct,
+        "waf": done.waf,
+        "endurance_bytes": laid.endurance_bytes(done.waf),
+        "years": laid.years(done.waf),
+        "read_p9999_ns": done.read_p9999_ns,
+        "read_mean_ns": done.reads.mean_ns if timed else None,
+        "reads": done.reads.count,
+        "write_bytes_per_s": rate,
+        "oracle": done.oracle,
+    }
+
+
+def replay_mapping(trace: Path, laid: Laid, done: Replayed) -> dict[str, Any]:
+    return {
+        "schema": REPLAY_SCHEMA,
+        "trace": trace_mapping(trace, laid),
+        "device": device_mapping(laid),
+        **result_mapping(laid, done),
+        "by_stream": stream_rows(laid, done),
+        "series": {
+            "host_bytes": done.host_bytes.tolist(),
+            "nand_bytes": done.nand_bytes.tolist(),
+        },
+    }
+
+
+def stream_rows(laid: Laid, done: Replayed) -> list[dict[str, Any]]:
+    """What each stream that was used holds, who wrote it, and how long it lived."""
+    rows = []
+    for stream in range(done.streams):
+        blocks = done.blocks[:, stream, :]
+        by_origin = blocks.sum(axis=1)
+        total = int(by_origin.sum())
+        if total == 0:
+            continue
+        order = np.argsort(-by_origin.astype(np.int64), kind="stable")
+        named = [int(n) for n in order if by_origin[n] >= _NAMED_SHARE * total]
+        rows.append(
+            {
+                "stream": stream,
+                "name": laid.io.streams.get(stream, "") if done.scheme == "rules" else "",
+                "written_bytes": total * BLOCK_BYTES,
+                "median_lifetime_bytes": median_lifetime_bytes(blocks.sum(axis=0)),
+                "alive_at_end_bytes": int(blocks[:, -1].sum()) * BLOCK_BYTES,
+                "origins": [laid.io.origins[n] for n in named],
+                "by_origin_bytes": {
+                    name: int(by_origin[n]) * BLOCK_BYTES for n, name in enumerate(laid.io.origins)
+                },
+            }
+        )
+    return rows
+
+
+def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
+    """The lifetime, in bytes written by the host, that half of the data reached; interpolated in
+    its bucket (see `BlockTrace.replay`). None if half of them outlived the trace."""
+    total = int(blocks.sum())
+    upto = np.cumsum(blocks.astype(np.int64))
+    bucket = int(np.searchsorted(upto, total / 2))
+    if total == 0 or bucket >= len(blocks) - 1:
+        return None
+    low = 2.0 ** (bucket - 1) if bucket else 0.0
+    below = int(upto[bucket - 1]) if bucket else 0
+    inside = (total / 2 - below) / max(1, int(blocks[bucket]))
+    high = 2.0**bucket if bucket else 1.0
+    return (low + (high - low) * inside) * BLOCK_BYTES

@@ -1,0 +1,42 @@
+"""A trace of the synthetic store, and the rules that know it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from writecliff.capture.rules import Rules, parse_rules
+from writecliff.capture.trace import write_trace
+from writecliff.replay.columns import FileIO, file_io
+from writecliff.replay.model import Laid, Sizing, lay_out
+from writecliff.replay.synthetic import RULES, synthetic_table
+
+DRIVE = "sim:sata-tlc-120"
+
+
+@pytest.fixture(scope="session")
+def store_rules() -> Rules:
+    return parse_rules(RULES, "store.toml")
+
+
+@pytest.fixture(scope="session")
+def store(store_rules: Rules) -> FileIO:
+    """Tables of 64 KiB: about 600 of them, 40 MB of files."""
+    table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=48 << 20)
+    return file_io(table, store_rules)
+
+
+@pytest.fixture(scope="session")
+def laid(store: FileIO) -> Laid:
+    return lay_out(store, DRIVE, Sizing(fill_pct=90, fills=8), streams=8)
+
+
+@pytest.fixture(scope="session")
+def trace_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a trace and its rules."""
+    folder = tmp_path_factory.mktemp("trace")
+    table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=40 << 20)
+    write_trace(folder / "store.parquet", table, {"command": ["store"], "program": "store 1.0"})
+    (folder / "rules.toml").write_text(RULES)
+    return folder

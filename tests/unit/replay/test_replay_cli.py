@@ -1,0 +1,67 @@
+"""`writecliff replay` and `writecliff placement`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+def _words(folder: Path, command: str, *more: str) -> list[str]:
+    trace = str(folder / "store.parquet")
+    return [command, trace, "--on", "sim:sata-tlc-120", "--fills", "2", *more]
+
+
+def test_replay_says_what_streams_win(cli: CommandLine, trace_folder: Path) -> None:
+    rules = str(trace_folder / "rules.toml")
+    said = cli(_words(trace_folder, "replay", "--streams", rules, "--no-timed"))
+    assert said.code == 0, said.err
+    assert "write amplification" in said.out and "writer: .log" in said.out
+    found = json.loads(cli(_words(trace_folder, "replay", "--streams", rules, "--json")).out)
+    assert found["schema"] == "writecliff/replay/1"
+    assert found["assign"] == "rules" and 1.0 <= found["waf"] < 2.0
+    assert found["reads"] > 0 and found["read_mean_ns"] > 50_000
+    assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
+
+
+def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    words = (
+        "--streams",
+        str(trace_folder / "rules.toml"),
+        "--counts",
+        "2,4",
+        "--output",
+        str(page),
+    )
+    said = cli(_words(trace_folder, "placement", *words, "--json"))
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert found["report"] == str(page)
+    assert {cell["assign"] for cell in found["cells"]} == {
+        "none", "rules", "sfr", "multi-queue", "sepbit", "oracle",
+    }  # fmt: skip
+    text = page.read_text()
+    assert found["verdict"][0] in text and "placement-held" in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("replay nowhere.parquet --on sim:sata-tlc-120", "nowhere.parquet: no such trace"),
+        ("replay nowhere.parquet", "no drive is named"),
+        ("placement nowhere.parquet --on /dev/sda", "not simulated"),
+    ],
+)
+def test_mistakes_are_one_clear_line(cli: CommandLine, words: str, expected: str) -> None:
+    said = cli(words)
+    assert said.code == 2 and expected in said.err and said.out == ""
