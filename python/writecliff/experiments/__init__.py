@@ -51,6 +51,11 @@ EXPERIMENTS = (
         "four sequential writers of unequal lifetimes and six random readers, streams off and on",
         "writecliff.experiments.fms_fio",
     ),
+    Experiment(
+        "fms-cassandra",
+        "a real Cassandra's writes, captured and laid on a drive, streams off and on",
+        "writecliff.experiments.fms_cassandra",
+    ),
 )
 
 
