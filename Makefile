@@ -24,7 +24,8 @@ test-rust: ## Rust tests
 	PROPTEST_RNG_SEED=20250101 cargo test --locked --workspace --quiet
 
 test-python: setup ## Python, fio and browser tests
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet tests/device # one at a time: they measure
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile tests/browser tests/unit python
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
