@@ -6,10 +6,12 @@ The loops of IOPS, throughput and latency are made of cells; steady state is jud
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError, EngineError
 from writecliff.procedures.model import StageHistory, StepRow, TrackingVariable
+from writecliff.procedures.options import PERCENT, Rule, Within, option
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.workload.model import KIB, Pattern
 
@@ -17,6 +19,26 @@ SECTOR_BYTES = 512  # the unit of block sizes: every drive's sector is a multipl
 LETTERS = {"random": "RND", "sequential": "SEQ"}
 
 Cell = tuple[int, float]  # block size in bytes, share of reads in percent
+
+
+def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
+    """The outer loop of a test."""
+    return option(
+        read_pcts,
+        "read/write mixes of the outer loop, in their order, as percent of reads",
+        rule=Rule({"*": read_pcts}, "required", clause),
+        within=PERCENT,
+    )
+
+
+def block_sizes_option(clause: str, sizes_kib: tuple[float, ...]) -> Any:
+    """The inner loop of a test."""
+    return option(
+        sizes_kib,
+        "block sizes of the inner loop, in their order, in KiB",
+        rule=Rule({"*": sizes_kib}, "required", clause),
+        within=Within(0.5, 65536),
+    )
 
 
 def cell_text(cell: Cell, pattern: Pattern = "random") -> str:

@@ -20,7 +20,15 @@ from dataclasses import dataclass, replace
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
-from writecliff.procedures.options import QUEUE_DEPTH, THREADS, Rule, Within, option
+from writecliff.procedures.options import (
+    QD_BY_EDITION,
+    TC_BY_EDITION,
+    Rule,
+    Within,
+    option,
+    queue_depth_option,
+    threads_option,
+)
 from writecliff.procedures.periods import numbered, unit_name, whole_steps
 from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, toio_text
 from writecliff.procedures.steady import MAX_ROUNDS
@@ -36,18 +44,8 @@ MINUTES = Within(0, 60 * 8784.0, open_low=True)
 class HirOptions(PtsOptions):
     """Options of HIR. None stands for the value of the edition."""
 
-    threads: int | None = option(
-        None,
-        "threads issuing I/O (TC)",
-        rule=Rule({"pts-e": 4, "pts-c": 2}, "recommended", CLAUSE),
-        within=THREADS,
-    )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"pts-e": 32, "pts-c": 16}, "recommended", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
+    threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
     reading: str = option(
         "steady",
         "preconditioning, where sources disagree: until steady, or 36 minutes",

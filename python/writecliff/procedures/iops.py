@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
 from writecliff.procedures.model import History, Stage, Step
-from writecliff.procedures.options import PERCENT, QUEUE_DEPTH, THREADS, Rule, Within, option
+from writecliff.procedures.options import (
+    QD_BY_EDITION,
+    TC_BY_EDITION,
+    queue_depth_option,
+    threads_option,
+)
 from writecliff.procedures.pts import (
     PtsProcedure,
     RoundOptions,
@@ -37,30 +42,10 @@ TRACKED: Mapping[str, tuple[cells.Cell, ...]] = {
 class IopsOptions(RoundOptions):
     """Options of the IOPS test. None stands for the value of the edition."""
 
-    threads: int | None = option(
-        None,
-        "threads issuing I/O (TC)",
-        rule=Rule({"pts-e": 4, "pts-c": 2}, "recommended", CLAUSE),
-        within=THREADS,
-    )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"pts-e": 32, "pts-c": 16}, "recommended", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
-    read_pcts: tuple[float, ...] = option(
-        READ_PCTS,
-        "read/write mixes of the outer loop, in their order, as percent of reads",
-        rule=Rule({"*": READ_PCTS}, "required", CLAUSE),
-        within=PERCENT,
-    )
-    block_sizes_kib: tuple[float, ...] = option(
-        BLOCK_SIZES_KIB,
-        "block sizes of the inner loop, in their order, in KiB",
-        rule=Rule({"*": BLOCK_SIZES_KIB}, "required", CLAUSE),
-        within=Within(0.5, 65536),
-    )
+    threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
+    read_pcts: tuple[float, ...] = cells.mixes_option(CLAUSE, READ_PCTS)
+    block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CLAUSE, BLOCK_SIZES_KIB)
 
 
 class Iops(PtsProcedure):

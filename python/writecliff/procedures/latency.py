@@ -15,13 +15,11 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
 from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.options import (
-    PERCENT,
-    QUEUE_DEPTH,
     SECONDS,
-    THREADS,
     Rule,
-    Within,
     option,
+    queue_depth_option,
+    threads_option,
 )
 from writecliff.procedures.pts import (
     PtsProcedure,
@@ -43,30 +41,10 @@ MAXIMA = ("window", "mean")
 class LatencyOptions(RoundOptions):
     """Options of the latency test. None stands for the value of the edition."""
 
-    threads: int | None = option(
-        None,
-        "threads issuing I/O (TC)",
-        rule=Rule({"*": 1}, "required", CLAUSE),
-        within=THREADS,
-    )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"*": 1}, "required", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
-    read_pcts: tuple[float, ...] = option(
-        READ_PCTS,
-        "read/write mixes of the outer loop, in their order, as percent of reads",
-        rule=Rule({"*": READ_PCTS}, "required", CLAUSE),
-        within=PERCENT,
-    )
-    block_sizes_kib: tuple[float, ...] = option(
-        BLOCK_SIZES_KIB,
-        "block sizes of the inner loop, in their order, in KiB",
-        rule=Rule({"*": BLOCK_SIZES_KIB}, "required", CLAUSE),
-        within=Within(0.5, 65536),
-    )
+    threads: int | None = threads_option(CLAUSE, {"*": 1}, "required")
+    queue_depth: int | None = queue_depth_option(CLAUSE, {"*": 1}, "required")
+    read_pcts: tuple[float, ...] = cells.mixes_option(CLAUSE, READ_PCTS)
+    block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CLAUSE, BLOCK_SIZES_KIB)
     max_latency: str = option(
         "window",
         "maximum in the tables: of all I/Os of the window, or the mean of its rounds' maxima",

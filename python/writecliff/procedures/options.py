@@ -107,6 +107,22 @@ def option(
     return field(default=default, metadata=metadata)
 
 
+TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
+QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
+
+
+def threads_option(clause: str, values: Mapping[str, int], level: Level = "recommended") -> Any:
+    """TC of a test whose clause says `values`."""
+    rule = Rule(values, level, clause)
+    return option(None, "threads issuing I/O (TC)", rule=rule, within=THREADS)
+
+
+def queue_depth_option(clause: str, values: Mapping[str, int], level: Level = "recommended") -> Any:
+    """QD, of each thread."""
+    rule = Rule(values, level, clause)
+    return option(None, "outstanding I/Os of a thread (QD)", rule=rule, within=QUEUE_DEPTH)
+
+
 def settled(options: T, *editions: str, quick: bool = False) -> T:
     """`options` with the values filled in that were left open, and checked.
 

@@ -14,7 +14,7 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import cells
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import QUEUE_DEPTH, THREADS, Rule, Within, option
+from writecliff.procedures.options import THREADS, Rule, Within, option, queue_depth_option
 from writecliff.procedures.pts import PtsProcedure, RoundOptions, block_text, toio_text
 from writecliff.workload.model import KIB
 
@@ -33,12 +33,7 @@ class ThroughputOptions(RoundOptions):
         rule=Rule({"*": 1}, "required", CLAUSE),
         within=THREADS,
     )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"*": 32}, "required", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
+    queue_depth: int | None = queue_depth_option(CLAUSE, {"*": 32}, "required")
     block_sizes_kib: tuple[float, ...] | None = option(
         None,
         "block sizes in KiB, each with its own purge, preconditioning and rounds",

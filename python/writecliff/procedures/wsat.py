@@ -24,7 +24,16 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
 from writecliff.procedures.model import End, History, Plan, Stage, Step, StepRow, TrackingVariable
-from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, THREADS, Rule, Within, option
+from writecliff.procedures.options import (
+    QD_BY_EDITION,
+    SECONDS,
+    TC_BY_EDITION,
+    Rule,
+    Within,
+    option,
+    queue_depth_option,
+    threads_option,
+)
 from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus, job_of
@@ -50,18 +59,8 @@ class WsatOptions(PtsOptions):
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )
-    threads: int | None = option(
-        None,
-        "threads issuing I/O (TC)",
-        rule=Rule({"pts-e": 4, "pts-c": 2}, "recommended", CLAUSE),
-        within=THREADS,
-    )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"pts-e": 32, "pts-c": 16}, "recommended", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
+    threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
     sample_seconds: float | None = option(
         None,
         "length of a step",

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import QUEUE_DEPTH, THREADS, Rule, Within, option
+from writecliff.procedures.options import THREADS, Rule, Within, option, queue_depth_option
 from writecliff.procedures.pts import PtsOptions, PtsProcedure, block_text, toio_text
 from writecliff.workload.model import KIB, Pattern
 
@@ -59,12 +59,7 @@ class XsrOptions(PtsOptions):
     threads: int | None = option(
         None, "threads issuing I/O (TC)", rule=Rule({"*": 1}, "required", CLAUSE), within=THREADS
     )
-    queue_depth: int | None = option(
-        None,
-        "outstanding I/Os of a thread (QD)",
-        rule=Rule({"*": 32}, "required", CLAUSE),
-        within=QUEUE_DEPTH,
-    )
+    queue_depth: int | None = queue_depth_option(CLAUSE, {"*": 32}, "required")
     sequential_hours: float | None = option(
         None,
         "hours of sequential writes, before and after the random ones",
