@@ -23,7 +23,7 @@ def compare(
     paths
         Run directories, suites, or folders of them.
     output
-        The HTML file to write; it must not exist (default: comparison.html).
+        The HTML file to write (default: comparison.html; an existing file is replaced).
     json
         Print {"report": PATH, "drives": [...]} with every figure, its run, and whether it was
         taken in steady state and by the standard.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from writecliff.cli.output import duration_text, emit_json, size_text, table, talk
-from writecliff.cli.sets import new_folder, run_members, take_up
+from writecliff.cli.sets import check_jobs, new_folder, run_members, take_up
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -67,6 +67,7 @@ def suite(
     quiet
         No progress on stderr.
     """
+    check_jobs(jobs)
     if resume is not None:
         if edition is not None or output is not None or set_ or tests is not None:
             raise ConfigError(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from writecliff.cli.output import emit_json, table
-from writecliff.cli.sets import default_path, new_folder, run_members, take_up
+from writecliff.cli.sets import check_jobs, default_path, new_folder, run_members, take_up
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -60,6 +60,7 @@ def sweep(
     """
     if list_:
         return _show_list(json)
+    check_jobs(jobs)
     if resume is not None:
         if name is not None or vary is not None or output is not None or set_:
             raise ConfigError(
@@ -68,15 +69,16 @@ def sweep(
             )
         folder = take_up(resume, "sweep", target)
         return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
-    from writecliff.suite.sweep import OVERPROVISION, plan_sweep, write_devices
+    from writecliff.store.files import write_atomically
+    from writecliff.suite.sweep import plan_sweep
 
     option, chosen = _varied(test, name, vary, values)
     path = output or default_path("sweep", option.replace("_", "-"), target)
     common = dict(_setting(test, text) for text in set_)
-    members = plan_sweep(test, target.on or "", option, chosen, common, folder=path)
-    folder = new_folder("sweep", option, members, target, path)
-    if option == OVERPROVISION:
-        write_devices(members, target.on or "")
+    plan = plan_sweep(test, target.on or "", option, chosen, common, folder=path)
+    folder = new_folder("sweep", option, plan.members, target, path)
+    for device, text in plan.devices.items():
+        write_atomically(device, text.encode())
     return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
 
 

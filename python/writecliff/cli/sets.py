@@ -25,6 +25,12 @@ def default_path(kind: Kind, about: str, target: TargetOptions) -> Path:
     return Path(f"{kind}s") / f"{about}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
+def check_jobs(jobs: int | None) -> None:
+    """Raises ConfigError, before anything is made on disk."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"--jobs must be at least 1, not {jobs}")
+
+
 def new_folder(
     kind: Kind,
     about: str,
@@ -62,8 +68,6 @@ def run_members(
     from writecliff.report.suite_page import write_suite_page
     from writecliff.suite.runner import run_suite
 
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"--jobs must be at least 1, not {jobs}")
     if target.on is None:
         target = replace(target, on=folder.targets[0])
     with view_for(list(folder.members), quiet=quiet) as view:

@@ -7,6 +7,7 @@ with `mapping`, which turns them into what `--json` prints, `tables` and `page`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -18,6 +19,9 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.report.model import Table
     from writecliff.report.pages import Page
+
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class Experiment:
 class Runner(Protocol):
     """The module of an experiment that measures."""
 
-    def run(self, *, scale: float) -> Any: ...
+    def run(self, *, scale: float, tell: Tell) -> Any:
+        """`tell` is given a line for people now and then."""
 
 
 class Shower(Protocol):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from writecliff.experiments import Tell
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.replay.model import Laid, Replayed, Sizing, lay_out, replay
 
@@ -78,7 +79,7 @@ class Result:
         )
 
 
-def run(*, scale: float) -> Result:
+def run(*, scale: float, tell: Tell) -> Result:
     """Capture (unless that was done), lay and replay. `scale` means nothing here: the drive is cut
     to the files. Raises TargetError where Java, Maven or the machine lacks what Cassandra needs."""
     from writecliff.capture.rules import load_rules
@@ -87,19 +88,20 @@ def run(*, scale: float) -> Result:
 
     captured_now = not TRACE.exists()
     if captured_now:
-        _capture(TRACE)
+        _capture(TRACE, tell)
+    else:
+        tell(f"using the capture in {TRACE}; remove it to capture anew")
     trace = read_trace(TRACE)
     io = file_io(trace.table, load_rules(RULES))
     rows = _compare(io, FILLS_PCT)
     return Result(TRACE, captured_now, dict(trace.metadata), io, rows)
 
 
-def _capture(path: Path) -> None:
+def _capture(path: Path, tell: Tell) -> None:
     from writecliff.capture.apps import Size, run_app
     from writecliff.capture.run import Options
-    from writecliff.cli.output import talk
 
-    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS), tell=talk)
+    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS), tell=tell)
 
 
 def _compare(io: FileIO, fills_pct: Sequence[float]) -> tuple[Fill, ...]:

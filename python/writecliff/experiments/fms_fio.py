@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -95,7 +95,12 @@ class Result:
     speed: tuple[Speed, ...]
 
 
-def run(*, scale: float = SCALE, passes: tuple[int, int] = (WARM_UP, MEASURED)) -> Result:
+def run(
+    *,
+    scale: float = SCALE,
+    passes: tuple[int, int] = (WARM_UP, MEASURED),
+    tell: Callable[[str], None] = lambda text: None,
+) -> Result:
     """Measure everything; some minutes. `scale`: by how much the timed drive is smaller;
     `passes`: capacities written to warm up and while amplification is measured."""
     flat_bytes = UNITS * SLOTS_PER_UNIT * SLOT_BYTES
@@ -111,6 +116,7 @@ def run(*, scale: float = SCALE, passes: tuple[int, int] = (WARM_UP, MEASURED)) 
     text, _ = read_device_file(DEVICE)
     raw_bytes = _raw_bytes(scaled_device(text, scale))
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
+    tell(f"{len(timed)} drives in time, then write amplification of {len(variants)} without")
     timed_memory = drive_memory_bytes(raw_bytes, raw_bytes)
     speed = run_side_by_side(
         [

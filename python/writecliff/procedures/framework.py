@@ -118,6 +118,7 @@ class _Driver:
         self.engine_at = 0  # steps that the drive has behind it
         self.device_zero_ns: int | None = None  # device clock at the first step
         self.running: tuple[str, int, int, Step] | None = None
+        self.complete = False  # all is stored
         self.at_rest = False  # the drive is as its last complete step left it
         self.warnings: list[str] = []
 
@@ -130,6 +131,8 @@ class _Driver:
             try:
                 return self._session(resume)
             except KeyboardInterrupt:
+                if self.complete:  # too late to stop anything
+                    raise
                 raise self._interrupted() from None
             except Exception as error:
                 if isinstance(error.__cause__, KeyboardInterrupt):  # an engine's way to say it
@@ -149,6 +152,7 @@ class _Driver:
         self.journal.health("after", self.engine.health())
         with interrupt_deferred():
             self.journal.complete(name, reason, self.warnings)
+            self.complete = True
             self.checkpoints.clear()
         self.progress.end("complete", reason)
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))

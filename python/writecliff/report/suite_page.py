@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.report import REPORT_NAME, units
+from writecliff.report import REPORT_NAME, units, write_report
 from writecliff.report import data as wsat_data
 from writecliff.report.comparison import Drive, drives_of
 from writecliff.report.comparison_page import comparison_mapping, data_files, sections_of
@@ -27,6 +27,9 @@ def write_suite_page(folder: SuiteFolder) -> Path:
     """Write the summary of what is complete; `summary.html` in the folder, whole or not there."""
     runs = {name: RunDirectory.open(folder.run_directory(name)) for name in folder.complete()}
     tests = {name: load(run) for name, run in runs.items()}
+    for run in runs.values():
+        if not (run.path / REPORT_NAME).exists():  # stopped between its end and its report
+            write_report(run.path)
     drives = drives_of(folder.run_directory(name) for name in tests)
     with house_style():
         sections = (_runs(folder, tests), *_content(folder, tests, drives))

@@ -39,6 +39,14 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep will run; `devices` are the device files that it needs, by path."""
+
+    members: Mapping[str, Member]
+    devices: Mapping[Path, str]
+
+
 def plan_sweep(
     test: str,
     target: str,
@@ -47,28 +55,26 @@ def plan_sweep(
     common: Mapping[str, Any],
     *,
     folder: Path,
-) -> dict[str, Member]:
-    """A member for every value, named "OPTION-VALUE".
+) -> Sweep:
+    """A member for every value, named "OPTION-VALUE"; writes nothing.
 
-    For a sweep of over-provisioning, device files are made in `folder` when it is started, see
-    `write_devices`. Raises ConfigError: fewer than two values, or one that is not allowed.
+    A sweep of over-provisioning runs on drives of its own, whose files belong into `folder`. Raises
+    ConfigError: fewer than two different values, or one that is not allowed.
     """
-    if len(values) < 2:
-        raise ConfigError(f"a sweep of {option} needs at least two values")
-    members = {}
-    for value in values:
+    different = list(dict.fromkeys(values))
+    if len(different) < 2:
+        raise ConfigError(f"a sweep of {option} needs at least two different values")
+    members, devices = {}, {}
+    for value in different:
         name = f"{option.replace('_', '-')}-{_word(value)}"
         if option == OVERPROVISION:
-            if not target.startswith("sim:"):
-                raise ConfigError(
-                    f"the over-provisioning of {target} cannot be changed",
-                    hint="vary active_range_pct: what is never written serves as spare space",
-                )
-            members[name] = Member(test, dict(common), f"sim:{folder / f'{name}.toml'}")
+            path = folder.resolve() / f"{name}.toml"
+            devices[path] = _device(target, value)
+            members[name] = Member(test, dict(common), f"sim:{path}")
         else:
             members[name] = Member(test, {**common, option: value}, target)
         procedure_from_mapping(test, members[name].options)
-    return members
+    return Sweep(members, devices)
 
 
 def _word(value: Any) -> str:
@@ -77,28 +83,28 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def write_devices(members: Mapping[str, Member], source: str) -> None:
-    """The device files of a sweep of over-provisioning: the drive `source` ("sim:NAME") with the
-    user capacity that leaves the wanted share of it spare.
+def _device(target: str, percent: float) -> str:
+    """The device file of `target` with the user capacity that leaves `percent` of it spare.
 
     Over-provisioning is (flash - user capacity) / user capacity. Raises ConfigError for a share
-    that leaves nothing or more than the flash holds.
+    with which collection cannot work, and for a drive that is not simulated.
     """
-    from writecliff.devices import device_path, show_device
-    from writecliff.store.files import write_atomically
+    from writecliff.devices import describe_device, read_device_file
 
-    name = source.removeprefix("sim:")
-    text = device_path(name).read_text(encoding="utf-8")
-    raw_bytes = show_device(name).raw_bytes
-    for member_name, member in members.items():
-        percent = float(member_name.rpartition("-")[2])
-        capacity = int(raw_bytes / (1 + percent / 100)) // 1_000_000
-        lines = [
-            f'user_capacity = "{capacity} MB"  # {percent:g} % over-provisioning'
-            if line.split("=")[0].strip() == "user_capacity"
-            else line
-            for line in text.splitlines()
-        ]
-        path = Path(member.target.removeprefix("sim:"))
-        write_atomically(path, ("\n".join(lines) + "\n").encode())
-        show_device(str(path))  # refuses what cannot be a drive
+    if not target.startswith("sim:"):
+        raise ConfigError(
+            f"the over-provisioning of {target} cannot be changed",
+            hint="vary active_range_pct: what is never written serves as spare space",
+        )
+    text, name = read_device_file(target.removeprefix("sim:"))
+    raw_bytes = describe_device(text, name).raw_bytes
+    capacity_mb = int(raw_bytes / (1 + percent / 100)) // 1_000_000
+    lines = [
+        f'user_capacity = "{capacity_mb} MB"  # {percent:g} % over-provisioning'
+        if line.split("=")[0].strip() == "user_capacity"
+        else line
+        for line in text.splitlines()
+    ]
+    made = "\n".join(lines) + "\n"
+    describe_device(made, f"{name} with {percent:g} % over-provisioning")
+    return made

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from writecliff.capture.rules import parse_rules
+from writecliff.capture.trace import TraceError
 from writecliff.experiments import fms_cassandra, fms_cassandra_page
 from writecliff.replay.columns import file_io
 from writecliff.replay.synthetic import RULES, synthetic_table
@@ -54,7 +55,8 @@ def test_a_capture_that_exists_is_used_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / fms_cassandra.TRACE).write_bytes(b"no trace")
-    with pytest.raises(Exception, match="fms-cassandra") as caught:
-        fms_cassandra.run(scale=32.0)
-    assert type(caught.value).__name__ == "TraceError"
+    said: list[str] = []
+    with pytest.raises(TraceError, match="fms-cassandra"):
+        fms_cassandra.run(scale=32.0, tell=said.append)
+    assert "remove it to capture anew" in said[0]
     assert (tmp_path / fms_cassandra.TRACE).read_bytes() == b"no trace"

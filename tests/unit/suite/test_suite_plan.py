@@ -11,7 +11,7 @@ from writecliff.devices import show_device
 from writecliff.errors import ConfigError, StoreError
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.plan import plan_suite
-from writecliff.suite.sweep import OVERPROVISION, plan_sweep, write_devices
+from writecliff.suite.sweep import OVERPROVISION, plan_sweep
 
 
 def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
@@ -68,26 +68,36 @@ def test_a_directory_without_a_suite_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sweep_varies_one_option(tmp_path: Path) -> None:
-    members = plan_sweep(
-        "wsat", "sim:x", "write_cache", [True, False], {"threads": 2}, folder=tmp_path
+    sweep = plan_sweep(
+        "wsat", "sim:x", "write_cache", [True, False, True], {"threads": 2}, folder=tmp_path
     )
-    assert members == {
+    assert not sweep.devices
+    assert sweep.members == {
         "write-cache-on": Member("wsat", {"threads": 2, "write_cache": True}, "sim:x"),
         "write-cache-off": Member("wsat", {"threads": 2, "write_cache": False}, "sim:x"),
     }
     with pytest.raises(ConfigError, match="at least two"):
-        plan_sweep("wsat", "sim:x", "write_cache", [True], {}, folder=tmp_path)
+        plan_sweep("wsat", "sim:x", "write_cache", [True, True], {}, folder=tmp_path)
     with pytest.raises(ConfigError, match="threads must be at least 1"):
         plan_sweep("wsat", "sim:x", "threads", [0, 1], {}, folder=tmp_path)
 
 
 def test_a_sweep_of_over_provisioning_makes_the_drives(tmp_path: Path) -> None:
     source = f"sim:{write_small_drive(tmp_path)}"
-    members = plan_sweep("wsat", source, OVERPROVISION, [20.0, 28.0], {}, folder=tmp_path)
-    write_devices(members, source)
-    for percent, member in zip((20, 28), members.values(), strict=True):
-        device = show_device(member.target.removeprefix("sim:"))
+    sweep = plan_sweep("wsat", source, OVERPROVISION, [20.0, 28.0], {}, folder=tmp_path)
+    for percent, member in zip((20, 28), sweep.members.values(), strict=True):
+        path = Path(member.target.removeprefix("sim:"))
+        path.write_text(sweep.devices[path])
+        device = show_device(str(path))
         spare = 100 * (device.raw_bytes / device.capacity_bytes - 1)
         assert spare == pytest.approx(percent, abs=0.2)
     with pytest.raises(ConfigError, match="cannot be changed"):
         plan_sweep("wsat", "/dev/x", OVERPROVISION, [7.0, 28.0], {}, folder=tmp_path)
+
+
+def test_a_drive_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    source = f"sim:{write_small_drive(tmp_path)}"
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ConfigError, match="with 1 % over-provisioning"):
+        plan_sweep("wsat", source, OVERPROVISION, [28.0, 1.0], {}, folder=tmp_path / "new")
+    assert sorted(tmp_path.iterdir()) == before
