@@ -38,6 +38,12 @@ impl Counters {
         (host > 0).then(|| (placed(self) - placed(earlier)) as f64 / host as f64)
     }
 
+    /// Slots moved for whatever reason.
+    #[inline]
+    pub fn moved_slots(&self) -> u64 {
+        self.gc_slots + self.wear_slots
+    }
+
     pub fn to_array(&self) -> [u64; Self::FIELDS] {
         [
             self.host_bytes,

@@ -42,6 +42,11 @@ pub struct ControllerConfig {
     pub command_time: Nanos,
     /// Time that a command spends in the controller besides, without holding others up.
     pub latency: Nanos,
+    /// Firmware time that placing a slot of host data takes, one write after the other: mapping,
+    /// parity, scheduling. Zero: free.
+    pub place_time: Nanos,
+    /// The same for a slot that collection moves, during the write that made it necessary.
+    pub collect_time: Nanos,
     /// Host reads that a die serves in a row while a program or erase waits.
     pub reads_in_a_row: u32,
     /// Times that one program or erase may be suspended for reads.
@@ -138,6 +143,11 @@ impl DeviceConfig {
         // Drives that say nothing keep the hash that they had before there was a choice.
         if f.spare != SparePolicy::Global {
             lines.push(format!("spare = {}", f.spare.name()));
+        }
+        for (key, time) in [("place_time", c.place_time), ("collect_time", c.collect_time)] {
+            if time > Nanos::ZERO {
+                lines.push(format!("{key}_ns = {}", time.0));
+            }
         }
         lines.join("\n")
     }

@@ -187,6 +187,8 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
         write_cache: table.required_flag("write_cache")?,
         command_time: table.required_time("command_time")?,
         latency: table.required_time("latency")?,
+        place_time: table.optional_time("place_time")?.unwrap_or(Nanos::ZERO),
+        collect_time: table.optional_time("collect_time")?.unwrap_or(Nanos::ZERO),
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
         idle_delay: table.required_time("idle_delay")?,

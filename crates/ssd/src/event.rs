@@ -28,6 +28,8 @@ pub enum Event {
     Completed { command: u16 },
     /// Time to look whether the drive is idle.
     IdleCheck,
+    /// Firmware has placed the data of a write.
+    Placed { command: u16 },
 }
 
 /// Events that take about as long from being scheduled to happening.
@@ -56,6 +58,7 @@ impl Event {
             Self::WriteArrived { command } => 3 << 16 | u32::from(command),
             Self::Completed { command } => 4 << 16 | u32::from(command),
             Self::IdleCheck => 5 << 16,
+            Self::Placed { command } => 6 << 16 | u32::from(command),
         }
     }
 
@@ -68,6 +71,7 @@ impl Event {
             2 => Self::ReadReady { command: index },
             3 => Self::WriteArrived { command: index },
             4 => Self::Completed { command: index },
+            6 => Self::Placed { command: index },
             _ => Self::IdleCheck,
         }
     }
@@ -286,6 +290,7 @@ mod tests {
             Event::WriteArrived { command: 1 },
             Event::Completed { command: 0 },
             Event::IdleCheck,
+            Event::Placed { command: 7 },
         ];
         for event in events {
             assert_eq!(Event::unpack(event.pack()), event);

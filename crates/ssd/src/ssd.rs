@@ -1,6 +1,7 @@
 //! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod io;
+mod placing;
 
 use std::collections::VecDeque;
 
@@ -16,6 +17,7 @@ use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::frontend::Frontend;
+use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -31,6 +33,7 @@ pub struct Ssd {
     write_waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are on the link.
     writes_in_transfer: u32,
+    placing: Option<PlacingCore>,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
     /// Slots read that held no data.
@@ -70,6 +73,7 @@ impl Ssd {
             buffer_free: 0,
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
+            placing: PlacingCore::new(&config.controller),
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
             unmapped_read_slots: 0,
@@ -182,6 +186,7 @@ impl Ssd {
                 self.idle_check();
                 None
             }
+            Event::Placed { command } => self.placed(command),
         }
     }
 
@@ -326,6 +331,9 @@ impl Ssd {
         out.put(self.write_cache);
         out.put(self.last_activity.0);
         out.put(self.idle_check_scheduled);
+        if let Some(core) = &self.placing {
+            core.save(out);
+        }
     }
 
     pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -338,6 +346,9 @@ impl Ssd {
         self.write_cache = input.flag()?;
         self.last_activity = Nanos(input.get()?);
         self.idle_check_scheduled = input.flag()?;
+        if let Some(core) = &mut self.placing {
+            core.restore(input)?;
+        }
         Ok(())
     }
 

@@ -45,7 +45,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 
 #[test]
 fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
-    for changes in STREAM_POLICIES {
+    for changes in STREAM_POLICIES.into_iter().chain([&common::PLACING[..]]) {
         both_clocks_agree(changes);
     }
 }
@@ -84,7 +84,8 @@ fn stream_of(command: &Command) -> StreamId {
 fn restore_then_continue_equals_run_through() {
     let mut through = drive(&[]);
     let suspends = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
-    for changes in STREAM_POLICIES.into_iter().chain([&suspends[..]]) {
+    let others = [&suspends[..], &common::PLACING[..]];
+    for changes in STREAM_POLICIES.into_iter().chain(others) {
         through = drive(changes);
         precondition(&mut through, 2);
         for seed in 0..5 {

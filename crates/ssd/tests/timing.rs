@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, precondition, read, write};
+use common::{
+    BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read, write,
+};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::{Operation, Ssd};
 
@@ -191,6 +193,41 @@ fn an_idle_drive_collects_in_the_background() {
     assert!(ssd.ftl().free_units() > busy, "free units grew while the host was silent");
     assert!(ssd.ftl().free_units() >= 6);
     assert!(ssd.counters().gc_moved_bytes > before.gc_moved_bytes);
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn placing_takes_its_time_one_write_after_the_other() {
+    let mut ssd = drive(&PLACING);
+    let arrives = CONTROLLER + LINK_COMMAND + LINK_SLOT;
+    assert_eq!(alone(&mut ssd, write(0, 1)), arrives + 50_000);
+    assert_eq!(alone(&mut ssd, write(1, 3)), arrives + 2 * LINK_SLOT + 150_000);
+    let done = closed_loop(&mut ssd, 8, 100, |n| write(u64::from(n), 1));
+    assert_eq!((done[99].at - done[9].at).0, 90 * 50_000);
+    // Reads go past it.
+    let before = ssd.now();
+    ssd.submit(before, write(500, 1));
+    ssd.submit(before, read(3000, 1));
+    assert_eq!(ssd.step(Nanos::MAX).unwrap().operation, Operation::Read);
+}
+
+#[test]
+fn collection_is_paid_for_by_the_writes_that_need_it() {
+    // Flash so fast that the core is the bound.
+    let flash = [("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")];
+    let mut ssd = drive(&[PLACING[0], flash[0], flash[1]]);
+    precondition(&mut ssd, 3);
+    let user = common::user_slots(&ssd);
+    let mut random = Prng::new(5);
+    let before = (ssd.now(), *ssd.ftl().counters());
+    let count = 20_000;
+    closed_loop(&mut ssd, 32, count, |_| write(random.below(user), 1));
+    let moved = ssd.ftl().counters().moved_slots() - before.1.moved_slots();
+    assert!(moved > u64::from(count) / 10, "collection had work to do");
+    let expected = f64::from(count) * 50e-6 + moved as f64 * 30e-6;
+    let took = (ssd.now() - before.0).as_secs_f64();
+    assert!((took / expected - 1.0).abs() < 0.002, "{took:.3} s, expected {expected:.3} s");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
 }

@@ -39,12 +39,9 @@ impl Ssd {
     }
 
     pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
+        let command = self.commands.get(number).command;
         match command.operation {
-            Operation::Write => {
-                self.writes_in_transfer -= 1;
-                self.write(number, command, first, slots)
-            }
+            Operation::Write => self.place(number),
             Operation::Trim => {
                 self.trim(&command);
                 Some(self.complete(number))
@@ -54,14 +51,9 @@ impl Ssd {
         }
     }
 
+    /// Returns whether the data are durable, so that the command may complete.
     #[inline]
-    fn write(
-        &mut self,
-        number: u16,
-        command: Command,
-        first: Lpn,
-        slots: u32,
-    ) -> Option<Completion> {
+    pub(super) fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         for n in 0..slots {
@@ -72,13 +64,10 @@ impl Ssd {
             }
             self.ftl.write(lpn, command.stream, bytes, &mut self.backend);
         }
-        if durable {
-            return Some(self.complete(number));
-        }
-        if self.writes_in_transfer == 0 {
+        if !durable && self.writes_in_transfer == 0 {
             self.close_units(true);
         }
-        None
+        durable
     }
 
     fn wait_for_current_unit(&mut self, number: u16, stream: StreamId) {

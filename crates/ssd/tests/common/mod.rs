@@ -55,6 +55,12 @@ queue_depth = 32
 pub const BUS_SLOT: u64 = 10_240;
 pub const LINK_SLOT: u64 = 8_192;
 
+/// A firmware core that takes 50 us for a slot of the host and 30 us for one that it moves.
+pub const PLACING: [(&str, &str); 1] = [(
+    "latency = \"5 us\"",
+    "latency = \"5 us\"\nplace_time = \"50 us\"\ncollect_time = \"30 us\"",
+)];
+
 pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     let mut text = DRIVE.to_owned();
     for (from, to) in changes {
