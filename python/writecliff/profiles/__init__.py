@@ -1,0 +1,146 @@
+"""Ready workloads: what servers and applications do to a drive, as workload files.
+
+A profile is a TOML file in this folder, named after what it stands for, in the form that
+`writecliff run` takes. Its leading comment says what it is and where its figures are from. This
+module finds profiles and lays them on a drive: at a queue depth, for a time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+from writecliff.workload.model import SECOND_NS, Job, Workload, workload_from_mapping
+
+FOLDER = Path(__file__).parent
+# A file is checked against a drive; this one has room for every profile.
+_ANY_CAPACITY_BYTES = 1 << 40
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A ready workload. `source` says where its sizes, mix and addresses are from."""
+
+    name: str
+    title: str
+    source: str
+    path: Path
+    jobs: tuple[Job, ...]
+
+    @property
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """All block sizes, ascending."""
+        return tuple(sorted({size.bytes for job in self.jobs for size in job.block_sizes}))
+
+    @property
+    def threads(self) -> int:
+        return sum(job.threads for job in self.jobs)
+
+
+def profile_names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def profile_path(name: str) -> Path:
+    """The file of a profile. Raises ConfigError naming the nearest one."""
+    names = profile_names()
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+        raise ConfigError(f"there is no profile '{name}'", hint=hint)
+    return FOLDER / f"{name}.toml"
+
+
+def profile(name: str) -> Profile:
+    """Read a profile. Raises ConfigError: there is none of that name."""
+    path = profile_path(name)
+    text = path.read_text(encoding="utf-8")
+    title, source = _header(text)
+    jobs = _workload(text, path, _ANY_CAPACITY_BYTES).jobs
+    return Profile(name, title, source, path, jobs)
+
+
+def _header(text: str) -> tuple[str, str]:
+    """Title and source from the leading comment."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    title, _, source = " ".join(lines).partition(" Source: ")
+    return title.rstrip("."), source.rstrip(".")
+
+
+def _workload(text: str, path: Path, capacity_bytes: int) -> Workload:
+    from writecliff import _native
+    from writecliff.native_errors import as_user_errors
+
+    with as_user_errors():
+        parsed = _native.parse_workload_toml(text, path.name, capacity_bytes)
+    return workload_from_mapping(json.loads(parsed))
+
+
+def profile_workload(
+    name: str,
+    capacity_bytes: int,
+    *,
+    queue_depth: int | None = None,
+    threads: int | None = None,
+    seconds: float | None = None,
+    sector_bytes: int = 512,
+    seed: int | None = None,
+) -> Workload:
+    """The profile `name` on a drive of `capacity_bytes`; what is None is as its file says.
+
+    `queue_depth` and `threads` are those of jobs that go as fast as they can; a job with a rate
+    keeps its own. Blocks that are no multiple of `sector_bytes` are rounded up to one, as the block
+    layer would do for a file system. Raises ConfigError.
+    """
+    path = profile_path(name)
+    found = _workload(path.read_text(encoding="utf-8"), path, capacity_bytes)
+    jobs = []
+    for job in found.jobs:
+        if job.rate_iops is None and job.rate_bytes_per_s is None:
+            job = replace(
+                job, queue_depth=queue_depth or job.queue_depth, threads=threads or job.threads
+            )
+        if seconds is not None:
+            job = job.with_duration_s(seconds)
+        jobs.append(_on_sectors(job, sector_bytes))
+    return replace(found, jobs=tuple(jobs), seed=found.seed if seed is None else seed)
+
+
+def volume_workload(
+    name: str, capacity_bytes: int, volume_bytes: int, *, sector_bytes: int = 512, seed: int = 1
+) -> Workload:
+    """The profile until it has moved `volume_bytes`, for preconditioning and endurance.
+
+    Raises ConfigError: no such profile, or one of several jobs (how would they share the volume?).
+    """
+    found = profile_workload(name, capacity_bytes, sector_bytes=sector_bytes, seed=seed)
+    if len(found.jobs) != 1:
+        raise ConfigError(
+            f"the profile '{name}' has {len(found.jobs)} jobs", hint="choose one with a single job"
+        )
+    job = replace(found.jobs[0], duration_ns=None, ios=None, volume_bytes=volume_bytes)
+    return replace(found, jobs=(job,))
+
+
+def _on_sectors(job: Job, sector_bytes: int) -> Job:
+    """Whole sectors: 0.5 KiB blocks become 4 KiB ones on a drive of 4 KiB sectors."""
+    if all(size.bytes % sector_bytes == 0 for size in job.block_sizes):
+        return job
+    sizes: dict[int, float] = {}
+    for size in job.block_sizes:
+        whole = -(-size.bytes // sector_bytes) * sector_bytes
+        sizes[whole] = sizes.get(whole, 0.0) + size.weight
+    block = type(job.block_sizes[0])
+    return replace(job, block_sizes=tuple(block(size, share) for size, share in sizes.items()))
+
+
+def seconds_of(workload: Workload) -> float:
+    """How long a workload of durations lasts."""
+    return max((job.duration_ns or 0) / SECOND_NS for job in workload.jobs)
