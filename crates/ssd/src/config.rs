@@ -42,8 +42,8 @@ pub struct ControllerConfig {
     pub command_time: Nanos,
     /// Time that a command spends in the controller besides, without holding others up.
     pub latency: Nanos,
-    /// Firmware time that placing a slot of host data takes, one write after the other: mapping,
-    /// parity, scheduling. Zero: free.
+    /// Firmware time that placing a slot of host data takes, one slot after the other: mapping,
+    /// parity, scheduling. Writes wait when a buffer full of slots is owed. Zero: free.
     pub place_time: Nanos,
     /// The same for a slot that collection moves, during the write that made it necessary.
     pub collect_time: Nanos,

@@ -28,8 +28,8 @@ pub enum Event {
     Completed { command: u16 },
     /// Time to look whether the drive is idle.
     IdleCheck,
-    /// Firmware has placed the data of a write.
-    Placed { command: u16 },
+    /// The core that places data lets writes in again.
+    CoreCaughtUp,
 }
 
 /// Events that take about as long from being scheduled to happening.
@@ -58,7 +58,7 @@ impl Event {
             Self::WriteArrived { command } => 3 << 16 | u32::from(command),
             Self::Completed { command } => 4 << 16 | u32::from(command),
             Self::IdleCheck => 5 << 16,
-            Self::Placed { command } => 6 << 16 | u32::from(command),
+            Self::CoreCaughtUp => 6 << 16,
         }
     }
 
@@ -71,7 +71,7 @@ impl Event {
             2 => Self::ReadReady { command: index },
             3 => Self::WriteArrived { command: index },
             4 => Self::Completed { command: index },
-            6 => Self::Placed { command: index },
+            6 => Self::CoreCaughtUp,
             _ => Self::IdleCheck,
         }
     }
@@ -290,7 +290,7 @@ mod tests {
             Event::WriteArrived { command: 1 },
             Event::Completed { command: 0 },
             Event::IdleCheck,
-            Event::Placed { command: 7 },
+            Event::CoreCaughtUp,
         ];
         for event in events {
             assert_eq!(Event::unpack(event.pack()), event);

@@ -73,7 +73,7 @@ impl Ssd {
             buffer_free: 0,
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
-            placing: PlacingCore::new(&config.controller),
+            placing: PlacingCore::new(&config),
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
             unmapped_read_slots: 0,
@@ -186,7 +186,10 @@ impl Ssd {
                 self.idle_check();
                 None
             }
-            Event::Placed { command } => self.placed(command),
+            Event::CoreCaughtUp => {
+                self.core_caught_up();
+                None
+            }
         }
     }
 

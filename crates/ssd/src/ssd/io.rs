@@ -19,6 +19,9 @@ impl Ssd {
                 let c = self.commands.get(number);
                 (i64::from(c.slots), c.command.length)
             };
+            if self.core_is_behind() {
+                return;
+            }
             // What partly filled units cannot keep: a larger command need not wait for more.
             if self.buffer_free < slots.min(self.buffer_assured()) {
                 return;
@@ -39,9 +42,18 @@ impl Ssd {
     }
 
     pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
-        let command = self.commands.get(number).command;
+        let InFlight { command, first, slots, .. } = *self.commands.get(number);
         match command.operation {
-            Operation::Write => self.place(number),
+            Operation::Write => {
+                self.writes_in_transfer -= 1;
+                let moved_before = self.ftl.counters().moved_slots();
+                let completes = self.write(number, command, first, slots);
+                if let Some(core) = &mut self.placing {
+                    let moved = self.ftl.counters().moved_slots() - moved_before;
+                    core.owe(self.backend.now, slots, moved);
+                }
+                completes.then(|| self.complete(number))
+            }
             Operation::Trim => {
                 self.trim(&command);
                 Some(self.complete(number))
@@ -53,7 +65,7 @@ impl Ssd {
 
     /// Returns whether the data are durable, so that the command may complete.
     #[inline]
-    pub(super) fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+    fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         for n in 0..slots {

@@ -1,96 +1,86 @@
-//! The firmware core that places data: one write at a time, for as long as its slots and the slots
-//! that collection moves for it take.
+//! The firmware core that places data, and the host writes that it holds up.
 //!
 //! A drive with many dies is often not bound by its flash when it collects, but by the processor
-//! that looks up, moves and maps slot after slot. With `place_time` and `collect_time` of zero there
-//! is no such bound, and none of this is in the way.
-
-use std::collections::VecDeque;
+//! that looks up, moves and maps slot after slot. The core owes `place_time` for each slot of the
+//! host and `collect_time` for each slot that collection moves for it. Writes complete from the
+//! buffer all the same; but when the core is a buffer's worth of host slots behind, the buffer is
+//! full of data without a place, and further writes wait at the link. With both times zero there is
+//! no such bound, and none of this is in the way.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 
 use super::Ssd;
-use crate::command::{Completion, InFlight};
-use crate::config::ControllerConfig;
+use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::words::{WordReader, WordWriter};
 
-/// Writes whose data have arrived, in the order in which they will be placed.
+/// What the core still has to do.
 #[derive(Debug)]
 pub(super) struct PlacingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
-    waiting: VecDeque<u16>,
-    busy: bool,
-    /// The command that is being placed completes when that is done.
-    completes: bool,
+    /// Work that may be owed while another write is let in.
+    allowance: Nanos,
+    /// Time at which all that is owed will be done.
+    done_at: Nanos,
+    wake_scheduled: bool,
 }
 
 impl PlacingCore {
     /// None if placing is free.
-    pub(super) fn new(config: &ControllerConfig) -> Option<Self> {
-        let free = config.place_time == Nanos::ZERO && config.collect_time == Nanos::ZERO;
+    pub(super) fn new(config: &DeviceConfig) -> Option<Self> {
+        let c = &config.controller;
+        let free = c.place_time == Nanos::ZERO && c.collect_time == Nanos::ZERO;
         (!free).then(|| Self {
-            per_host_slot: config.place_time,
-            per_moved_slot: config.collect_time,
-            waiting: VecDeque::new(),
-            busy: false,
-            completes: false,
+            per_host_slot: c.place_time,
+            per_moved_slot: c.collect_time,
+            allowance: Nanos(c.place_time.0 * u64::from(config.buffer_slots())),
+            done_at: Nanos::ZERO,
+            wake_scheduled: false,
         })
     }
 
-    fn time_for(&self, host_slots: u32, moved_slots: u64) -> Nanos {
+    pub(super) fn owe(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
         let host = self.per_host_slot.0 * u64::from(host_slots);
-        Nanos(host + self.per_moved_slot.0 * moved_slots)
+        let moved = self.per_moved_slot.0 * moved_slots;
+        self.done_at = self.done_at.max(now) + Nanos(host + moved);
+    }
+
+    /// The time from which a write may enter, if that is not now.
+    fn opens_at(&self, now: Nanos) -> Option<Nanos> {
+        let opens = self.done_at.saturating_sub(self.allowance);
+        (opens > now).then_some(opens)
     }
 
     pub(super) fn save(&self, out: &mut WordWriter) {
-        assert!(self.waiting.is_empty() && !self.completes, "a write without a host command");
-        out.put(self.busy);
+        out.put(self.done_at.0);
+        out.put(self.wake_scheduled);
     }
 
     pub(super) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        self.busy = input.flag()?;
+        self.done_at = Nanos(input.get()?);
+        self.wake_scheduled = input.flag()?;
         Ok(())
     }
 }
 
 impl Ssd {
-    /// The data of a write are here: place them, now or after those before.
-    pub(super) fn place(&mut self, number: u16) -> Option<Completion> {
-        let Some(core) = &mut self.placing else {
-            self.writes_in_transfer -= 1;
-            let InFlight { command, first, slots, .. } = *self.commands.get(number);
-            return self.write(number, command, first, slots).then(|| self.complete(number));
-        };
-        core.waiting.push_back(number);
-        if !core.busy {
-            self.place_next();
+    /// Does the core hold up writes now? Then there will be an event when it does not.
+    #[inline]
+    pub(super) fn core_is_behind(&mut self) -> bool {
+        let Some(core) = &mut self.placing else { return false };
+        let Some(opens) = core.opens_at(self.backend.now) else { return false };
+        if !std::mem::replace(&mut core.wake_scheduled, true) {
+            self.backend.queue.push(Lane::Arrived, opens, Event::CoreCaughtUp);
         }
-        None
+        true
     }
 
-    fn place_next(&mut self) {
-        let Some(core) = &mut self.placing else { return };
-        let Some(number) = core.waiting.pop_front() else { return };
-        let InFlight { command, first, slots, .. } = *self.commands.get(number);
-        let moved_before = self.ftl.counters().moved_slots();
-        self.writes_in_transfer -= 1;
-        let completes = self.write(number, command, first, slots);
-        let moved = self.ftl.counters().moved_slots() - moved_before;
-        let core = self.placing.as_mut().expect("a core that places");
-        (core.busy, core.completes) = (true, completes);
-        let end = self.backend.now + core.time_for(slots, moved);
-        self.backend.queue.push(Lane::Arrived, end, Event::Placed { command: number });
-    }
-
-    /// The core is done with a write.
-    pub(super) fn placed(&mut self, number: u16) -> Option<Completion> {
-        let core = self.placing.as_mut().expect("a core that places");
-        core.busy = false;
-        let completes = std::mem::take(&mut core.completes);
-        self.place_next();
-        completes.then(|| self.complete(number))
+    pub(super) fn core_caught_up(&mut self) {
+        if let Some(core) = &mut self.placing {
+            core.wake_scheduled = false;
+        }
+        self.admit_writes();
     }
 }
