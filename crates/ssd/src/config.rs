@@ -1,33 +1,10 @@
 //! A device description, checked: what `device_file.rs` makes of a TOML file.
 
-use writecliff_base::{Bytes, BytesPerSecond, Nanos};
+use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
-
-/// Whether the link carries data in both directions at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Duplex {
-    /// SATA: one frame at a time, either way.
-    Half,
-    /// SAS and PCIe.
-    Full,
-}
-
-/// The way between host and drive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkConfig {
-    /// As reports name it: "SATA 6Gb/s", "SAS 12Gb/s", "NVMe".
-    pub interface: String,
-    /// Payload rate in each direction.
-    pub bandwidth: BytesPerSecond,
-    pub duplex: Duplex,
-    /// Time a command occupies the link besides its data (frames of command, setup and status).
-    pub command: Nanos,
-    pub queues: u32,
-    /// Commands that one queue holds at the drive; more wait at the host.
-    pub queue_depth: u32,
-}
+use writecliff_port::{Identity, LinkConfig};
 
 /// The controller between link and flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,18 +30,6 @@ pub struct ControllerConfig {
     pub suspends_per_operation: u32,
     /// Without host commands for this long, the drive collects in the background.
     pub idle_delay: Nanos,
-}
-
-/// Who the drive says it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    pub name: String,
-    pub description: String,
-    pub vendor: String,
-    pub model: String,
-    pub firmware: String,
-    /// Bytes that the maker warrants (TBW).
-    pub rated_writes: Option<Bytes>,
 }
 
 /// A whole drive.

@@ -4,8 +4,8 @@
 //! line and the nearest key. Values that are each possible but not together (a capacity larger than
 //! the flash, a buffer that cannot hold the open units) are refused at the key to change.
 
+use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_base::{BytesPerSecond, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
 use writecliff_ftl::FtlConfig;
@@ -13,8 +13,10 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_port::read::{positive, rate};
+use writecliff_port::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, DeviceConfig, Duplex, Identity, LinkConfig};
+use crate::config::{ControllerConfig, DeviceConfig};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -22,7 +24,7 @@ type Answer<T> = Result<T, LocatedError>;
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     let toml = LocatedToml::parse(text, file_name)?;
     let root = toml.root();
-    let identity = identity(&root)?;
+    let identity = Identity::read(&root)?;
     let user_capacity = root.required_size("user_capacity")?;
     let flash_table = root.required_table("flash")?;
     let (geometry, timing, rated_cycles) = flash(&flash_table)?;
@@ -32,7 +34,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
     let link_table = root.required_table("link")?;
-    let link = link(&link_table)?;
+    let link = LinkConfig::read(&link_table)?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -51,17 +53,6 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     link_table.finish()?;
     root.finish()?;
     Ok(config)
-}
-
-fn identity(root: &Table<'_>) -> Answer<Identity> {
-    Ok(Identity {
-        name: root.required_text("name")?.to_owned(),
-        description: root.required_text("description")?.to_owned(),
-        vendor: root.optional_text("vendor")?.unwrap_or("writecliff").to_owned(),
-        model: root.required_text("model")?.to_owned(),
-        firmware: root.optional_text("firmware")?.unwrap_or("simulated").to_owned(),
-        rated_writes: root.optional_size("rated_writes")?,
-    })
 }
 
 fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
@@ -106,22 +97,6 @@ fn times(table: &Table<'_>, key: &str, count: usize, what: &str) -> Answer<Vec<N
         return Err(table.error(key, message, Some(what.to_owned())));
     }
     Ok(times)
-}
-
-fn positive(table: &Table<'_>, key: &str) -> Answer<Nanos> {
-    let time = table.required_time(key)?;
-    if time == Nanos::ZERO {
-        return Err(table.error(key, format!("{key} is zero; it must take time"), None));
-    }
-    Ok(time)
-}
-
-fn rate(table: &Table<'_>, key: &str) -> Answer<BytesPerSecond> {
-    let rate = table.required_rate(key)?;
-    if rate.0 == 0 {
-        return Err(table.error(key, format!("{key} is zero; data must move"), None));
-    }
-    Ok(rate)
 }
 
 fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
@@ -192,19 +167,6 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
         idle_delay: table.required_time("idle_delay")?,
-    })
-}
-
-fn link(table: &Table<'_>) -> Answer<LinkConfig> {
-    let duplex = [("half", Duplex::Half), ("full", Duplex::Full)];
-    let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
-    Ok(LinkConfig {
-        interface: table.required_text("interface")?.to_owned(),
-        bandwidth: rate(table, "bandwidth")?,
-        duplex: table.required_choice("duplex", &duplex)?,
-        command: table.required_time("command")?,
-        queues: count("queues", 1024)?,
-        queue_depth: count("queue_depth", 65_535)?,
     })
 }
 

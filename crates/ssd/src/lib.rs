@@ -13,7 +13,6 @@
 //! | `die.rs` | one die: its queues, what it is doing, suspension |
 //! | `backend.rs` | dies and channels: flash operations in time |
 //! | `fill.rs` | program units on their way to flash |
-//! | `frontend.rs` | queues, firmware, link: commands in time |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `snapshot.rs` | save and restore |
@@ -27,11 +26,10 @@ pub mod device_file;
 pub mod die;
 pub mod event;
 pub mod fill;
-pub mod frontend;
 pub mod snapshot;
 pub mod ssd;
-mod words;
 
-pub use command::{Command, Completion, Operation};
-pub use config::{DeviceConfig, Duplex, LinkConfig};
+pub use config::DeviceConfig;
 pub use ssd::{DriveCounters, Ssd};
+use writecliff_port::words;
+pub use writecliff_port::{Command, Completion, Duplex, LinkConfig, Operation};

@@ -11,12 +11,12 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
+use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::backend::Backend;
-use crate::command::{Command, CommandTable, Completion, InFlight, Operation};
+use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
-use crate::frontend::Frontend;
 use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
 
@@ -26,7 +26,7 @@ pub struct Ssd {
     pub(crate) ftl: Ftl,
     pub(crate) backend: Backend,
     frontend: Frontend,
-    commands: CommandTable,
+    commands: CommandTable<InFlight>,
     /// Free slots of the write buffer. Negative while a command larger than the buffer is in it.
     buffer_free: i64,
     /// Writes that wait for buffer space, and when firmware was done with them.
@@ -64,7 +64,9 @@ pub struct DriveCounters {
 impl Ssd {
     pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
         let ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
-        let (backend, frontend) = (Backend::new(&config), Frontend::new(&config));
+        let controller = &config.controller;
+        let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
+        let backend = Backend::new(&config);
         let mut ssd = Self {
             ftl,
             backend,

@@ -4,10 +4,11 @@
 use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
 use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
+use writecliff_port::{Command, Completion, Operation};
 
 use super::Ssd;
 use crate::backend::Outcome;
-use crate::command::{Command, Completion, InFlight, Operation};
+use crate::command::InFlight;
 use crate::event::{Event, Lane};
 
 impl Ssd {

@@ -9,7 +9,7 @@ use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 
 use crate::command::Command;
-use crate::config::{DeviceConfig, Duplex, LinkConfig};
+use crate::link::{Duplex, LinkConfig};
 use crate::words::{WordReader, WordWriter};
 
 pub struct Frontend {
@@ -34,15 +34,17 @@ const TO_DRIVE: usize = 0;
 const TO_HOST: usize = 1;
 
 impl Frontend {
-    pub fn new(config: &DeviceConfig) -> Self {
+    /// `command_time`: firmware time that a command occupies; `latency`: time that it spends in the
+    /// controller besides, without holding others up.
+    pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
         Self {
-            link: config.link.clone(),
+            link: link.clone(),
             carried: [(0, Nanos::ZERO); 2],
-            command_time: config.controller.command_time,
-            latency: config.controller.latency,
+            command_time,
+            latency,
             firmware_free: Nanos::ZERO,
             link_free: [Nanos::ZERO; 2],
-            queues: vec![SubmissionQueue::default(); config.link.queues as usize],
+            queues: vec![SubmissionQueue::default(); link.queues as usize],
         }
     }
 
@@ -78,12 +80,12 @@ impl Frontend {
         next
     }
 
-    pub(crate) fn save(&self, out: &mut WordWriter) {
+    pub fn save(&self, out: &mut WordWriter) {
         out.put(self.firmware_free.0);
         self.link_free.iter().for_each(|taken| out.put(taken.0));
     }
 
-    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.firmware_free = Nanos(input.get()?);
         for taken in &mut self.link_free {
             *taken = Nanos(input.get()?);

@@ -4,17 +4,17 @@ use writecliff_base::codec::CodecError;
 
 /// Words in order of writing.
 #[derive(Default)]
-pub(crate) struct WordWriter {
+pub struct WordWriter {
     pub(crate) words: Vec<u64>,
 }
 
 impl WordWriter {
-    pub(crate) fn put(&mut self, word: impl Into<u64>) {
+    pub fn put(&mut self, word: impl Into<u64>) {
         self.words.push(word.into());
     }
 
     /// A length, then each item.
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
         mut put: impl FnMut(&mut Self, T),
@@ -25,28 +25,28 @@ impl WordWriter {
 }
 
 /// Reads words back in the same order.
-pub(crate) struct WordReader<'a> {
+pub struct WordReader<'a> {
     words: std::slice::Iter<'a, u64>,
 }
 
 impl<'a> WordReader<'a> {
-    pub(crate) fn new(words: &'a [u64]) -> Self {
+    pub fn new(words: &'a [u64]) -> Self {
         Self { words: words.iter() }
     }
 
-    pub(crate) fn get(&mut self) -> Result<u64, CodecError> {
+    pub fn get(&mut self) -> Result<u64, CodecError> {
         self.words.next().copied().ok_or_else(damaged)
     }
 
-    pub(crate) fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, CodecError> {
+    pub fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, CodecError> {
         T::try_from(self.get()?).map_err(|_| damaged())
     }
 
-    pub(crate) fn flag(&mut self) -> Result<bool, CodecError> {
+    pub fn flag(&mut self) -> Result<bool, CodecError> {
         Ok(self.get()? != 0)
     }
 
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &mut self,
         mut get: impl FnMut(&mut Self) -> Result<T, CodecError>,
     ) -> Result<Vec<T>, CodecError> {
@@ -57,11 +57,11 @@ impl<'a> WordReader<'a> {
         (0..count).map(|_| get(self)).collect()
     }
 
-    pub(crate) fn finish(self) -> Result<(), CodecError> {
+    pub fn finish(self) -> Result<(), CodecError> {
         if self.words.len() == 0 { Ok(()) } else { Err(damaged()) }
     }
 }
 
-pub(crate) fn damaged() -> CodecError {
+pub fn damaged() -> CodecError {
     CodecError::Damaged("pending".to_owned())
 }

@@ -1,0 +1,74 @@
+//! Host commands, and the table of those that a drive has.
+
+use writecliff_base::{Nanos, StreamId};
+
+/// What a command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    Read,
+    Write,
+    Trim,
+    Flush,
+}
+
+/// A command as the host submits it. Offsets and lengths are in bytes, multiples of 512.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    pub operation: Operation,
+    pub offset: u64,
+    pub length: u32,
+    pub stream: StreamId,
+    /// Submission queue (modulo the drive's queues).
+    pub queue: u32,
+    /// Given back with the completion.
+    pub tag: u32,
+}
+
+/// A completed command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    pub at: Nanos,
+    pub tag: u32,
+    pub operation: Operation,
+}
+
+/// What a drive knows of its in-flight commands, by number; numbers are reused.
+#[derive(Clone, Debug)]
+pub struct CommandTable<T> {
+    slots: Vec<T>,
+    free: Vec<u16>,
+}
+
+impl<T> Default for CommandTable<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> CommandTable<T> {
+    #[inline]
+    pub fn insert(&mut self, command: T) -> u16 {
+        if let Some(number) = self.free.pop() {
+            self.slots[number as usize] = command;
+            return number;
+        }
+        let number = u16::try_from(self.slots.len()).expect("at most 65,536 commands in flight");
+        self.slots.push(command);
+        number
+    }
+
+    #[inline]
+    pub fn get(&mut self, number: u16) -> &mut T {
+        &mut self.slots[number as usize]
+    }
+
+    #[inline]
+    pub fn remove(&mut self, number: u16) -> T {
+        self.free.push(number);
+        self.slots[number as usize]
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

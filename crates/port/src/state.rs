@@ -1,0 +1,48 @@
+//! How every saved drive begins: the device that it is of, and what is under way in it.
+
+use std::io::{Read, Write};
+
+use thiserror::Error;
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+
+use crate::words::WordWriter;
+
+/// Why a state cannot be restored.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    #[error("the state is of another device: {0}")]
+    OtherDevice(String),
+}
+
+/// Begin a state of the drive that `device` describes in full; what else there is follows.
+pub fn begin<W: Write>(
+    out: W,
+    device: &str,
+    pending: &WordWriter,
+) -> Result<StateWriter<W>, CodecError> {
+    let mut out = StateWriter::new(out)?;
+    out.bytes("device", device.as_bytes())?;
+    out.u64s("pending_count", &[pending.words.len() as u64])?;
+    out.u64s("pending", &pending.words)?;
+    Ok(out)
+}
+
+/// Open a state of the drive that `device` describes; gives back what was under way.
+pub fn open<R: Read>(input: R, device: &str) -> Result<(StateReader<R>, Vec<u64>), RestoreError> {
+    let mut input = StateReader::new(input)?;
+    let found = input.bytes("device")?;
+    let theirs = String::from_utf8_lossy(&found);
+    if device != theirs {
+        return Err(RestoreError::OtherDevice(first_difference(device, &theirs)));
+    }
+    let count = input.u64s("pending_count", 1)?[0];
+    let words = input.u64s("pending", count as usize)?;
+    Ok((input, words))
+}
+
+fn first_difference(ours: &str, theirs: &str) -> String {
+    let pair = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
+    pair.map_or("it has other keys".to_owned(), |(a, b)| format!("'{b}' there, '{a}' here"))
+}
