@@ -9,10 +9,8 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_port::Completion;
 
 use super::Ssd;
-use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::words::{WordReader, WordWriter};
