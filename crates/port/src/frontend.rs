@@ -104,6 +104,11 @@ impl Frontend {
         self.firmware_free + self.latency
     }
 
+    /// The firmware does something else for `duration`: commands wait.
+    pub fn stall(&mut self, now: Nanos, duration: Nanos) {
+        self.firmware_free = self.firmware_free.max(now) + duration;
+    }
+
     /// Carry a write's command and data to the drive, not before `from`; returns the end.
     #[inline]
     pub fn receive(&mut self, from: Nanos, bytes: u32) -> Nanos {

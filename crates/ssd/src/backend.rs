@@ -6,6 +6,7 @@
 //! | data of a read | slots × 4 KiB | – |
 //! | program | command + whole unit | tPROG after it |
 //! | erase | command | tBERS after it |
+//! | upkeep | command | its own time, which includes that |
 //!
 //! A channel is a time until which it is taken; whoever comes first takes it next. So an operation
 //! costs one or two events, whatever its size.
@@ -110,6 +111,11 @@ impl Backend {
         self.wake(index);
     }
 
+    /// Work of the firmware's own, behind what waits for the die.
+    pub fn upkeep(&mut self, die: u32, nanos: u32, suspendable: bool) {
+        self.work(die as usize, FlashOperation::Upkeep { nanos, suspendable });
+    }
+
     fn work(&mut self, die: usize, operation: FlashOperation) {
         self.dies[die].work.push_back(operation);
         self.wake(die);
@@ -138,9 +144,11 @@ impl Backend {
     /// Interrupt a program or erase for a host read, if the part can and it is worth it.
     fn suspend(&mut self, index: usize, operation: FlashOperation) {
         let cost = match operation {
-            FlashOperation::Program { .. } => self.timing.program_suspend,
+            FlashOperation::Program { .. } | FlashOperation::Upkeep { suspendable: true, .. } => {
+                self.timing.program_suspend
+            }
             FlashOperation::Erase { .. } => self.timing.erase_suspend,
-            FlashOperation::Read { .. } => None,
+            FlashOperation::Read { .. } | FlashOperation::Upkeep { .. } => None,
         };
         let die = &mut self.dies[index];
         let Some(cost) = cost else { return };
@@ -191,6 +199,11 @@ impl Backend {
             FlashOperation::Erase { .. } => {
                 let begun = self.take_channel(index, command);
                 self.busy(index, operation, Lane::DieLong, begun + self.timing.erase);
+            }
+            FlashOperation::Upkeep { nanos, .. } => {
+                let begun = self.take_channel(index, command);
+                let end = begun.max(self.now + Nanos(u64::from(nanos)));
+                self.busy(index, operation, Lane::DieLong, end);
             }
         }
     }

@@ -6,6 +6,8 @@ use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_port::{Identity, LinkConfig};
 
+use crate::housekeeping::HousekeepingConfig;
+
 /// The controller between link and flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
@@ -42,6 +44,7 @@ pub struct DeviceConfig {
     pub ftl: FtlConfig,
     pub controller: ControllerConfig,
     pub link: LinkConfig,
+    pub housekeeping: Option<HousekeepingConfig>,
 }
 
 impl DeviceConfig {
@@ -113,6 +116,9 @@ impl DeviceConfig {
             if time > Nanos::ZERO {
                 lines.push(format!("{key}_ns = {}", time.0));
             }
+        }
+        if let Some(housekeeping) = &self.housekeeping {
+            housekeeping.canonical(&mut lines);
         }
         lines.join("\n")
     }

@@ -17,6 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
+use crate::housekeeping;
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -35,6 +36,10 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     let controller = controller(&controller_table)?;
     let link_table = root.required_table("link")?;
     let link = LinkConfig::read(&link_table)?;
+    let housekeeping = root
+        .optional_table("housekeeping")?
+        .map(|t| housekeeping::read(t, &geometry))
+        .transpose()?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -44,7 +49,16 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     }
     ftl.user_slots = user_capacity.0.div_ceil(slot) as u32;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
-    let config = DeviceConfig { identity, user_capacity, geometry, timing, ftl, controller, link };
+    let config = DeviceConfig {
+        identity,
+        user_capacity,
+        geometry,
+        timing,
+        ftl,
+        controller,
+        link,
+        housekeeping,
+    };
     check_buffer(&controller_table, &config)?;
 
     flash_table.finish()?;

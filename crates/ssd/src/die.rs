@@ -22,9 +22,23 @@ pub enum ReadFor {
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlashOperation {
-    Read { page_type: u8, slots: u16, purpose: ReadFor },
-    Program { fill: FillId, page_type: u8 },
-    Erase { unit: ReclaimUnitId },
+    Read {
+        page_type: u8,
+        slots: u16,
+        purpose: ReadFor,
+    },
+    Program {
+        fill: FillId,
+        page_type: u8,
+    },
+    Erase {
+        unit: ReclaimUnitId,
+    },
+    /// Work of the firmware's own, which nothing waits for.
+    Upkeep {
+        nanos: u32,
+        suspendable: bool,
+    },
 }
 
 impl FlashOperation {
@@ -36,6 +50,7 @@ impl FlashOperation {
             Self::Read { .. } => unreachable!("a host read without a host command"),
             Self::Program { fill, page_type } => (1, u32::from(fill), page_type, 0),
             Self::Erase { unit } => (2, unit.0, 0, 0),
+            Self::Upkeep { nanos, suspendable } => (3, nanos, u8::from(suspendable), 0),
         };
         out.put(kind << 56 | u64::from(page_type) << 48 | u64::from(slots) << 32 | u64::from(id));
     }
@@ -47,6 +62,7 @@ impl FlashOperation {
             0 => Ok(Self::Read { page_type, slots, purpose: ReadFor::Fill { fill: id as u16 } }),
             1 => Ok(Self::Program { fill: id as u16, page_type }),
             2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),
+            3 => Ok(Self::Upkeep { nanos: id, suspendable: page_type != 0 }),
             _ => Err(damaged()),
         }
     }
@@ -61,7 +77,7 @@ pub enum DieState {
     /// A host read's data leave over the channel until `busy_until`. There is no event for its end
     /// unless something waits for the die.
     Sending,
-    /// Ends with a `DieDone` event: a program, an erase, or a collection read's transfer.
+    /// Ends with a `DieDone` event: a program, an erase, upkeep, or a collection read's transfer.
     Busy(FlashOperation),
 }
 

@@ -30,6 +30,8 @@ pub enum Event {
     IdleCheck,
     /// The core that places data lets writes in again.
     CoreCaughtUp,
+    /// Time for the firmware's next media work.
+    MediaWork,
 }
 
 /// Events that take about as long from being scheduled to happening.
@@ -59,6 +61,7 @@ impl Event {
             Self::Completed { command } => 4 << 16 | u32::from(command),
             Self::IdleCheck => 5 << 16,
             Self::CoreCaughtUp => 6 << 16,
+            Self::MediaWork => 7 << 16,
         }
     }
 
@@ -72,6 +75,7 @@ impl Event {
             3 => Self::WriteArrived { command: index },
             4 => Self::Completed { command: index },
             6 => Self::CoreCaughtUp,
+            7 => Self::MediaWork,
             _ => Self::IdleCheck,
         }
     }
@@ -291,6 +295,7 @@ mod tests {
             Event::Completed { command: 0 },
             Event::IdleCheck,
             Event::CoreCaughtUp,
+            Event::MediaWork,
         ];
         for event in events {
             assert_eq!(Event::unpack(event.pack()), event);

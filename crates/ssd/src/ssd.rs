@@ -2,6 +2,7 @@
 
 mod io;
 mod placing;
+mod upkeep;
 
 use std::collections::VecDeque;
 
@@ -18,6 +19,7 @@ use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::ssd::placing::PlacingCore;
+use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -41,6 +43,7 @@ pub struct Ssd {
     last_activity: Nanos,
     idle_check_scheduled: bool,
     quiescing: bool,
+    housekeeping: Option<Box<Housekeeping>>,
 }
 
 /// What the drive reports of itself, since it was new.
@@ -59,6 +62,7 @@ pub struct DriveCounters {
     pub collections: u64,
     pub free_reclaim_units: u32,
     pub wear: WearSummary,
+    pub housekeeping: HousekeepingCounters,
 }
 
 impl Ssd {
@@ -82,6 +86,7 @@ impl Ssd {
             last_activity: Nanos::ZERO,
             idle_check_scheduled: false,
             quiescing: false,
+            housekeeping: Housekeeping::of(&config),
             config,
         };
         ssd.resynchronise_buffer();
@@ -137,6 +142,7 @@ impl Ssd {
             collections: c.collections,
             free_reclaim_units: self.ftl.free_units(),
             wear: self.ftl.wear().summary(),
+            housekeeping: self.housekeeping.as_ref().map_or_else(Default::default, |h| h.counters),
         }
     }
 
@@ -192,11 +198,18 @@ impl Ssd {
                 self.core_caught_up();
                 None
             }
+            Event::MediaWork => {
+                self.media_work();
+                None
+            }
         }
     }
 
     #[inline]
     fn begin(&mut self, command: Command) {
+        if self.housekeeping.is_some() {
+            self.resume_media_work();
+        }
         let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
@@ -209,6 +222,7 @@ impl Ssd {
         });
         match command.operation {
             Operation::Read => {
+                let ready = ready + self.hiccup();
                 self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
             }
             Operation::Write => {
@@ -216,7 +230,7 @@ impl Ssd {
                 self.admit_writes();
             }
             Operation::Trim | Operation::Flush => {
-                let at = self.frontend.receive(ready, 0);
+                let at = self.frontend.receive(ready, 0) + self.hiccup();
                 self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
             }
         }
@@ -339,6 +353,9 @@ impl Ssd {
         if let Some(core) = &self.placing {
             core.save(out);
         }
+        if let Some(housekeeping) = &self.housekeeping {
+            housekeeping.save(out);
+        }
     }
 
     pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -353,6 +370,9 @@ impl Ssd {
         self.idle_check_scheduled = input.flag()?;
         if let Some(core) = &mut self.placing {
             core.restore(input)?;
+        }
+        if let Some(housekeeping) = &mut self.housekeeping {
+            housekeeping.restore(input)?;
         }
         Ok(())
     }

@@ -43,9 +43,24 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
     &[("placement = \"own\"", "placement = \"per-handle\"\nisolated_streams = [1, 3]")],
 ];
 
+/// What drives have or have not, as changes of the device file.
+const MECHANISMS: [&[(&str, &str)]; 2] = [&common::PLACING, &HOUSEKEEPING];
+
+/// Everything that a firmware does besides, on a part that can suspend it.
+const HOUSEKEEPING: [(&str, &str); 2] = [
+    ("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\""),
+    (
+        "[link]",
+        "[housekeeping]\nmedia_interval = \"500 us\"\nmedia_time = \"300 us\"\n\
+         journal_interval = \"256 KiB\"\njournal_time = \"1 ms\"\n\
+         checkpoint_interval = \"20 MB\"\ncheckpoint_time = \"2 ms\"\n\
+         hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n[link]",
+    ),
+];
+
 #[test]
 fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
-    for changes in STREAM_POLICIES.into_iter().chain([&common::PLACING[..]]) {
+    for changes in STREAM_POLICIES.into_iter().chain(MECHANISMS) {
         both_clocks_agree(changes);
     }
 }
@@ -84,8 +99,7 @@ fn stream_of(command: &Command) -> StreamId {
 fn restore_then_continue_equals_run_through() {
     let mut through = drive(&[]);
     let suspends = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
-    let others = [&suspends[..], &common::PLACING[..]];
-    for changes in STREAM_POLICIES.into_iter().chain(others) {
+    for changes in STREAM_POLICIES.into_iter().chain(MECHANISMS).chain([&suspends[..]]) {
         through = drive(changes);
         precondition(&mut through, 2);
         for seed in 0..5 {
@@ -109,8 +123,8 @@ fn restore_then_continue_equals_run_through() {
 
 #[test]
 fn saving_disturbs_nothing() {
-    let run = |save: bool| {
-        let mut ssd = drive(&[]);
+    let run = |save: bool, changes: &[(&str, &str)]| {
+        let mut ssd = drive(changes);
         precondition(&mut ssd, 1);
         let mut all = Vec::new();
         for seed in 0..10 {
@@ -121,7 +135,9 @@ fn saving_disturbs_nothing() {
         }
         all
     };
-    assert_eq!(run(true), run(false));
+    for changes in [&[][..], &HOUSEKEEPING[..]] {
+        assert_eq!(run(true, changes), run(false, changes));
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ is. What has to stay alike for that:
   amplification and wear per drive fill: blocks get fewer word lines, never fewer blocks;
 * dies, planes, channels, pages and their times, hence the work that one I/O causes;
 * the share of time that erases take: their time shrinks with the block;
-* idle time against the drive's patience: `idle_delay` shrinks too.
+* idle time against the drive's patience: `idle_delay` shrinks too;
+* the share of time that checkpoints stop the firmware for: their interval and time shrink.
 
 The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
 to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
@@ -84,12 +85,30 @@ def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES
     for table, key in ((flash, "erase"), (controller, "idle_delay")):
         time_ns = _native.parse_time(table[key])
         table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
+    _shrink_checkpoints(device, scale)
     return device_toml(device)
+
+
+def _shrink_checkpoints(device: Mapping[str, Any], scale: float) -> None:
+    housekeeping = device.get("housekeeping", {})
+    if "checkpoint_interval" not in housekeeping:
+        return
+    whole: int = _native.parse_size(housekeeping["checkpoint_interval"])
+    shrunk = max(round(whole / scale), _unit_bytes(device))
+    time_ns = round(_native.parse_time(housekeeping["checkpoint_time"]) * shrunk / whole)
+    housekeeping["checkpoint_interval"] = f"{shrunk} B"
+    housekeeping["checkpoint_time"] = f"{max(1, time_ns)} ns"
+
+
+def _unit_bytes(device: Mapping[str, Any]) -> int:
+    flash = device["flash"]
+    page: int = _native.parse_size(flash["page"])
+    return page * flash["planes_per_die"] * _BITS[flash["cell"]]
 
 
 def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:
     flash = device["flash"]
-    unit: int = _native.parse_size(flash["page"]) * flash["planes_per_die"] * _BITS[flash["cell"]]
+    unit = _unit_bytes(device)
     dies = flash["channels"] * flash["dies_per_channel"]
     needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
     needed += largest_io_bytes

@@ -30,7 +30,7 @@ impl Ssd {
             self.write_waiting.pop_front();
             self.buffer_free -= slots;
             self.writes_in_transfer += 1;
-            let at = self.frontend.receive(ready.max(self.backend.now), length);
+            let at = self.frontend.receive(ready.max(self.backend.now), length) + self.hiccup();
             self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
         }
     }
@@ -211,6 +211,9 @@ impl Ssd {
             Outcome::Nothing => {}
             Outcome::HostData { command, slots, at } => self.host_data(command, slots, at),
             Outcome::Programmed { unit, frontier, fill } => {
+                if self.housekeeping.is_some() {
+                    self.journal_program();
+                }
                 for number in self.backend.fills.take_waiting(fill) {
                     let c = self.commands.get(number);
                     c.pending -= 1;

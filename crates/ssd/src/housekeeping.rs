@@ -1,0 +1,349 @@
+//! What the firmware does besides serving commands: the section `[housekeeping]` of a device file.
+//!
+//! Three mechanisms, each optional, each with a place of its own in a drive's latency tail:
+//!
+//! | mechanism | who waits |
+//! |---|---|
+//! | media work (refresh of disturbed blocks, metadata) at intervals of time | reads of one die |
+//! | journal and checkpoints of the mapping, by what is written to flash | one die; all commands |
+//! | hiccups: an internal task in the way of a command | that command |
+//!
+//! All of it follows from the drive's seed. Times and dies of media work are functions of its number,
+//! so a drive that nobody uses has no events for it: what still runs is found when a command comes.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::random::nth;
+use writecliff_base::{Bytes, Nanos, Prng};
+use writecliff_flash::Geometry;
+
+use crate::config::DeviceConfig;
+use crate::words::{WordReader, WordWriter};
+
+/// Part of the seed that belongs to housekeeping.
+const SEED_LABEL: u64 = 0x484f_5553_454b;
+
+/// Media work may keep each die busy for this share of the time at most.
+const MEDIA_SHARE_MAX: f64 = 0.9;
+
+/// One program-like operation on some die in every interval, anywhere within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaWork {
+    pub interval: Nanos,
+    /// Time that a die is taken, its transfer included.
+    pub time: Nanos,
+    /// Host reads may suspend it as they may a program.
+    pub suspendable: bool,
+}
+
+/// Something that each `interval` of bytes programmed brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerWritten {
+    pub interval: Bytes,
+    pub time: Nanos,
+}
+
+/// With this probability a command takes longer in the controller, without holding others up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hiccups {
+    pub probability: f64,
+    pub time: Nanos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HousekeepingConfig {
+    pub media: Option<MediaWork>,
+    /// A page of the mapping's journal is programmed on one die after the other.
+    pub journal: Option<PerWritten>,
+    /// The mapping is written as a whole: the firmware takes no command meanwhile.
+    pub checkpoint: Option<PerWritten>,
+    pub hiccups: Option<Hiccups>,
+}
+
+/// What was done, since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HousekeepingCounters {
+    /// Media operations that met commands; those of silent times are not looked at.
+    pub media_operations: u64,
+    pub journal_programs: u64,
+    pub checkpoints: u64,
+    pub hiccups: u64,
+}
+
+/// Read the section.
+///
+/// # Errors
+/// Names the key where one of a pair is missing, a time is zero, or media work would leave the dies
+/// no time.
+pub fn read(table: Table<'_>, geometry: &Geometry) -> Result<HousekeepingConfig, LocatedError> {
+    let config = HousekeepingConfig {
+        media: media(&table, geometry)?,
+        journal: per_written(&table, "journal_interval", "journal_time", geometry)?,
+        checkpoint: per_written(&table, "checkpoint_interval", "checkpoint_time", geometry)?,
+        hiccups: hiccups(&table)?,
+    };
+    table.finish()?;
+    Ok(config)
+}
+
+fn media(table: &Table<'_>, geometry: &Geometry) -> Result<Option<MediaWork>, LocatedError> {
+    let suspendable = table.optional_flag("media_suspendable")?.unwrap_or(true);
+    let Some(interval) = table.optional_time("media_interval")? else {
+        together(table, "media_time", "media_interval")?;
+        together(table, "media_suspendable", "media_interval")?;
+        return Ok(None);
+    };
+    let time = operation_time(table, "media_time")?;
+    let share = time.0 as f64 / (interval.0 as f64 * f64::from(geometry.dies));
+    if share > MEDIA_SHARE_MAX {
+        let message = format!(
+            "media work of {time} every {interval} takes {:.0} % of the time of {} dies; it must \
+             leave them {:.0} %",
+            100.0 * share,
+            geometry.dies,
+            100.0 * (1.0 - MEDIA_SHARE_MAX)
+        );
+        return Err(table.error("media_interval", message, None));
+    }
+    Ok(Some(MediaWork { interval, time, suspendable }))
+}
+
+fn per_written(
+    table: &Table<'_>,
+    interval_key: &str,
+    time_key: &str,
+    geometry: &Geometry,
+) -> Result<Option<PerWritten>, LocatedError> {
+    let Some(interval) = table.optional_size(interval_key)? else {
+        together(table, time_key, interval_key)?;
+        return Ok(None);
+    };
+    if interval.0 < geometry.unit_bytes() {
+        let unit = Bytes(geometry.unit_bytes());
+        let message = format!("{interval} is less than a program unit of {unit}");
+        return Err(table.error(interval_key, message, None));
+    }
+    Ok(Some(PerWritten { interval, time: operation_time(table, time_key)? }))
+}
+
+fn hiccups(table: &Table<'_>) -> Result<Option<Hiccups>, LocatedError> {
+    let Some(probability) = table.optional_number("hiccup_probability", 0.0..=1.0)? else {
+        together(table, "hiccup_time", "hiccup_probability")?;
+        return Ok(None);
+    };
+    Ok(Some(Hiccups { probability, time: operation_time(table, "hiccup_time")? }))
+}
+
+/// `key` is of no use without `other`.
+fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
+    if table.has(key) {
+        return Err(table.error(key, format!("it says nothing without {other}"), None));
+    }
+    Ok(())
+}
+
+/// A time above zero that an operation of a die can take.
+fn operation_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
+    let time = table.required_time(key)?;
+    if time == Nanos::ZERO || u32::try_from(time.0).is_err() {
+        return Err(table.error(key, format!("{time} is not above zero and below 4.29 s"), None));
+    }
+    Ok(time)
+}
+
+impl HousekeepingConfig {
+    /// What changes how the drive behaves, as lines of the device's canonical text.
+    pub fn canonical(&self, lines: &mut Vec<String>) {
+        if let Some(media) = self.media {
+            lines.push(format!("media_interval_ns = {}", media.interval.0));
+            lines.push(format!("media_ns = {}", media.time.0));
+            lines.push(format!("media_suspendable = {}", media.suspendable));
+        }
+        for (name, each) in [("journal", self.journal), ("checkpoint", self.checkpoint)] {
+            if let Some(each) = each {
+                lines.push(format!("{name}_interval_bytes = {}", each.interval.0));
+                lines.push(format!("{name}_ns = {}", each.time.0));
+            }
+        }
+        if let Some(hiccups) = self.hiccups {
+            lines.push(format!("hiccup_probability = {}", hiccups.probability));
+            lines.push(format!("hiccup_ns = {}", hiccups.time.0));
+        }
+    }
+}
+
+/// A media operation: where, from when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaOperation {
+    pub die: u32,
+    pub at: Nanos,
+}
+
+/// Bytes programmed until something is due.
+#[derive(Clone, Copy, Debug)]
+struct Countdown {
+    each: PerWritten,
+    left: u64,
+}
+
+impl Countdown {
+    fn of(each: PerWritten) -> Self {
+        Self { each, left: each.interval.0 }
+    }
+
+    /// How often it has become due with another `bytes`.
+    fn count(&mut self, bytes: u64) -> u64 {
+        if bytes < self.left {
+            self.left -= bytes;
+            return 0;
+        }
+        let beyond = bytes - self.left;
+        self.left = self.each.interval.0 - beyond % self.each.interval.0;
+        1 + beyond / self.each.interval.0
+    }
+}
+
+/// What a program that has ended brings about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// A page of the journal on this die, taking this long.
+    pub journal: Option<(u32, Nanos)>,
+    /// The firmware stops for so long.
+    pub stall: Nanos,
+}
+
+/// The section at work.
+pub struct Housekeeping {
+    media: Option<MediaWork>,
+    journal: Option<Countdown>,
+    checkpoint: Option<Countdown>,
+    hiccups: Option<Hiccups>,
+    dies: u32,
+    unit_bytes: u64,
+    /// Feed the numbered draws of media work and of hiccups.
+    salts: [u64; 2],
+    /// Number of the media operation that comes next.
+    next_media: u64,
+    /// Its event is in the queue.
+    pub(crate) media_scheduled: bool,
+    commands: u64,
+    pub counters: HousekeepingCounters,
+}
+
+impl Housekeeping {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.housekeeping.as_ref()?;
+        let mut random = Prng::derive(config.ftl.seed, SEED_LABEL);
+        Some(Box::new(Self {
+            media: section.media,
+            journal: section.journal.map(Countdown::of),
+            checkpoint: section.checkpoint.map(Countdown::of),
+            hiccups: section.hiccups,
+            dies: config.geometry.dies,
+            unit_bytes: config.geometry.unit_bytes(),
+            salts: std::array::from_fn(|_| random.next_u64()),
+            next_media: 0,
+            media_scheduled: false,
+            commands: 0,
+            counters: HousekeepingCounters::default(),
+        }))
+    }
+
+    pub fn media(&self) -> Option<MediaWork> {
+        self.media
+    }
+
+    /// Media operation number `n`: once in every interval, anywhere in it.
+    fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
+        let draw = nth(self.salts[0], n);
+        let share = |of: u64, draw: u64| ((u128::from(of) * u128::from(draw as u32)) >> 32) as u64;
+        let at = Nanos(n * work.interval.0 + share(work.interval.0, draw >> 32));
+        MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
+    }
+
+    /// The next media operation that is not over at `now`; it may have begun.
+    pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
+        let work = self.media?;
+        // Everything up to this number has begun, and ended, before.
+        let over = now.saturating_sub(work.time).0 / work.interval.0;
+        self.next_media = self.next_media.max(over);
+        loop {
+            let operation = self.media_operation(work, self.next_media);
+            if operation.at + work.time > now {
+                return Some(operation);
+            }
+            self.next_media += 1;
+        }
+    }
+
+    /// The next media operation has begun.
+    pub fn media_begun(&mut self) {
+        self.next_media += 1;
+        self.counters.media_operations += 1;
+    }
+
+    /// A unit is on flash.
+    pub fn programmed(&mut self) -> Due {
+        let mut due = Due::default();
+        if let Some(journal) = &mut self.journal
+            && journal.count(self.unit_bytes) > 0
+        {
+            let die = self.counters.journal_programs % u64::from(self.dies);
+            due.journal = Some((die as u32, journal.each.time));
+            self.counters.journal_programs += 1;
+        }
+        if let Some(checkpoint) = &mut self.checkpoint
+            && checkpoint.count(self.unit_bytes) > 0
+        {
+            due.stall = checkpoint.each.time;
+            self.counters.checkpoints += 1;
+        }
+        due
+    }
+
+    /// What the next command takes longer.
+    pub fn hiccup(&mut self) -> Nanos {
+        let Some(hiccups) = self.hiccups else { return Nanos::ZERO };
+        let draw = (nth(self.salts[1], self.commands) >> 11) as f64 / (1_u64 << 53) as f64;
+        self.commands += 1;
+        if draw >= hiccups.probability {
+            return Nanos::ZERO;
+        }
+        self.counters.hiccups += 1;
+        hiccups.time
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        self.salts.iter().for_each(|&salt| out.put(salt));
+        out.put(self.next_media);
+        out.put(self.media_scheduled);
+        out.put(self.commands);
+        for countdown in [&self.journal, &self.checkpoint] {
+            out.put(countdown.map_or(0, |c| c.left));
+        }
+        let c = &self.counters;
+        for count in [c.media_operations, c.journal_programs, c.checkpoints, c.hiccups] {
+            out.put(count);
+        }
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.salts = [input.get()?, input.get()?];
+        self.next_media = input.get()?;
+        self.media_scheduled = input.flag()?;
+        self.commands = input.get()?;
+        for countdown in [&mut self.journal, &mut self.checkpoint] {
+            let left = input.get()?;
+            if let Some(countdown) = countdown {
+                countdown.left = left;
+            }
+        }
+        self.counters = HousekeepingCounters {
+            media_operations: input.get()?,
+            journal_programs: input.get()?,
+            checkpoints: input.get()?,
+            hiccups: input.get()?,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! The firmware's own work among the host's: when media work runs, what programs bring about.
+
+use writecliff_base::Nanos;
+
+use super::Ssd;
+use crate::event::{Event, Lane};
+
+impl Ssd {
+    /// A command begins: from now on media work meets commands. What has begun in the silence and is
+    /// not over keeps its die busy for the rest of its time.
+    #[inline]
+    pub(super) fn resume_media_work(&mut self) {
+        if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
+            self.schedule_media_work();
+        }
+    }
+
+    #[cold]
+    fn schedule_media_work(&mut self) {
+        let now = self.backend.now;
+        let Some(housekeeping) = &mut self.housekeeping else { return };
+        let Some(work) = housekeeping.media() else { return };
+        while let Some(next) = housekeeping.next_media(now) {
+            if next.at > now {
+                housekeeping.media_scheduled = true;
+                self.backend.queue.push(Lane::DieLong, next.at, Event::MediaWork);
+                return;
+            }
+            housekeeping.media_begun();
+            let rest = next.at + work.time - now;
+            self.backend.upkeep(next.die, rest.0 as u32, work.suspendable);
+        }
+    }
+
+    /// Time for a media operation. While the host is silent there is nobody to notice; then the next
+    /// command finds out what is still running.
+    pub(super) fn media_work(&mut self) {
+        if let Some(housekeeping) = &mut self.housekeeping {
+            housekeeping.media_scheduled = false;
+        }
+        if self.commands.in_flight() > 0 {
+            self.schedule_media_work();
+        }
+    }
+
+    /// A program has ended: the journal may be due, or a checkpoint.
+    #[cold]
+    pub(super) fn journal_program(&mut self) {
+        let Some(housekeeping) = &mut self.housekeeping else { return };
+        let due = housekeeping.programmed();
+        if let Some((die, time)) = due.journal {
+            self.backend.upkeep(die, time.0 as u32, true);
+        }
+        if due.stall > Nanos::ZERO {
+            self.frontend.stall(self.backend.now, due.stall);
+        }
+    }
+
+    /// How much longer a command takes for what the controller does meanwhile.
+    #[inline]
+    pub(super) fn hiccup(&mut self) -> Nanos {
+        self.housekeeping.as_mut().map_or(Nanos::ZERO, |housekeeping| housekeeping.hiccup())
+    }
+}
