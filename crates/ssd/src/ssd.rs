@@ -18,8 +18,9 @@ use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
-use crate::ssd::placing::PlacingCore;
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
+use crate::ssd::placing::PlacingCore;
+use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -208,8 +209,16 @@ impl Ssd {
     #[inline]
     fn begin(&mut self, command: Command) {
         if self.housekeeping.is_some() {
-            self.resume_media_work();
+            self.begin_among_upkeep(command);
+        } else {
+            self.begin_with(command, Nanos::ZERO);
         }
+    }
+
+    /// `hiccup`: what the command takes longer unless it is a write, which has its own later.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn begin_with(&mut self, command: Command, hiccup: Nanos) {
         let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
@@ -222,7 +231,7 @@ impl Ssd {
         });
         match command.operation {
             Operation::Read => {
-                let ready = ready + self.hiccup();
+                let ready = ready + hiccup;
                 self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
             }
             Operation::Write => {
@@ -230,7 +239,7 @@ impl Ssd {
                 self.admit_writes();
             }
             Operation::Trim | Operation::Flush => {
-                let at = self.frontend.receive(ready, 0) + self.hiccup();
+                let at = self.frontend.receive(ready, 0) + hiccup;
                 self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
             }
         }

@@ -47,12 +47,11 @@ impl Ssd {
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
-                let moved_before = self.ftl.counters().moved_slots();
-                let completes = self.write(number, command, first, slots);
-                if let Some(core) = &mut self.placing {
-                    let moved = self.ftl.counters().moved_slots() - moved_before;
-                    core.owe(self.backend.now, slots, moved);
-                }
+                let completes = if self.placing.is_some() {
+                    self.write_by_core(number, command, first, slots)
+                } else {
+                    self.write(number, command, first, slots)
+                };
                 completes.then(|| self.complete(number))
             }
             Operation::Trim => {
@@ -62,6 +61,17 @@ impl Ssd {
             Operation::Flush => self.flush(number),
             Operation::Read => unreachable!("reads do not carry data to the drive"),
         }
+    }
+
+    /// A write whose placing takes time.
+    fn write_by_core(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+        let moved_before = self.ftl.counters().moved_slots();
+        let completes = self.write(number, command, first, slots);
+        let moved = self.ftl.counters().moved_slots() - moved_before;
+        if let Some(core) = &mut self.placing {
+            core.owe(self.backend.now, slots, moved);
+        }
+        completes
     }
 
     /// Returns whether the data are durable, so that the command may complete.

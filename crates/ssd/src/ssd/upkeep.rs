@@ -1,6 +1,7 @@
 //! The firmware's own work among the host's: when media work runs, what programs bring about.
 
 use writecliff_base::Nanos;
+use writecliff_port::{Command, Operation};
 
 use super::Ssd;
 use crate::event::{Event, Lane};
@@ -8,11 +9,13 @@ use crate::event::{Event, Lane};
 impl Ssd {
     /// A command begins: from now on media work meets commands. What has begun in the silence and is
     /// not over keeps its die busy for the rest of its time.
-    #[inline]
-    pub(super) fn resume_media_work(&mut self) {
+    pub(super) fn begin_among_upkeep(&mut self, command: Command) {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
             self.schedule_media_work();
         }
+        let is_write = command.operation == Operation::Write;
+        let hiccup = if is_write { Nanos::ZERO } else { self.hiccup() };
+        self.begin_with(command, hiccup);
     }
 
     #[cold]
