@@ -22,8 +22,8 @@ fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Output number `n` of a splitmix64 that `seed` seeds: for draws that are numbered, so that what was
-/// not asked for in between costs nothing.
+/// Output number `n` of a splitmix64 that `seed` seeds: for draws that are numbered, so that what
+/// was not asked for in between costs nothing.
 #[inline]
 pub fn nth(seed: u64, n: u64) -> u64 {
     splitmix64(&mut seed.wrapping_add(n.wrapping_mul(GOLDEN)))

@@ -8,8 +8,9 @@
 //! | journal and checkpoints of the mapping, by what is written to flash | one die; all commands |
 //! | hiccups: an internal task in the way of a command | that command |
 //!
-//! All of it follows from the drive's seed. Times and dies of media work are functions of its number,
-//! so a drive that nobody uses has no events for it: what still runs is found when a command comes.
+//! All of it follows from the drive's seed. Times and dies of media work are functions of its
+//! number, so a drive that nobody uses has no events for it: what still runs is found when a
+//! command comes.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};

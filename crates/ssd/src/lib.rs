@@ -13,7 +13,7 @@
 //! | `die.rs` | one die: its queues, what it is doing, suspension |
 //! | `backend.rs` | dies and channels: flash operations in time |
 //! | `fill.rs` | program units on their way to flash |
-//! | `housekeeping.rs` | what the firmware does besides: media work, journal, checkpoints, hiccups |
+//! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `snapshot.rs` | save and restore |

@@ -20,7 +20,6 @@ use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::ssd::placing::PlacingCore;
-use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -235,8 +234,12 @@ impl Ssd {
                 self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
             }
             Operation::Write => {
+                // Behind others that wait nothing can have changed for it.
+                let first = self.write_waiting.is_empty();
                 self.write_waiting.push_back((number, ready));
-                self.admit_writes();
+                if first {
+                    self.admit_writes();
+                }
             }
             Operation::Trim | Operation::Flush => {
                 let at = self.frontend.receive(ready, 0) + hiccup;

@@ -103,7 +103,7 @@ def _shrink_checkpoints(device: Mapping[str, Any], scale: float) -> None:
 def _unit_bytes(device: Mapping[str, Any]) -> int:
     flash = device["flash"]
     page: int = _native.parse_size(flash["page"])
-    return page * flash["planes_per_die"] * _BITS[flash["cell"]]
+    return page * int(flash["planes_per_die"]) * _BITS[flash["cell"]]
 
 
 def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:

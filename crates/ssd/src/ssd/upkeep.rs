@@ -7,8 +7,8 @@ use super::Ssd;
 use crate::event::{Event, Lane};
 
 impl Ssd {
-    /// A command begins: from now on media work meets commands. What has begun in the silence and is
-    /// not over keeps its die busy for the rest of its time.
+    /// A command begins: from now on media work meets commands. What has begun in the silence and
+    /// is not over keeps its die busy for the rest of its time.
     pub(super) fn begin_among_upkeep(&mut self, command: Command) {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
             self.schedule_media_work();
@@ -35,8 +35,8 @@ impl Ssd {
         }
     }
 
-    /// Time for a media operation. While the host is silent there is nobody to notice; then the next
-    /// command finds out what is still running.
+    /// Time for a media operation. While the host is silent there is nobody to notice; then the
+    /// next command finds out what is still running.
     pub(super) fn media_work(&mut self) {
         if let Some(housekeeping) = &mut self.housekeeping {
             housekeeping.media_scheduled = false;
