@@ -26,6 +26,8 @@ pub struct ControllerConfig {
     pub place_time: Nanos,
     /// The same for a slot that collection moves, during the write that made it necessary.
     pub collect_time: Nanos,
+    /// What a read takes of the same firmware core. Reads do not wait for it: they go first.
+    pub lookup_time: Nanos,
     /// Host reads that a die serves in a row while a program or erase waits.
     pub reads_in_a_row: u32,
     /// Times that one program or erase may be suspended for reads.
@@ -112,7 +114,12 @@ impl DeviceConfig {
         if f.spare != SparePolicy::Global {
             lines.push(format!("spare = {}", f.spare.name()));
         }
-        for (key, time) in [("place_time", c.place_time), ("collect_time", c.collect_time)] {
+        let core = [
+            ("place_time", c.place_time),
+            ("collect_time", c.collect_time),
+            ("lookup_time", c.lookup_time),
+        ];
+        for (key, time) in core {
             if time > Nanos::ZERO {
                 lines.push(format!("{key}_ns = {}", time.0));
             }

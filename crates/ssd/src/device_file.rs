@@ -178,6 +178,7 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
         latency: table.required_time("latency")?,
         place_time: table.optional_time("place_time")?.unwrap_or(Nanos::ZERO),
         collect_time: table.optional_time("collect_time")?.unwrap_or(Nanos::ZERO),
+        lookup_time: table.optional_time("lookup_time")?.unwrap_or(Nanos::ZERO),
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
         idle_delay: table.required_time("idle_delay")?,

@@ -239,3 +239,23 @@ fn collection_is_paid_for_by_the_writes_that_need_it() {
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
 }
+
+#[test]
+fn reads_take_time_of_the_placing_core_but_do_not_wait_for_it() {
+    let lookup = ("collect_time = \"30 us\"", "collect_time = \"30 us\"\nlookup_time = \"40 us\"");
+    let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();
+    let mut ssd = drive(&changes);
+    // Half reads (of nothing, so that flash has no part), half writes: 90 us a pair.
+    let done = closed_loop(&mut ssd, 8, 8000, |n| match n % 2 {
+        0 => read(9000, 1),
+        _ => write(u64::from(n) % 4000, 1),
+    });
+    let pairs = (done[7999].at - done[4000].at).as_secs_f64() / 2000.0;
+    assert!((pairs / 90e-6 - 1.0).abs() < 0.01, "{pairs} s a pair");
+    // Alone they are as fast as ever, and leave no debt beyond the buffer's.
+    let fast = drive(&core_bound());
+    for mut ssd in [ssd, fast] {
+        let done = closed_loop(&mut ssd, 8, 1000, |_| read(9000, 1));
+        assert_eq!((done[999].at - done[899].at).0, 100 * (LINK_COMMAND + LINK_SLOT), "link-bound");
+    }
+}

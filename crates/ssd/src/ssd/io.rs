@@ -147,6 +147,9 @@ impl Ssd {
     pub(super) fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
+        if let Some(core) = &mut self.placing {
+            core.look_up(self.backend.now);
+        }
         let reads = match slots {
             1 => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),

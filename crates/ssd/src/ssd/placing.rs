@@ -2,7 +2,8 @@
 //!
 //! A drive with many dies is often not bound by its flash when it collects, but by the processor
 //! that looks up, moves and maps slot after slot. The core owes `place_time` for each slot of the
-//! host and `collect_time` for each slot that collection moves for it. Writes complete from the
+//! host and `collect_time` for each slot that collection moves for it; a read takes `lookup_time` of
+//! it, and goes before everything else. Writes complete from the
 //! buffer all the same; but when the core is a buffer's worth of host slots behind, the buffer is
 //! full of data without a place, and further writes wait at the link. With both times zero there is
 //! no such bound, and none of this is in the way.
@@ -20,6 +21,7 @@ use crate::words::{WordReader, WordWriter};
 pub(super) struct PlacingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
+    per_read: Nanos,
     /// Work that may be owed while another write is let in.
     allowance: Nanos,
     /// Time at which all that is owed will be done.
@@ -35,6 +37,7 @@ impl PlacingCore {
         (!free).then(|| Self {
             per_host_slot: c.place_time,
             per_moved_slot: c.collect_time,
+            per_read: c.lookup_time,
             allowance: Nanos(c.place_time.0 * u64::from(config.buffer_slots())),
             done_at: Nanos::ZERO,
             wake_scheduled: false,
@@ -45,6 +48,13 @@ impl PlacingCore {
         let host = self.per_host_slot.0 * u64::from(host_slots);
         let moved = self.per_moved_slot.0 * moved_slots;
         self.done_at = self.done_at.max(now) + Nanos(host + moved);
+    }
+
+    pub(super) fn look_up(&mut self, now: Nanos) {
+        // Reads alone must not build up a debt that a later write would have to wait for.
+        if self.done_at < now + self.allowance + self.allowance {
+            self.done_at = self.done_at.max(now) + self.per_read;
+        }
     }
 
     /// The time from which a write may enter, if that is not now.
