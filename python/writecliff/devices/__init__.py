@@ -1,6 +1,7 @@
 """The simulated drives that come with the program, and those that users describe in files.
 
-A preset is a TOML file in this folder, named after the drive. The native crate reads and checks
+A preset is a TOML file in this folder, named after the drive, or a variant of a family
+(`families.py`). The native crate reads and checks
 device files; this module finds them and says what they hold.
 """
 
@@ -13,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from writecliff import _native
+from writecliff.devices.families import variant_text, variants
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 
@@ -64,36 +66,38 @@ class DeviceDescription:
     values: tuple[DeviceValue, ...]
 
 
-def device_path(name_or_path: str) -> Path:
-    """The file of a preset or of a user's drive. Raises ConfigError naming the nearest preset."""
+def preset_names() -> list[str]:
+    return sorted([path.stem for path in FOLDER.glob("*.toml")] + list(variants()))
+
+
+def read_device_file(name_or_path: str) -> tuple[str, str]:
+    """(text, file name for messages) of a preset or of a user's file.
+
+    Raises ConfigError: no such file, or no such preset (and which is the nearest)."""
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
         if not path.is_file():
             raise ConfigError(f"there is no device file {path}")
-        return path
+        return _text(path), str(path)
+    if name_or_path in variants():
+        return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
     path = FOLDER / f"{name_or_path}.toml"
     if name_or_path and path.is_file():
-        return path
+        return _text(path), path.name
     names = preset_names()
     near = get_close_matches(name_or_path, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
     raise ConfigError(f"there is no simulated drive '{name_or_path}'", hint=hint)
 
 
-def preset_names() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
-
-
-def read_device_file(name_or_path: str) -> tuple[str, str]:
-    """(text, file name for messages) of a preset or of a user's file."""
-    path = device_path(name_or_path)
+def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8"), str(path if path.parent != FOLDER else path.name)
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def describe_device(text: str, file_name: str) -> DeviceDescription:
     """Describe the drive of a device file's text. Raises ConfigError with file and line."""
     with as_user_errors():

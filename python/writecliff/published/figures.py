@@ -1,0 +1,147 @@
+"""Published figures: the table that comes with the program, and those of users.
+
+Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
+value, unit, note`. `oio` is the number of outstanding I/Os of the whole load. Empty cells are not
+known from the source.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+
+SHIPPED = Path(__file__).parent / "figures.csv"
+COLUMNS = (
+    "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
+    "value", "unit", "note",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Everything that one source has published."""
+
+    name: str
+    source: str  # as in the table
+    about: str
+
+
+CAMPAIGNS = (
+    Campaign(
+        "pm863",
+        "pm863-whitepaper",
+        "data-centre white paper: Samsung PM863 v two MLC drives (Samsung, 2015)",
+    ),
+    Campaign(
+        "primer",
+        "snia-primer",
+        "SSD Performance: A Primer, eight drives by the PTS (SNIA, 2013)",
+    ),
+    Campaign(
+        "840-850",
+        "ssdguy",
+        "Samsung 840 v 850, planar v V-NAND (The SSD Guy with Calypso)",
+    ),
+    Campaign(
+        "845dc",
+        "anandtech-845dc",
+        "Samsung 845DC EVO and PRO with rivals (AnandTech, 2014)",
+    ),
+    Campaign(
+        "fms2016",
+        "fms2016-multistream",
+        "multi-stream drives under FIO and Cassandra (Samsung, FMS 2016)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One figure of one drive (`baseline`: relative to another one), with what is known of how it
+    was taken. `block_bytes` and `read_pct` are None where the source does not say or mixes."""
+
+    source: str
+    item: str
+    device: str
+    baseline: str
+    access: str
+    block_bytes: int | None
+    read_pct: float | None
+    outstanding: int | None
+    metric: str
+    value: float
+    unit: str
+    note: str
+
+    @property
+    def label(self) -> str:
+        """The load in few words."""
+        block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
+        read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
+        depth = f"QD {self.outstanding}" if self.outstanding else ""
+        return " ".join(part for part in (self.access, block, read, depth) if part)
+
+
+def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
+    """The figures of a CSV file. Raises ConfigError with file and line."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            _check_columns(path, reader.fieldnames or ())
+            return tuple(_figure(path, reader.line_num, row) for row in reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+
+
+def campaign(name: str) -> Campaign:
+    """Raises ConfigError, naming the nearest."""
+    for one in CAMPAIGNS:
+        if one.name == name:
+            return one
+    names = [one.name for one in CAMPAIGNS]
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: all, {', '.join(names)}"
+    raise ConfigError(f"there is no campaign '{name}'", hint=hint)
+
+
+def _check_columns(path: Path, found: Sequence[str]) -> None:
+    missing = [name for name in COLUMNS if name not in found]
+    if missing:
+        raise ConfigError(
+            f"{path}:1: no column '{missing[0]}'", hint=f"expected: {', '.join(COLUMNS)}"
+        )
+
+
+def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigure:
+    text = {name: (row.get(name) or "").strip() for name in COLUMNS}
+
+    def number(name: str) -> float | None:
+        if text[name] in ("", "mixed"):
+            return None
+        try:
+            return float(text[name])
+        except ValueError:
+            raise ConfigError(f"{path}:{line}: {name} is '{text[name]}', not a number") from None
+
+    value, block, outstanding = number("value"), number("block_kib"), number("oio")
+    if value is None or not text["device"] or not text["metric"]:
+        raise ConfigError(f"{path}:{line}: a figure needs a device, a metric and a value")
+    return PublishedFigure(
+        source=text["source"],
+        item=text["item"],
+        device=text["device"],
+        baseline=text["baseline"],
+        access=text["access"],
+        block_bytes=round(block * 1024) if block else None,
+        read_pct=number("read_pct"),
+        outstanding=int(outstanding) if outstanding else None,
+        metric=text["metric"],
+        value=value,
+        unit=text["unit"],
+        note=text["note"],
+    )
