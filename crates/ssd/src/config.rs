@@ -19,6 +19,8 @@ pub struct ControllerConfig {
     pub write_cache: bool,
     /// Firmware time that a command occupies; its inverse bounds the IOPS.
     pub command_time: Nanos,
+    /// The same for a read, where it is longer: cached writes need no look-up before they complete.
+    pub read_command_time: Nanos,
     /// Time that a command spends in the controller besides, without holding others up.
     pub latency: Nanos,
     /// Firmware time that placing a slot of host data takes, one slot after the other: mapping,
@@ -118,6 +120,7 @@ impl DeviceConfig {
             ("place_time", c.place_time),
             ("collect_time", c.collect_time),
             ("lookup_time", c.lookup_time),
+            ("read_command_time", c.read_command_time.saturating_sub(c.command_time)),
         ];
         for (key, time) in core {
             if time > Nanos::ZERO {

@@ -169,12 +169,19 @@ fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
 }
 
 fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
+    let command_time = table.required_time("command_time")?;
+    let read_command_time = table.optional_time("read_command_time")?.unwrap_or(command_time);
+    if read_command_time < command_time {
+        let message = "read_command_time is below command_time; it must be as long or longer";
+        return Err(table.error("read_command_time", message.to_owned(), None));
+    }
     let count = |key: &str, most: u64| table.required_integer(key, 0..=most).map(|n| n as u32);
     Ok(ControllerConfig {
         write_buffer: table.required_size("write_buffer")?,
         power_loss_protection: table.required_flag("power_loss_protection")?,
         write_cache: table.required_flag("write_cache")?,
-        command_time: table.required_time("command_time")?,
+        command_time,
+        read_command_time,
         latency: table.required_time("latency")?,
         place_time: table.optional_time("place_time")?.unwrap_or(Nanos::ZERO),
         collect_time: table.optional_time("collect_time")?.unwrap_or(Nanos::ZERO),

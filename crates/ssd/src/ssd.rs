@@ -36,6 +36,7 @@ pub struct Ssd {
     /// Writes whose data are on the link.
     writes_in_transfer: u32,
     placing: Option<PlacingCore>,
+    longer_reads: bool,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
     /// Slots read that held no data.
@@ -80,6 +81,7 @@ impl Ssd {
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
             placing: PlacingCore::new(&config),
+            longer_reads: config.controller.read_command_time > config.controller.command_time,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
             unmapped_read_slots: 0,
@@ -218,6 +220,10 @@ impl Ssd {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_with(&mut self, command: Command, hiccup: Nanos) {
+        if self.longer_reads && command.operation == Operation::Read {
+            let c = &self.config.controller;
+            self.frontend.stall(self.backend.now, c.read_command_time - c.command_time);
+        }
         let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));

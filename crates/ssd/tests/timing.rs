@@ -259,3 +259,13 @@ fn reads_take_time_of_the_placing_core_but_do_not_wait_for_it() {
         assert_eq!((done[999].at - done[899].at).0, 100 * (LINK_COMMAND + LINK_SLOT), "link-bound");
     }
 }
+
+#[test]
+fn reads_may_take_more_of_the_firmware_than_writes() {
+    let longer =
+        ("command_time = \"2 us\"", "command_time = \"2 us\"\nread_command_time = \"99 us\"");
+    let mut ssd = settled(&[longer]);
+    let done = closed_loop(&mut ssd, 16, 200, |n| read(u64::from(n) * 4, 1));
+    assert_eq!((done[199].at - done[99].at).0, 100 * 99_000);
+    assert_eq!(alone(&mut ssd, write(0, 1)), CONTROLLER + LINK_COMMAND + LINK_SLOT);
+}
