@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.load_file import LoadFile, check_path, read_load_file
+from writecliff.cli.load_file import LoadFile, check_path, load_path, read_load_file
 from writecliff.cli.output import count_text, emit_json, factor_text, talk
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
@@ -28,7 +28,7 @@ def run(
     *,
     target: TargetOptions = NO_TARGET,
     seed: Whole = None,
-    precondition: Literal["none", "fill", "sustained"] = "none",
+    precondition: Literal["none", "fill", "sustained", "act"] = "none",
     output_format: Literal["table", "json", "fio-json"] = "table",
     json: Annotated[bool, _FLAG] = False,
     quiet: Annotated[bool, _FLAG] = False,
@@ -38,13 +38,14 @@ def run(
     Parameters
     ----------
     file
-        A fio job file (.fio) or a workload file (.toml).
+        A fio job file (.fio), a workload file (.toml), or the name of a ready workload
+        (`writecliff profile list`).
     seed
         Fixes every random choice (default: that of the file).
     precondition
         State to bring the drive to first. fill: the whole capacity once, 128 KiB in order;
-        sustained: then twice, 4 KiB at random. A simulated drive is made once and cached; on a
-        real one it takes hours.
+        sustained: then twice, 4 KiB at random; act: twice in order, as for ACT. A simulated drive
+        is made once and cached; on a real one it takes hours.
     output_format
         table for people, json (stable, small; times in ns), or fio-json as fio prints it.
     json
@@ -53,6 +54,7 @@ def run(
         No progress and no notes on stderr.
     """
     form = "json" if json else output_format
+    file = load_path(file)
     check_path(file)
     if form == "fio-json" and file.suffix != ".fio":
         raise ConfigError(

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from writecliff.cli.output import emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
-app = App(name="test", help="Run a test of the standard on a drive.")
+app = App(name="test", help="Run a test of the standard, or a campaign.")
 
 
 @app.default
@@ -18,14 +18,14 @@ def overview(
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Run a test of the standard on a drive.
+    """Run a test of the standard, or a published campaign, on a drive.
 
     Parameters
     ----------
     list_
         List the tests.
     json
-        Print the list as JSON: {"tests": [{"name", "title", "summary", "editions"}]}.
+        Print the list as JSON: {"tests": [{"name", "title", "summary", "editions", "campaign"}]}.
     """
     if not list_ and not json:
         print(f"tests: {', '.join(PROCEDURES)}; `writecliff test NAME --help` shows one")
@@ -33,8 +33,11 @@ def overview(
     if json:
         emit_json({"tests": [vars(entry) for entry in PROCEDURES.values()]})
         return 0
-    rows = [(e.name, e.title, ", ".join(e.editions), e.summary) for e in PROCEDURES.values()]
-    print(table(("test", "title", "editions", "what it does"), rows))
+    rows = [
+        (e.name, e.title, e.campaign or ", ".join(e.editions), e.summary)
+        for e in PROCEDURES.values()
+    ]
+    print(table(("test", "title", "after", "what it does"), rows))
     return 0
 
 

@@ -34,11 +34,13 @@ class Command:
 
 
 COMMANDS = (
-    Command("test", "writecliff.cli.cmd_test:app", "Run a test of the standard on a drive."),
+    Command("test", "writecliff.cli.cmd_test:app", "Run a test of the standard, or a campaign."),
     Command("suite", "writecliff.cli.cmd_suite:suite", "Run all tests of an edition on a drive."),
     Command("sweep", "writecliff.cli.cmd_sweep:sweep", "Run a test with one thing varied."),
     Command("compare", "writecliff.cli.cmd_compare:compare", "Compare drives by their runs."),
     Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
+    Command("act", "writecliff.cli.cmd_act:app", "Run ACT by its own configuration files."),
+    Command("profile", "writecliff.cli.cmd_profile:app", "List and show ready workloads."),
     Command("capture", "writecliff.cli.cmd_capture:app", "Trace the file I/O of a command."),
     Command("replay", "writecliff.cli.cmd_replay:replay", "Replay a trace on a simulated drive."),
     Command(

@@ -34,6 +34,15 @@ class LoadFile:
         return json.dumps(fio_json(self.fio, results), indent=2) + "\n"
 
 
+def load_path(path: Path) -> Path:
+    """The file that is meant: `path`, or the ready workload of that name. Raises ConfigError."""
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    from writecliff.profiles import profile_path
+
+    return profile_path(path.name)
+
+
 def check_path(path: Path) -> None:
     """Refuse a file that cannot be one, before a drive is opened. Raises ConfigError."""
     if path.suffix not in (".fio", ".toml"):

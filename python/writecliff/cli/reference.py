@@ -1,9 +1,11 @@
-"""`docs/reference/cli.md`, `cli-tests.md` and `cli-traces.md`, made of the command line's own help.
+"""`docs/reference/cli.md`, `cli-tests.md`, `cli-campaigns.md` and `cli-traces.md`, made of the
+command line's own help.
 
 `python -m writecliff.cli.reference` prints the first, with the word `tests` the second, which has
 the commands `writecliff test NAME`: what all of them take once, then what each takes besides; with
-the word `traces` the third, which has the commands that make and use traces. A test compares the
-files with what the functions here return, so an option that they do not know fails it.
+the word `campaigns` the same of the tests that are campaigns, and their commands; with the word
+`traces` the last, which has the commands that make and use traces. A test compares the files with
+what the functions here return, so an option that they do not know fails it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _HEAD = f"""\
 Made by `python -m writecliff.cli.reference > docs/reference/cli.md` from what `--help` shows; do
 not edit it by hand. Guides: [WSAT](../guides/wsat.md), [workloads](../guides/workloads.md),
 [devices](../guides/devices.md), [fio job files](../guides/fio-jobs.md). The options of each test
-are on [a page of their own](cli-tests.md), and so are the commands on [traces](cli-traces.md).
+are on [a page of their own](cli-tests.md), those of [campaigns](cli-campaigns.md) on another, with
+the commands that belong to them, and so are the commands on [traces](cli-traces.md).
 
 ## `{PROGRAM}`
 """
@@ -41,6 +44,17 @@ shows; do not edit it by hand. Guides: [the PTS](../guides/pts.md), [WSAT](../gu
 
 A test that has one of them in words of its own lists it again.
 """
+_CAMPAIGNS_HEAD = """\
+# The published campaigns on the command line
+
+Made by `python -m writecliff.cli.reference campaigns > docs/reference/cli-campaigns.md` from what
+`--help` shows; do not edit it by hand. Guide: [campaigns](../guides/campaigns.md).
+
+## Options of every campaign
+
+A campaign that has one of them in words of its own lists it again.
+"""
+_CAMPAIGNS = ("act", "profile")
 _TRACES = ("capture", "replay", "placement")
 _TRACES_HEAD = """\
 # Traces on the command line
@@ -54,7 +68,8 @@ _OPTION = re.compile(r"^  -.*\n(?:(?!  -).*\n?)*", re.M)
 
 def reference() -> str:
     """The text of the reference, in Markdown."""
-    names = [command.name for command in COMMANDS if command.name not in _TRACES]
+    elsewhere = (*_TRACES, *_CAMPAIGNS)
+    names = [command.name for command in COMMANDS if command.name not in elsewhere]
     return "\n".join([_HEAD, _block(root_screen()), *_commands(names)])
 
 
@@ -74,13 +89,23 @@ def _commands(names: Iterable[str]) -> Iterator[str]:
 
 
 def reference_of_tests() -> str:
-    """The text of the reference of the tests, in Markdown."""
+    """The text of the reference of the standard's tests, in Markdown."""
+    return _reference_of(_TESTS_HEAD, [n for n, e in PROCEDURES.items() if not e.campaign])
+
+
+def reference_of_campaigns() -> str:
+    """The same of the published campaigns, and of the commands that belong to them."""
+    tests = _reference_of(_CAMPAIGNS_HEAD, [n for n, e in PROCEDURES.items() if e.campaign])
+    return "\n".join([tests, *_commands(_CAMPAIGNS)])
+
+
+def _reference_of(head: str, names: Iterable[str]) -> str:
     app = build_app()
-    screens = {name: _screen(app, ("test", name)) for name in PROCEDURES}
+    screens = {name: _screen(app, ("test", name)) for name in names}
     options = {name: _options(screen) for name, screen in screens.items()}
     first, *others = options.values()
     common = [text for text in first if all(text in other for other in others)]
-    parts = [_TESTS_HEAD, _block("".join(common))]
+    parts = [head, _block("".join(common))]
     for name, screen in screens.items():
         about = _OPTION.sub("", screen).replace("Options:", "").strip()
         own = "".join(text for text in options[name] if text not in common)
@@ -115,5 +140,9 @@ def _block(text: str) -> str:
 
 
 if __name__ == "__main__":
-    pages = {"tests": reference_of_tests, "traces": reference_of_traces}
+    pages = {
+        "tests": reference_of_tests,
+        "campaigns": reference_of_campaigns,
+        "traces": reference_of_traces,
+    }
     print(pages.get("".join(sys.argv[1:]), reference)(), end="")

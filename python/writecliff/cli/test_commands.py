@@ -21,7 +21,7 @@ from writecliff.cli.runner import run_test
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
-from writecliff.procedures.options import Rule, rule_of
+from writecliff.procedures.options import CAMPAIGN, Rule, rule_of
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 NO_NEGATIVE = Parameter(negative=())
@@ -65,9 +65,10 @@ def command_for(name: str) -> Command:
 
 def _help(name: str) -> str:
     entry = PROCEDURES[name]
+    whose = "the campaign's" if entry.campaign else "the standard's"
     return (
         f"{entry.title}: {entry.summary[:1].lower()}{entry.summary[1:]}\n\n"
-        "Options that are not at the standard's value are disclosed in the report.\n\n"
+        f"Options that are not at {whose} value are disclosed in the report.\n\n"
         "Parameters\n----------\njson\n    Print the outcome as JSON on stdout."
     )
 
@@ -127,11 +128,12 @@ def _option_help(item: Field[Any]) -> str:
 
 
 def _standard(rule: Rule) -> str:
-    """The standard's value, by edition where they differ."""
+    """The standard's or campaign's value, by edition where they differ."""
     exceptions = [f"{key}: {_value(value)}" for key, value in rule.values.items() if key != "*"]
     if "*" not in rule.values:
         return ", ".join(exceptions)
-    return "; ".join([f"standard: {_value(rule.values['*'])}", *exceptions])
+    whose = "campaign" if rule.clause == CAMPAIGN else "standard"
+    return "; ".join([f"{whose}: {_value(rule.values['*'])}", *exceptions])
 
 
 def _value(value: Any) -> str:

@@ -7,11 +7,13 @@ seeds, and the very build of the simulator. A state is served only if all of it 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +29,11 @@ RECIPES = {
     "none": "the drive as it is",
     "fill": "the whole capacity once, 128 KiB in order",
     "sustained": "the whole capacity once, 128 KiB in order, then twice, 4 KiB at random",
+    "act": "the whole capacity twice, 128 KiB in order: zeros, then random data (ACT's act_prep)",
 }
 CACHE_BYTES_MAX = 20_000_000_000
 _QUEUE_DEPTH = 32
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 _SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit the same addresses
 
 
@@ -48,6 +52,12 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
         queue_depth=_QUEUE_DEPTH,
         volume_bytes=capacity_bytes,
     )
+    if name == "act":
+        zeros = replace(in_order, compressible_pct=100.0)
+        return [
+            Workload("preconditioning: zeros", (zeros,), seed=_SEEDS[0]),
+            Workload("preconditioning: salt", (in_order,), seed=_SEEDS[1]),
+        ]
     at_random = Job(queue_depth=_QUEUE_DEPTH, volume_bytes=2 * capacity_bytes)
     steps = [
         Workload("preconditioning: fill", (in_order,), seed=_SEEDS[0]),
@@ -64,17 +74,32 @@ def precondition(
     on_progress: ProgressHook | None = None,
 ) -> bool:
     """Bring a purged drive to the state of a recipe; True if a cached state could be used."""
+    steps = recipe(name, engine.identify().capacity_bytes)
+    return bring_to(engine, steps, cache=cache, on_progress=on_progress) if steps else False
+
+
+def bring_to(
+    engine: Engine,
+    steps: Sequence[Workload],
+    *,
+    cache: StateCache | None = None,
+    on_progress: ProgressHook | None = None,
+) -> bool:
+    """The same for any workloads: purge, then precondition with each."""
     from writecliff.engines.sim import SimEngine
 
-    steps = recipe(name, engine.identify().capacity_bytes)
-    if not steps:
+    def make() -> None:
+        engine.purge()
+        for workload in steps:
+            engine.precondition(workload, on_progress)
+
+    if cache is None or not isinstance(engine, SimEngine):
+        make()
         return False
-    if cache is not None and isinstance(engine, SimEngine) and cache.restore(engine, steps):
-        return True
-    engine.purge()
-    for workload in steps:
-        engine.precondition(workload, on_progress)
-    if cache is not None and isinstance(engine, SimEngine):
+    with cache.held(engine, steps):
+        if cache.restore(engine, steps):
+            return True
+        make()
         cache.save(engine, steps)
     return False
 
@@ -104,7 +129,7 @@ class StateCache:
     bytes_max: int = CACHE_BYTES_MAX
 
     @staticmethod
-    def key(engine: SimEngine, steps: list[Workload]) -> str:
+    def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
         """Everything that the state depends on, as text."""
         parts = {
             "device": engine.description.device_hash,
@@ -119,7 +144,24 @@ class StateCache:
         stem = hashlib.sha256(key.encode()).hexdigest()[:32]
         return self.folder / f"{stem}.wcs", self.folder / f"{stem}.json"
 
-    def restore(self, engine: SimEngine, steps: list[Workload]) -> bool:
+    @contextmanager
+    def held(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
+        """Let no other process make the same state meanwhile; without a folder there is no cache,
+        and nothing to hold."""
+        state, _ = self._paths(self.key(engine, steps))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(state.with_suffix(".lock"), _LOCK, 0o644)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def restore(self, engine: SimEngine, steps: Sequence[Workload]) -> bool:
         """Bring the engine to the cached state; False if there is none that can be used."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
@@ -134,7 +176,7 @@ class StateCache:
             return False
         return True
 
-    def save(self, engine: SimEngine, steps: list[Workload]) -> None:
+    def save(self, engine: SimEngine, steps: Sequence[Workload]) -> None:
         """Keep the engine's state. A cache that cannot be written is no reason to fail."""
         key = self.key(engine, steps)
         state, label = self._paths(key)

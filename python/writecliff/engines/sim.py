@@ -51,8 +51,17 @@ class SimEngine:
         self._target = target
         self.device_text = text
         self.seed = seed
+        self._file_name = file_name
         with as_user_errors():
             self._drive = _native.Drive(text, file_name, seed)
+
+    def renew(self) -> None:
+        """Take a new drive of the same kind, with the write cache as it is set."""
+        write_cache = self.write_cache
+        del self._drive  # the memory of two large drives may not be there
+        with as_user_errors():
+            self._drive = _native.Drive(self.device_text, self._file_name, self.seed)
+        self.set_write_cache(write_cache)
 
     @property
     def description(self) -> DeviceDescription:

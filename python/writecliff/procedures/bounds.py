@@ -71,7 +71,7 @@ def plan_of(procedure: Procedure, identity: DeviceIdentity) -> Plan:
     low, high, bounded = _Bounds(), _Bounds(), True
     for stage in procedure.stages(identity):
         for bounds in (low, high):
-            bounds.add(stage.prepare, rate)
+            bounds.add(stage.preparation(simulated=identity.simulated), rate)
         fewest, most = _rounds(stage)
         steps = stage.steps(History(), 1 if stage.ends else 0)
         low.add(steps, rate, fewest)
@@ -98,7 +98,8 @@ def _ns(seconds: float) -> int:
 def _open_ended(procedure: Procedure, identity: DeviceIdentity) -> bool:
     """Something is bounded by its volume alone: how long that takes only the drive knows."""
     stages = procedure.stages(identity)
-    steps = [step for stage in stages for step in stage.prepare]
+    simulated = identity.simulated
+    steps = [step for stage in stages for step in stage.preparation(simulated=simulated)]
     return any(job.duration_ns is None for step in steps for job in step.workload.jobs)
 
 

@@ -156,12 +156,16 @@ def _scales(procedure: Procedure, engine: SimEngine) -> list[float]:
 def _jobs(procedure: Procedure, engine: SimEngine) -> list[Job]:
     """Of all steps, as far as they are known before the run."""
     stages = procedure.stages(engine.identify())
-    steps = [
-        step
+    loads = [
+        load
         for stage in stages
-        for step in (*stage.prepare, *stage.steps(History(), 1 if stage.ends else 0))
+        for load in (
+            *stage.state,
+            *(step.workload for step in stage.prepare),
+            *(step.workload for step in stage.steps(History(), 1 if stage.ends else 0)),
+        )
     ]
-    return [job for step in steps for job in step.workload.jobs]
+    return [job for load in loads for job in load.jobs]
 
 
 def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:

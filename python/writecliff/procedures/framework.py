@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from writecliff.engines.base import Engine, StepResult
+from writecliff.engines.preconditioned import StateCache, bring_to, default_folder
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
@@ -116,7 +117,8 @@ class _Driver:
         )
         self.stored: list[StepRow] = []  # rows of earlier sessions, in order
         self.engine_at = 0  # steps that the drive has behind it
-        self.device_zero_ns: int | None = None  # device clock at the first step
+        self.device_zero_ns: int | None = None  # device clock at time 0 of the rows
+        self.new_clock = False  # the drive was brought to a state, whose clock is its own
         self.running: tuple[str, int, int, Step] | None = None
         self.complete = False  # all is stored
         self.at_rest = False  # the drive is as its last complete step left it
@@ -232,14 +234,19 @@ class _Driver:
     def _stage(self, stage: Stage) -> End | None:
         """Run a stage; the end that its rounds reached, None for a single pass."""
         # A drive that has a step of the stage behind it was purged for it.
-        if stage.purge and self.engine_at <= len(self.history.rows):
+        ahead = self.engine_at <= len(self.history.rows)
+        if stage.purge and ahead:
             self._purge()
         if stage.purge:
             self.history.total_write_bytes = 0
-        if stage.prepare:
+        simulated = self.identity.simulated
+        prepare = stage.preparation(simulated=simulated)
+        if prepare or stage.state:
             self._phase("preconditioning")
-        for number, step in enumerate(stage.prepare, 1):
-            self._take(stage.prepare_phase, 0, number, len(stage.prepare), step)
+        if stage.state and simulated:
+            self._bring_to_state(stage, ahead)
+        for number, step in enumerate(prepare, 1):
+            self._take(stage.prepare_phase, 0, number, len(prepare), step)
         here = self.history.begin(stage)
         self._phase(stage.title)
         self.progress.stage_begin(stage)
@@ -265,9 +272,21 @@ class _Driver:
             self._warn(f"the write cache is {state}; the test wants it {_CACHE_STATES[wanted]}")
         self.journal.prepared(purge, cache, self.warnings)
 
+    def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
+        """A simulated drive, in no device time; its writes count as those of any preparation."""
+        if ahead:
+            cache = StateCache(default_folder())
+            hook = self.progress.step_progress
+            bring_to(self.engine, stage.state, cache=cache, on_progress=hook)
+            self.device_zero_ns, self.new_clock = None, True
+        jobs = [job for load in stage.state for job in load.jobs]
+        self.history.total_write_bytes = sum(job.volume_bytes or 0 for job in jobs)
+
     def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
             steps = stage.steps(self.history, round_number)
+            if not steps:  # by what was measured before, there is nothing to do
+                return stage.ends[0]
             for number, step in enumerate(steps, 1):
                 self._take(stage.phase, round_number, number, len(steps), step)
                 last = number == len(steps)
@@ -290,8 +309,9 @@ class _Driver:
             return
         self.progress.step_begin(phase, round_number, number, steps, step.name)
         self.running, self.at_rest = (phase, round_number, number, step), False
-        result = self.engine.run(step.workload, self.progress.step_progress)
-        row = self._row(result, phase, round_number, number, step)
+        run = self.engine.precondition if step.untimed else self.engine.run
+        result = run(step.workload, self.progress.step_progress)
+        row = self._row(result, phase, round_number, number, step, known)
         if known is None:
             with interrupt_deferred():
                 self.journal.append(row, result, step)
@@ -305,10 +325,16 @@ class _Driver:
             self._checkpoint(self.engine_at)
 
     def _row(
-        self, result: StepResult, phase: str, round_number: int, number: int, step: Step
+        self,
+        result: StepResult,
+        phase: str,
+        round_number: int,
+        number: int,
+        step: Step,
+        known: StepRow | None = None,
     ) -> StepRow:
         if self.device_zero_ns is None:
-            self.device_zero_ns = self._device_zero(result)
+            self.device_zero_ns = self._device_zero(result, known)
         return row_of(
             result,
             phase=phase,
@@ -320,15 +346,21 @@ class _Driver:
             capacity_bytes=self.identity.capacity_bytes,
         )
 
-    def _device_zero(self, result: StepResult) -> int:
-        """Device clock at the first step of the run, from the first result of a session."""
+    def _device_zero(self, result: StepResult, known: StepRow | None) -> int:
+        """Device clock at time 0 of the rows, from the first result of a session or state."""
+        simulated = self.engine.kind == "sim"
+        stored = self.journal.device_zero_ns
         if not self.history.rows:
-            self.journal.device_zero_ns = result.started_ns
-            return result.started_ns
-        if self.engine.kind == "sim" and self.journal.device_zero_ns is not None:
-            return self.journal.device_zero_ns
-        # A real drive's clock starts anew with every session: go on where the last row ended.
-        return result.started_ns - self.history.rows[-1].ended_ns
+            zero = result.started_ns
+        elif simulated and known is not None:
+            zero = result.started_ns - known.started_ns
+        elif simulated and stored is not None and not self.new_clock:
+            return stored
+        else:
+            # A real drive's clock starts anew with every session: go on where the last row ended.
+            zero = result.started_ns - self.history.rows[-1].ended_ns
+        self.journal.device_zero_ns, self.new_clock = zero, False
+        return zero
 
     def _checkpoint(self, position: int) -> None:
         if self.engine.kind == "sim":

@@ -22,6 +22,7 @@ from writecliff.workload.model import access_of
 
 # Columns of the table `rounds` that the store does not fill by itself.
 EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
+FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
 _RENAMED = {"name": "label", "total_write_bytes": "host_write_bytes_total"}
 _SAME_DRIVE = ("model", "serial", "capacity_bytes", "device_hash")
 
@@ -56,14 +57,23 @@ def stored_rows(directory: Path) -> list[StepRow]:
 
 def _rows(run: RunDirectory) -> list[StepRow]:
     names = {item.name: _RENAMED.get(item.name, item.name) for item in fields(StepRow)}
+    del names["figures"]
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
             raise StoreError(f"{run.path} has no column '{column}'; it cannot be taken up again")
     return [
-        StepRow(**{name: row[column] for name, column in names.items()})
+        StepRow(**{name: row[column] for name, column in names.items()}, figures=_figures(row))
         for row in table.to_pylist()
     ]
+
+
+def _figures(row: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name.removeprefix(FIGURE_PREFIX): value
+        for name, value in row.items()
+        if name.startswith(FIGURE_PREFIX) and value is not None
+    }
 
 
 class Journal:
@@ -169,7 +179,10 @@ class Journal:
                 sample=step.sample,
                 host_write_bytes_total=row.total_write_bytes,
                 waf=row.waf,
-                extra={name: getattr(row, name) for name in EXTRA_COLUMNS},
+                extra={
+                    **{name: getattr(row, name) for name in EXTRA_COLUMNS},
+                    **{f"{FIGURE_PREFIX}{name}": float(v) for name, v in row.figures.items()},
+                },
             )
         )
 

@@ -79,4 +79,5 @@ def row_of(
         drive_fills=total / capacity_bytes,
         cpu_busy_pct=cpu_busy_pct(result),
         waf=result.counters_after.write_amplification_since(result.counters_before),
+        figures=dict(step.figures(result)) if step.figures is not None else {},
     )

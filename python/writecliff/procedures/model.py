@@ -16,18 +16,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from writecliff.procedures.steady import Decision, SteadyStateTracker
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity
+    from writecliff.engines.base import DeviceIdentity, StepResult
     from writecliff.procedures.options import Deviation
     from writecliff.workload.model import Workload
 
 
 @dataclass(frozen=True)
 class Step:
-    """One workload of a procedure. `name` is what tables and progress lines call it."""
+    """One workload of a procedure. `name` is what tables and progress lines call it.
+
+    `figures` reads what only this procedure knows to ask for out of the measurement; it is stored
+    with the row. An `untimed` step is about the drive's state and not its speed: a simulated drive
+    may do it without simulating time.
+    """
 
     name: str
     workload: Workload
     sample: bool = False  # a steady-state sample: a tracking variable is read here
+    figures: Callable[[StepResult], Mapping[str, float]] | None = None
+    untimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class StepRow:
     drive_fills: float
     cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
+    figures: Mapping[str, float] = field(default_factory=dict)  # those of its `Step`
 
     @property
     def ended_ns(self) -> int:
@@ -196,6 +204,11 @@ class Stage:
 
     With `purge` it begins on a drive without writes: purge, write cache, then the steps of
     `prepare` (workload-independent preconditioning), stored under a phase of their own.
+
+    `state` (with `purge`) are workloads that lead to the state that the stage begins in. They are
+    about the state alone: a simulated drive is brought there without simulating time, once, and
+    shared by all runs that need it (`engines.preconditioned`); on a real one they are steps before
+    those of `prepare`.
     """
 
     phase: str  # as the store names its rows; unique within the procedure
@@ -205,7 +218,13 @@ class Stage:
     ends: Sequence[End] = ()
     rounds_max: int | None = None  # steady state counts as "not achieved" from here on
     purge: bool = False
+    state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
+
+    def preparation(self, *, simulated: bool) -> Sequence[Step]:
+        """The steps before its own, as a run stores them."""
+        state = () if simulated else self.state
+        return [*(Step(load.name, load) for load in state), *self.prepare]
 
     @property
     def prepare_phase(self) -> str:

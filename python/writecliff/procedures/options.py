@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from writecliff.errors import ConfigError
 
 Level = Literal["required", "recommended"]
+CAMPAIGN = "the campaign"  # as a clause: not the standard, but what a published campaign did
 T = TypeVar("T")
 
 

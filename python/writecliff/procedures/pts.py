@@ -8,23 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.procedures.model import End, History, Procedure, StageHistory, Step, step_seed
-from writecliff.procedures.options import (
-    PERCENT,
-    SEED,
-    SOME_PERCENT,
-    Deviation,
-    Rule,
-    Within,
-    deviations,
-    option,
-    options_from_mapping,
-    options_to_mapping,
-    settled,
-)
+from writecliff.procedures.model import End, History, StageHistory, Step, step_seed
+from writecliff.procedures.optioned import OptionedProcedure
+from writecliff.procedures.options import PERCENT, SEED, SOME_PERCENT, Rule, Within, option
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.workload.model import (
     KIB,
@@ -116,42 +105,19 @@ class RoundOptions(PtsOptions):
     )
 
 
-class PtsProcedure(Procedure):
+class PtsProcedure(OptionedProcedure):
     """A test with `PtsOptions`, settled and checked (else ConfigError)."""
 
     options_type: ClassVar[type[PtsOptions]]
     subtitle: ClassVar[str]
 
-    def __init__(self, options: Any = None) -> None:
-        given = self.options_type() if options is None else options
-        self.options: Any = settled(given, *_editions(given), quick=given.quick)
-        self.check()
-
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data` (a manifest's)."""
-        return cls(options_from_mapping(cls.options_type, data))
-
-    def check(self) -> None:
-        """Refuse options that do not go together; raises ConfigError."""
+    @staticmethod
+    def rule_keys(options: Any) -> tuple[str, ...]:
+        return _editions(options)
 
     @property
     def edition(self) -> str:
         return EDITION_TITLES[self.options.edition, self.options.revision]
-
-    @property
-    def write_cache(self) -> bool:
-        return bool(self.options.write_cache)
-
-    @property
-    def seed(self) -> int:
-        return int(self.options.seed)
-
-    def options_mapping(self) -> dict[str, Any]:
-        return options_to_mapping(self.options)
-
-    def deviations(self) -> tuple[Deviation, ...]:
-        return deviations(self.options, *_editions(self.options))
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every test discloses; tests add theirs."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from writecliff.errors import StoreError
 
 if TYPE_CHECKING:
-    from writecliff.procedures.pts import PtsProcedure
+    from writecliff.procedures.optioned import OptionedProcedure
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Entry:
     editions: tuple[str, ...]
     target: str  # "module:class"
     required: bool = True  # by the standard; else optional
+    campaign: str = ""  # no test of the standard: the published campaign that it repeats
 
 
 PROCEDURES: Mapping[str, Entry] = {
@@ -88,16 +89,40 @@ PROCEDURES: Mapping[str, Entry] = {
             "writecliff.procedures.dirth:Dirth",
             required=False,
         ),
+        Entry(
+            "datacentre",
+            "Data-centre White Paper Tests",
+            "Basic figures, mixes, consistency, messenger and servers, from the sustained state.",
+            (),
+            "writecliff.procedures.campaigns.datacentre:Datacentre",
+            campaign="PM863 white paper (2015)",
+        ),
+        Entry(
+            "consistency",
+            "Performance Consistency Test",
+            "Random 4 KiB writes second by second, whole and with the range limited.",
+            (),
+            "writecliff.procedures.campaigns.consistency:Consistency",
+            campaign="AnandTech (2012-2014)",
+        ),
+        Entry(
+            "act",
+            "Aerospike Certification Test",
+            "Reads at a fixed rate beside large-block reads and writes, judged hour by hour.",
+            (),
+            "writecliff.procedures.campaigns.act:Act",
+            campaign="Aerospike ACT",
+        ),
     )
 }
 
 
-def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> PtsProcedure:
+def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> OptionedProcedure:
     """The procedure of a stored run. Raises StoreError if this version does not have it."""
     return procedure_class(name).from_mapping(options)
 
 
-def procedure_class(name: str) -> type[PtsProcedure]:
+def procedure_class(name: str) -> type[OptionedProcedure]:
     """Raises StoreError if this version does not have the test."""
     entry = PROCEDURES.get(name)
     if entry is None:
@@ -106,4 +131,4 @@ def procedure_class(name: str) -> type[PtsProcedure]:
             hint=f"known tests: {', '.join(PROCEDURES)}",
         )
     module, _, attribute = entry.target.partition(":")
-    return cast("type[PtsProcedure]", getattr(import_module(module), attribute))
+    return cast("type[OptionedProcedure]", getattr(import_module(module), attribute))

@@ -44,7 +44,8 @@ def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:
     for stage in stages:
         if not left:
             break
-        while left and left[0].phase == stage.prepare_phase and stage.prepare:
+        prepared = stage.prepare or stage.state
+        while left and left[0].phase == stage.prepare_phase and prepared:
             history.add(left.pop(0))
         here = history.begin(stage)
         lengths: dict[int, int] = {}

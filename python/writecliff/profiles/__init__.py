@@ -101,16 +101,17 @@ def profile_workload(
     """
     path = profile_path(name)
     found = _workload(path.read_text(encoding="utf-8"), path, capacity_bytes)
-    jobs = []
-    for job in found.jobs:
+
+    def at(job: Job) -> Job:
         if job.rate_iops is None and job.rate_bytes_per_s is None:
-            job = replace(
-                job, queue_depth=queue_depth or job.queue_depth, threads=threads or job.threads
-            )
+            depth = queue_depth or job.queue_depth
+            job = replace(job, queue_depth=depth, threads=threads or job.threads)
         if seconds is not None:
             job = job.with_duration_s(seconds)
-        jobs.append(_on_sectors(job, sector_bytes))
-    return replace(found, jobs=tuple(jobs), seed=found.seed if seed is None else seed)
+        return _on_sectors(job, sector_bytes)
+
+    jobs = tuple(map(at, found.jobs))
+    return replace(found, jobs=jobs, seed=found.seed if seed is None else seed)
 
 
 def volume_workload(

@@ -9,6 +9,7 @@
     wsat_figures.py  its figures
     loops.py         what reports of tests with rounds of cells share: IOPS, throughput, latency
     iops.py, tp.py, lat.py   the pages of these
+    campaigns/       the pages of published campaigns
     parts.py         tables, notes and footer that reports of several tests have
     figures.py       figures of any test: convergence, steady window, histogram, confidence
     plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
@@ -50,6 +51,9 @@ MODULES = {
     "xsr": "writecliff.report.xsr",
     "ecw": "writecliff.report.demand",
     "dirth": "writecliff.report.demand",
+    "datacentre": "writecliff.report.campaigns.datacentre",
+    "consistency": "writecliff.report.campaigns.consistency",
+    "act": "writecliff.report.campaigns.act",
 }
 
 

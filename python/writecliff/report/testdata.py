@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
+from writecliff.procedures.registry import PROCEDURES
 from writecliff.procedures.replay import replay
 from writecliff.store.manifest import Manifest, Status
 from writecliff.store.rundir import RunDirectory
@@ -119,7 +120,10 @@ class TestData:
 def stamp_of(manifest: Manifest) -> str:
     """Set if something that the standard requires was done otherwise, or the form was shortened."""
     required = any(item.get("level") == "required" for item in manifest.deviations)
-    return "NOT PTS-CONFORMANT" if required or manifest.options.get("quick") else ""
+    if not required and not manifest.options.get("quick"):
+        return ""
+    entry = PROCEDURES.get(manifest.procedure)
+    return "NOT AS PUBLISHED" if entry and entry.campaign else "NOT PTS-CONFORMANT"
 
 
 def load(run: RunDirectory) -> TestData:

@@ -71,11 +71,13 @@ Usage: writecliff COMMAND
 An SSD performance laboratory: the SNIA tests on simulated and real drives.
 
 Commands:
-  test        Run a test of the standard on a drive.
+  test        Run a test of the standard, or a campaign.
   suite       Run all tests of an edition on a drive.
   sweep       Run a test with one thing varied.
   compare     Compare drives by their runs.
   run         Run one workload (.fio or .toml) on a drive.
+  act         Run ACT by its own configuration files.
+  profile     List and show ready workloads.
   capture     Trace the file I/O of a command.
   replay      Replay a trace on a simulated drive.
   placement   Find the best streams for a trace.
@@ -110,23 +112,27 @@ def test_test_screen(cli: CommandLine) -> None:
     assert cli("test --help").out == snapshot("""\
 Usage: writecliff test COMMAND [OPTIONS]
 
-Run a test of the standard on a drive.
+Run a test of the standard, or a campaign.
 
 Commands:
-  dirth  Demand Intensity / Response Time Histogram Test: response times and IOPS of one load, by threads and queue depth.
-  ecw    Enterprise Composite Workload Test: a mix of block sizes over zones of addresses (CBW), by threads and queue depth.
-  hir    Host Idle Recovery Test: random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
-  iops   IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
-  lat    Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-  tp     Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
-  wsat   Write Saturation Test: random 4 KiB writes from purge until saturation.
-  xsr    Cross Stimulus Recovery Test: sequential, random and again sequential writes, for 22 hours.
+  act          Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
+  consistency  Performance Consistency Test: random 4 KiB writes second by second, whole and with the range limited.
+  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers, from the sustained state.
+  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load, by threads and queue depth.
+  ecw          Enterprise Composite Workload Test: a mix of block sizes over zones of addresses (CBW), by threads and queue depth.
+  hir          Host Idle Recovery Test: random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
+  iops         IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
+  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
+  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
+  wsat         Write Saturation Test: random 4 KiB writes from purge until saturation.
+  xsr          Cross Stimulus Recovery Test: sequential, random and again sequential writes, for 22 hours.
 
 Options:
   --list
       List the tests.
   --json
-      Print the list as JSON: {"tests": [{"name", "title", "summary", "editions"}]}.
+      Print the list as JSON: {"tests": [{"name", "title", "summary", "editions",
+      "campaign"}]}.
 
 """)
 
@@ -201,19 +207,22 @@ Options:
 
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
-test   title                                            editions      what it does
-iops   IOPS Test                                        pts-e, pts-c  Random I/O in 8 block sizes and 7 read/write mixes, until steady.
-tp     Throughput Test                                  pts-e, pts-c  Sequential reads and writes of 1024 and 128 KiB, until steady.
-lat    Latency Test                                     pts-e, pts-c  Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-wsat   Write Saturation Test                            pts-e, pts-c  Random 4 KiB writes from purge until saturation.
-hir    Host Idle Recovery Test                          pts-e, pts-c  Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
-xsr    Cross Stimulus Recovery Test                     pts-e, pts-c  Sequential, random and again sequential writes, for 22 hours.
-ecw    Enterprise Composite Workload Test               pts-e, pts-c  A mix of block sizes over zones of addresses (CBW), by threads and queue depth.
-dirth  Demand Intensity / Response Time Histogram Test  pts-e, pts-c  Response times and IOPS of one load, by threads and queue depth.
+test         title                                            after                     what it does
+iops         IOPS Test                                        pts-e, pts-c              Random I/O in 8 block sizes and 7 read/write mixes, until steady.
+tp           Throughput Test                                  pts-e, pts-c              Sequential reads and writes of 1024 and 128 KiB, until steady.
+lat          Latency Test                                     pts-e, pts-c              Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
+wsat         Write Saturation Test                            pts-e, pts-c              Random 4 KiB writes from purge until saturation.
+hir          Host Idle Recovery Test                          pts-e, pts-c              Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
+xsr          Cross Stimulus Recovery Test                     pts-e, pts-c              Sequential, random and again sequential writes, for 22 hours.
+ecw          Enterprise Composite Workload Test               pts-e, pts-c              A mix of block sizes over zones of addresses (CBW), by threads and queue depth.
+dirth        Demand Intensity / Response Time Histogram Test  pts-e, pts-c              Response times and IOPS of one load, by threads and queue depth.
+datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  Basic figures, mixes, consistency, messenger and servers, from the sustained state.
+consistency  Performance Consistency Test                     AnandTech (2012-2014)     Random 4 KiB writes second by second, whole and with the range limited.
+act          Aerospike Certification Test                     Aerospike ACT             Reads at a fixed rate beside large-block reads and writes, judged hour by hour.
 """)
     listed = json.loads(cli("test --list --json").out)
     names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
-    assert [entry["name"] for entry in listed["tests"]] == names
+    assert [e["name"] for e in listed["tests"] if not e["campaign"]] == names
 
 
 USAGE_ERRORS = {
@@ -223,7 +232,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, sweep, compare, run, capture, replay, placement, device, report, validate, experiment, bench, demo
+hint: commands: test, suite, sweep, compare, run, act, profile, capture, replay, placement, device, report, validate, experiment, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -10,7 +10,12 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
-from writecliff.cli.reference import reference, reference_of_tests, reference_of_traces
+from writecliff.cli.reference import (
+    reference,
+    reference_of_campaigns,
+    reference_of_tests,
+    reference_of_traces,
+)
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory
@@ -29,12 +34,16 @@ def test_the_command_line_reference_is_what_help_says() -> None:
     assert written == reference_of_tests(), (
         "run: python -m writecliff.cli.reference tests > docs/reference/cli-tests.md"
     )
+    written = (DOCS / "reference" / "cli-campaigns.md").read_text(encoding="utf-8")
+    assert written == reference_of_campaigns(), (
+        "run: python -m writecliff.cli.reference campaigns > docs/reference/cli-campaigns.md"
+    )
 
 
 @pytest.mark.parametrize("test", PROCEDURES)
 def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
-    text = reference_of_tests()
-    common = text.split("## Options of every test", 1)[1].split("\n## ", 1)[0]
+    text = reference_of_campaigns() if PROCEDURES[test].campaign else reference_of_tests()
+    common = re.split("## Options of every (?:test|campaign)", text)[1].split("\n## ", 1)[0]
     own = text.split(f"\n## `writecliff test {test}`", 1)[1].split("\n## ", 1)[0]
     for item in fields(procedure_class(test).options_type):
         name = item.name.replace("_", "-")

@@ -1,0 +1,113 @@
+"""`writecliff act ...`: ACT with its own configuration files, and its own text as output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from writecliff.cli.output import talk
+from writecliff.cli.run_options import NEW_RUN, RunOptions
+from writecliff.cli.runner import run_test
+from writecliff.cli.target_options import NO_TARGET, TargetOptions
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.procedures.campaigns.act_judge import Trial
+    from writecliff.report.testdata import TestData
+
+app = App(name="act", help="Run ACT by its own configuration, and show its own output.")
+_FLAG = Parameter(negative=())
+
+
+@app.command
+def run(
+    config: Path,
+    *,
+    target: TargetOptions = NO_TARGET,
+    run: RunOptions = NEW_RUN,
+    quick: Annotated[bool, _FLAG] = False,
+    json: Annotated[bool, _FLAG] = False,
+) -> int:
+    """Run ACT by one of its configuration files (of any version from 2.x to 6.x).
+
+    The drive is the one of --on; rates in the file are those of one device. `writecliff test act`
+    has the same test with options.
+
+    Parameters
+    ----------
+    config
+        The configuration file.
+    quick
+        A shortened form for demos; its report is stamped.
+    json
+        Print the outcome as JSON on stdout.
+    """
+    from writecliff.procedures.campaigns.act_config import read_config
+
+    found = read_config(config)
+    for note in found.notes:
+        talk(f"note: {note}")
+    for device in found.devices:
+        if device != target.on:
+            talk(f"note: {config} names {device}; the drive is the one of --on")
+    options = dict(found.options)
+    if quick:
+        for name in ("test_duration_sec", "report_interval_sec"):
+            options.pop(name, None)
+        options["quick"] = True
+    return run_test("act", options, target, run, as_json=json)
+
+
+@app.command
+def log(run: Path) -> int:
+    """Print the log of a run as ACT prints it, for tools that read it.
+
+    Parameters
+    ----------
+    run
+        Directory of a run of `act`.
+    """
+    from writecliff.report.campaigns.act_text import log_text
+
+    data, trial = _tested(run)
+    sys.stdout.write(log_text(data, trial))
+    return 0
+
+
+@app.command
+def latency(run: Path) -> int:
+    """Print the table of a run as ACT's act_latency.py prints it.
+
+    Parameters
+    ----------
+    run
+        Directory of a run of `act`.
+    """
+    from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
+
+    data, trial = _tested(run)
+    done = slices(data, trial)
+    if not done:
+        raise ConfigError(f"{run} has no complete slice", hint="see `writecliff act log`")
+    sys.stdout.write(table_text(done, old=procedure_of(data).options.model == "3.x"))
+    return 0
+
+
+def _tested(path: Path) -> tuple[TestData, Trial]:
+    from writecliff.report.campaigns.act_text import certified
+    from writecliff.report.testdata import load
+    from writecliff.store.rundir import RunDirectory
+
+    data = load(RunDirectory.open(path))
+    if data.manifest.procedure != "act":
+        raise ConfigError(
+            f"{path} is a run of {data.manifest.procedure}, not of act",
+            hint="give a run of `writecliff act run` or `writecliff test act`",
+        )
+    trial = certified(data)
+    if trial is None:
+        raise ConfigError(f"{path} has no test to show", hint="its search did not pass any load")
+    return data, trial

@@ -1,0 +1,93 @@
+"""`writecliff profile ...`: the ready workloads, and what they are made of."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from writecliff.cli.output import emit_json, table
+
+if TYPE_CHECKING:
+    from writecliff.profiles import Profile
+    from writecliff.workload.model import Job
+
+app = App(name="profile", help="List and show ready workloads.")
+_JSON = Annotated[bool, Parameter(negative=())]
+
+
+@app.command(name="list")
+def list_(*, json: _JSON = False) -> int:
+    """List the ready workloads; `writecliff run NAME` runs one.
+
+    Parameters
+    ----------
+    json
+        Print the list as JSON: {"profiles": [{"name", "title", "source", "jobs"}]}.
+    """
+    from writecliff.profiles import profile, profile_names
+
+    found = [profile(name) for name in profile_names()]
+    if json:
+        emit_json({"profiles": [_mapping(item) for item in found]})
+        return 0
+    rows = [(item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in found]
+    print(table(("profile", "block sizes", "reads", "pattern", "what it is"), rows))
+    return 0
+
+
+@app.command
+def show(name: str, *, json: _JSON = False) -> int:
+    """Print a ready workload as a file, to be copied and changed.
+
+    Parameters
+    ----------
+    name
+        Name of the profile.
+    json
+        Print it as JSON: name, title, source, jobs.
+    """
+    from writecliff.profiles import profile
+
+    found = profile(name)
+    if json:
+        emit_json(_mapping(found))
+        return 0
+    sys.stdout.write(found.path.read_text(encoding="utf-8"))
+    return 0
+
+
+def _mapping(item: Profile) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "title": item.title,
+        "source": item.source,
+        "jobs": [_job(job) for job in item.jobs],
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "pattern": job.pattern,
+        "read_pct": job.read_pct,
+        "block_sizes": [vars(size) for size in job.block_sizes],
+        "threads": job.threads,
+        "rate_iops": job.rate_iops,
+    }
+
+
+def _sizes(item: Profile) -> str:
+    sizes = [f"{size / 1024:g}" for size in item.sizes_bytes]
+    return f"{sizes[0]} KiB" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} KiB"
+
+
+def _reads(item: Profile) -> str:
+    shares = sorted({job.read_pct for job in item.jobs})
+    return f"{shares[0]:g} %" if len(shares) == 1 else "by job"
+
+
+def _pattern(item: Profile) -> str:
+    kinds = {job.addresses.kind for job in item.jobs} - {"uniform"}
+    return ", ".join(sorted({job.pattern for job in item.jobs} | kinds))

@@ -1,0 +1,154 @@
+"""A reviewer's test of performance consistency (AnandTech, since 2012).
+
+Fill the drive in order, then write random 4 KiB blocks at queue depth 32 for 2,000 seconds, and
+look at every second: its average IOPS, its worst case (queue depth over the longest latency of the
+second, which is what a host would see if every I/O were as slow), and how they spread. It is then
+repeated with the range of addresses limited, as if the user left the rest of the drive spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.errors import ConfigError
+from writecliff.procedures.campaigns.base import (
+    PRICE,
+    CampaignOptions,
+    CampaignProcedure,
+    campaign_rule,
+)
+from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, SOME_PERCENT, option
+from writecliff.procedures.periods import numbered, whole_steps
+from writecliff.workload.model import KIB, Workload
+
+FILL_BYTES = 128 * KIB
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistencyOptions(CampaignOptions):
+    """Options of the consistency test. None stands for the campaign's value."""
+
+    range_pcts: tuple[float, ...] = option(
+        (100.0, 75.0),
+        "shares of the addresses that are filled and written, one after the other",
+        within=SOME_PERCENT,
+    )
+    queue_depth: int | None = option(
+        None, "outstanding I/Os", rule=campaign_rule(32), within=QUEUE_DEPTH
+    )
+    seconds: float | None = option(
+        None, "length of the writes", rule=campaign_rule(2000.0), within=SECONDS, quick=20.0
+    )
+    steady_from_seconds: float | None = option(
+        None,
+        "when the steady part begins, that is shown enlarged",
+        rule=campaign_rule(1400.0),
+        within=SECONDS,
+        quick=10.0,
+    )
+    step_seconds: float | None = option(
+        None, "length of a step of the run (for resuming)", within=SECONDS
+    )
+    price: float | None = option(
+        None, "price of the drive in dollars, for IOPS per dollar", within=PRICE
+    )
+
+
+class Consistency(CampaignProcedure):
+    """The consistency test, its options settled and checked (else ConfigError)."""
+
+    name = "consistency"
+    title = "Performance Consistency Test"
+    summary = "random 4 KiB writes second by second, whole and with the range limited"
+    source = "AnandTech (2012-2014)"
+    options_type = ConsistencyOptions
+
+    def check(self) -> None:
+        o = self.options
+        if not o.range_pcts:
+            raise ConfigError("no range is to be written", hint="give --range-pcts 100")
+        if o.steady_from_seconds >= o.seconds:
+            raise ConfigError(
+                f"the steady part begins at {o.steady_from_seconds:g} s, but the run has "
+                f"{o.seconds:g} s"
+            )
+        whole_steps("a run", o.seconds, self.step_seconds)
+
+    @property
+    def step_seconds(self) -> float:
+        """A twentieth of the run, unless it is given."""
+        return float(self.options.step_seconds or self.options.seconds / 20)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        o = self.options
+        return {
+            **super().setup(identity),
+            "active_range": ", ".join(f"{share:g}%" for share in o.range_pcts),
+            "precondition": "SEQ 128KiB W of the range",
+            "precondition_toio": f"TC 1/QD {o.queue_depth}",
+            "precondition_duration": "Once",
+            "test: Load": f"RND 4KiB W, TC 1/QD {o.queue_depth}",
+            "test: Duration": f"{o.seconds:g} s",
+            "test: Steady part": f"from {o.steady_from_seconds:g} s",
+            "test: Price": f"${o.price:,.2f}" if o.price else "not given",
+        }
+
+    def range_bytes(self, identity: DeviceIdentity, share_pct: float) -> int:
+        exact = round(identity.capacity_bytes * share_pct / 100)
+        return max(FILL_BYTES, exact // FILL_BYTES * FILL_BYTES)
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        return [self._stage(identity, share) for share in self.options.range_pcts]
+
+    def _stage(self, identity: DeviceIdentity, share_pct: float) -> Stage:
+        return Stage(
+            phase=phase_of(share_pct),
+            title=f"random writes to {share_pct:g} % of the addresses",
+            steps=lambda history, number: self._writes(identity, share_pct),
+            purge=True,
+            state=self._filled(identity, share_pct),
+        )
+
+    def _filled(self, identity: DeviceIdentity, share_pct: float) -> Sequence[Workload]:
+        size = self.range_bytes(identity, share_pct)
+        if size >= identity.capacity_bytes - FILL_BYTES:
+            return self.state(identity, "fill")
+        return [
+            replace(load, jobs=(replace(load.jobs[0], range_bytes=size, volume_bytes=size),))
+            for load in self.state(identity, "fill")
+        ]
+
+    def _writes(self, identity: DeviceIdentity, share_pct: float) -> Sequence[Step]:
+        o, seconds = self.options, self.step_seconds
+        size = self.range_bytes(identity, share_pct)
+
+        def part(number: int) -> Step:
+            return self.access(
+                f"RND 4KiB W, to {number * seconds:g} s",
+                share_pct,
+                number,
+                seconds=seconds,
+                queue_depth=o.queue_depth,
+                range_bytes=size,
+            )
+
+        return numbered(whole_steps("a run", o.seconds, seconds), part)
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        return tuple(
+            text
+            for share in o.range_pcts
+            for text in (
+                f"purge the drive, then fill {share:g} % of the addresses in order",
+                f"write random 4 KiB blocks to them for {o.seconds:g} s, QD {o.queue_depth}",
+            )
+        )
+
+
+def phase_of(share_pct: float) -> str:
+    """As the store names its rows: "range-100"."""
+    return f"range-{share_pct:g}"

@@ -1,0 +1,263 @@
+"""A data-centre drive as its maker's white paper measures it (Samsung, PM863, 2015).
+
+All of it from the sustained state: one capacity of 128 KiB sequential writes, then two of random
+4 KiB writes. Parts, each of which can be left out:
+
+    basic        sequential and random reads and writes at queue depth 32, latency at depth 1
+    mixes        random 4 KiB at several mixes over queue depths 1 to 32, larger blocks at the
+                 deepest
+    consistency  random 4 KiB reads, then writes, second by second
+    messenger    one thread of 512 KiB random writes, 32 a second, beside 20 threads of 4 KiB reads
+    servers      profiles of servers over queue depths 1 to 128
+    sequential   128 KiB sequential writes; last, because they leave the random state
+
+A drive stays in its sustained state through the parts before the last: they write at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.preconditioned import RECIPES
+from writecliff.errors import ConfigError
+from writecliff.procedures.campaigns.base import CampaignOptions, CampaignProcedure, campaign_rule
+from writecliff.procedures.cells import cell_text, sizes_bytes, supported
+from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.options import PERCENT, QUEUE_DEPTH, SECONDS, Within, option
+from writecliff.procedures.pts import block_text
+from writecliff.profiles import profile, profile_workload
+from writecliff.workload.model import KIB, Pattern
+
+PARTS = ("basic", "mixes", "consistency", "messenger", "servers", "sequential")
+DEPTH = 32
+# Pattern, block size, share of reads, queue depth.
+BASIC: Sequence[tuple[Pattern, int, float, int]] = (
+    ("sequential", 128 * KIB, 100.0, DEPTH),
+    ("random", 4 * KIB, 100.0, DEPTH),
+    ("random", 8 * KIB, 100.0, DEPTH),
+    ("random", 4 * KIB, 0.0, DEPTH),
+    ("random", 8 * KIB, 0.0, DEPTH),
+    ("random", 4 * KIB, 100.0, 1),
+    ("random", 4 * KIB, 0.0, 1),
+)
+MIXES = (100.0, 75.0, 70.0, 50.0, 25.0, 0.0)
+MIX_DEPTHS = (1, 2, 4, 8, 16, 32)
+SERVERS = ("web-server", "file-server", "exchange-server", "database-server")
+SERVER_DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
+MESSENGER = "messenger"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatacentreOptions(CampaignOptions):
+    """Options of the white paper's tests. None stands for the campaign's value."""
+
+    parts: tuple[str, ...] = option(PARTS, "which parts to run", choices=PARTS)
+    state: str = option(
+        "sustained",
+        "the state that it begins in",
+        rule=campaign_rule("sustained"),
+        choices=tuple(RECIPES),
+    )
+    step_seconds: float | None = option(
+        None, "length of a step", rule=campaign_rule(60.0), within=SECONDS, quick=1.0
+    )
+    consistency_seconds: float | None = option(
+        None,
+        "length of each load of the part 'consistency'; its 99.9 % needs 1,000 seconds",
+        rule=campaign_rule(1200.0),
+        within=SECONDS,
+        quick=10.0,
+    )
+    read_pcts: tuple[float, ...] | None = option(
+        None,
+        "mixes, as percent of reads",
+        rule=campaign_rule(MIXES),
+        within=PERCENT,
+        quick=(100.0, 70.0, 0.0),
+    )
+    queue_depths: tuple[int, ...] | None = option(
+        None,
+        "queue depths of the part 'mixes'",
+        rule=campaign_rule(MIX_DEPTHS),
+        within=QUEUE_DEPTH,
+        quick=(1, 32),
+    )
+    mix_block_kib: tuple[float, ...] = option(
+        (4.0, 8.0),
+        "block sizes of the mixes in KiB: the first at every depth, all at the deepest",
+        within=Within(0.5, 65536),
+    )
+    profiles: tuple[str, ...] = option(
+        SERVERS, "profiles of the part 'servers' (see `writecliff profile list`)"
+    )
+    server_depths: tuple[int, ...] | None = option(
+        None,
+        "queue depths of the part 'servers'",
+        rule=campaign_rule(SERVER_DEPTHS),
+        within=QUEUE_DEPTH,
+        quick=(1, 32),
+    )
+
+
+class Datacentre(CampaignProcedure):
+    """The white paper's tests, their options settled and checked (else ConfigError)."""
+
+    name = "datacentre"
+    title = "Data-centre White Paper Tests"
+    summary = "basic figures, mixes, consistency, messenger and servers from the sustained state"
+    source = "PM863 white paper (2015)"
+    options_type = DatacentreOptions
+
+    def check(self) -> None:
+        o = self.options
+        if not o.parts:
+            raise ConfigError("no part is to be run", hint=f"give --parts {','.join(PARTS)}")
+        sizes_bytes(o.mix_block_kib)
+        for name in o.profiles:
+            profile(name)
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """In the order in which they run."""
+        return [name for name in PARTS if name in self.options.parts]
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        o = self.options
+        found = {
+            **super().setup(identity),
+            "precondition": f"State '{o.state}'",
+            "test: Parts": ", ".join(self.parts),
+            "test: Step": f"{o.step_seconds:g} s",
+            "test: Mixes": ", ".join(f"{mix:g} %" for mix in o.read_pcts),
+            "test: Queue depths": ", ".join(map(str, o.queue_depths)),
+            "test: Profiles": ", ".join(o.profiles),
+            "test: QD of profiles": ", ".join(map(str, o.server_depths)),
+        }
+        if o.state == "sustained":
+            found["precondition"] = "SEQ 128KiB W, once"
+            found["precondition_toio"] = f"TC 1/QD {DEPTH}"
+            found["precondition_duration"] = "Once User Capacity"
+            found["precondition_2"] = "RND 4KiB W, twice"
+            found["precondition_2_toio"] = f"TC 1/QD {DEPTH}"
+        return found
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        steps = {name: getattr(self, f"_{name}")(identity) for name in self.parts}
+        state = self.state(identity, self.options.state)
+
+        def stage(place: int, name: str) -> Stage:
+            return Stage(
+                phase=name,
+                title=name,
+                steps=lambda history, number: steps[name],
+                purge=place == 0,
+                state=state if place == 0 else (),
+            )
+
+        return [stage(place, name) for place, name in enumerate(self.parts)]
+
+    def _basic(self, identity: DeviceIdentity) -> Sequence[Step]:
+        return [
+            self.access(
+                f"{cell_text((size, read), pattern)} QD{depth}",
+                "basic",
+                number,
+                seconds=self.options.step_seconds,
+                queue_depth=depth,
+                pattern=pattern,
+                block_bytes=size,
+                read_pct=read,
+            )
+            for number, (pattern, size, read, depth) in enumerate(BASIC)
+            if supported([size], identity)
+        ]
+
+    def _sequential(self, identity: DeviceIdentity) -> Sequence[Step]:
+        size = 128 * KIB
+        return [
+            self.access(
+                f"{cell_text((size, 0.0), 'sequential')} QD{DEPTH}",
+                "sequential",
+                seconds=self.options.step_seconds,
+                queue_depth=DEPTH,
+                pattern="sequential",
+                block_bytes=size,
+            )
+        ]
+
+    def _mixes(self, identity: DeviceIdentity) -> Sequence[Step]:
+        o = self.options
+        first, *others = supported(sizes_bytes(o.mix_block_kib), identity)
+        cells = [(first, read, depth) for read in o.read_pcts for depth in o.queue_depths]
+        cells += [(size, read, max(o.queue_depths)) for size in others for read in o.read_pcts]
+        return [
+            self.access(
+                f"{cell_text((size, read))} QD{depth}",
+                "mixes",
+                size,
+                read,
+                depth,
+                seconds=o.step_seconds,
+                queue_depth=depth,
+                block_bytes=size,
+                read_pct=read,
+            )
+            for size, read, depth in cells
+        ]
+
+    def _consistency(self, identity: DeviceIdentity) -> Sequence[Step]:
+        return [
+            self.access(
+                f"{cell_text((4 * KIB, read))} QD{DEPTH}",
+                "consistency",
+                read,
+                seconds=self.options.consistency_seconds,
+                queue_depth=DEPTH,
+                read_pct=read,
+            )
+            for read in (100.0, 0.0)
+        ]
+
+    def _messenger(self, identity: DeviceIdentity) -> Sequence[Step]:
+        return [self._profile(identity, MESSENGER, MESSENGER)]
+
+    def _servers(self, identity: DeviceIdentity) -> Sequence[Step]:
+        o = self.options
+        return [
+            self._profile(identity, f"{name} QD{depth}", name, depth)
+            for name in o.profiles
+            for depth in o.server_depths
+        ]
+
+    def _profile(
+        self, identity: DeviceIdentity, title: str, name: str, depth: int | None = None
+    ) -> Step:
+        load = profile_workload(
+            name,
+            identity.capacity_bytes,
+            queue_depth=depth,
+            seconds=self.options.step_seconds,
+            sector_bytes=identity.sector_bytes,
+        )
+        return self.step(title, load, name, depth)
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        what = {
+            "basic": f"basic figures: {len(BASIC)} accesses",
+            "mixes": f"{block_text(sizes_bytes(o.mix_block_kib)[0])} random at {len(o.read_pcts)} "
+            f"mixes x {len(o.queue_depths)} queue depths; larger blocks at the deepest",
+            "consistency": f"random reads, then writes, {o.consistency_seconds:g} s each",
+            "messenger": "messenger service: one writer, 20 readers",
+            "servers": f"{len(o.profiles)} profiles x {len(o.server_depths)} queue depths",
+            "sequential": "sequential writes",
+        }
+        return (
+            "purge the drive",
+            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            RECIPES[o.state],
+            *(what[name] for name in self.parts),
+            f"in steps of {o.step_seconds:g} s",
+        )

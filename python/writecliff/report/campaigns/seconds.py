@@ -1,0 +1,86 @@
+"""A load second by second: what reviewers and white papers call consistency.
+
+average      mean of the IOPS of the seconds
+spread       their standard deviation
+worst case   of a second: queue depth over the longest latency that ended in it, the rate that a
+             host would see if every I/O were as slow (AnandTech)
+consistency  IOPS of the 99.9th percentile of the seconds, from the fast end, over the average
+             (Samsung PM863 white paper, 2015); nearest rank, so 1,000 seconds are needed for it
+             to be other than that of the slowest second
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.procedures.model import StepRow
+from writecliff.report.series import samples, series
+from writecliff.report.testdata import TestData
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+
+SECOND_NS = 1e9
+SLOW_SHARE = 0.001  # beyond the 99.9th percentile
+SECONDS_NEEDED = round(1 / SLOW_SHARE)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """One value a second; NaN is unknown."""
+
+    time_ns: Numbers  # middle of the second, since the load began
+    iops: Numbers
+    worst_iops: Numbers
+
+    def __len__(self) -> int:
+        return len(self.iops)
+
+    def since(self, begin_ns: float) -> Seconds:
+        keep = self.time_ns >= begin_ns
+        return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep])
+
+    @property
+    def average(self) -> float | None:
+        return float(self.iops.mean()) if len(self) else None
+
+    @property
+    def deviation(self) -> float | None:
+        return float(self.iops.std()) if len(self) else None
+
+    @property
+    def lowest(self) -> float | None:
+        return float(self.iops.min()) if len(self) else None
+
+    @property
+    def lowest_worst(self) -> float | None:
+        known = self.worst_iops[np.isfinite(self.worst_iops)]
+        return float(known.min()) if len(known) else None
+
+    @property
+    def slow(self) -> float | None:
+        """IOPS of the 99.9th percentile: one second in a thousand is slower."""
+        if not len(self):
+            return None
+        rank = max(1, math.ceil(SLOW_SHARE * len(self)))
+        return float(np.sort(self.iops)[rank - 1])
+
+    @property
+    def consistency_pct(self) -> float | None:
+        average, slow = self.average, self.slow
+        return None if not average or slow is None else 100 * slow / average
+
+
+def seconds_of(data: TestData, rows: Sequence[StepRow], outstanding: int) -> Seconds:
+    """The seconds of steps that follow each other, at so many outstanding I/Os."""
+    found = samples(series(data, rows), SECOND_NS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worst = outstanding / (found.max_ns / SECOND_NS)
+    return Seconds(found.time_ns, found.iops, worst)
