@@ -36,7 +36,8 @@ pub struct Ssd {
     /// Writes whose data are on the link.
     writes_in_transfer: u32,
     placing: Option<PlacingCore>,
-    longer_reads: bool,
+    /// Firmware time of a read beyond that of other commands.
+    longer_reads_by: Nanos,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
     /// Slots read that held no data.
@@ -81,7 +82,7 @@ impl Ssd {
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
             placing: PlacingCore::new(&config),
-            longer_reads: config.controller.read_command_time > config.controller.command_time,
+            longer_reads_by: controller.read_command_time - controller.command_time,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
             unmapped_read_slots: 0,
@@ -220,9 +221,8 @@ impl Ssd {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_with(&mut self, command: Command, hiccup: Nanos) {
-        if self.longer_reads && command.operation == Operation::Read {
-            let c = &self.config.controller;
-            self.frontend.stall(self.backend.now, c.read_command_time - c.command_time);
+        if command.operation == Operation::Read && self.longer_reads_by > Nanos::ZERO {
+            self.frontend.stall(self.backend.now, self.longer_reads_by);
         }
         let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
