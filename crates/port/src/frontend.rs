@@ -97,10 +97,11 @@ impl Frontend {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }
 
-    /// Firmware decodes a command; returns when it is ready.
+    /// Firmware decodes a command, which takes it so much longer than others; returns when it is
+    /// ready.
     #[inline]
-    pub fn decode(&mut self, now: Nanos) -> Nanos {
-        self.firmware_free = self.firmware_free.max(now) + self.command_time;
+    pub fn decode(&mut self, now: Nanos, longer_by: Nanos) -> Nanos {
+        self.firmware_free = self.firmware_free.max(now) + self.command_time + longer_by;
         self.firmware_free + self.latency
     }
 

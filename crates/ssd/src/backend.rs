@@ -19,7 +19,8 @@ use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
 use crate::config::DeviceConfig;
-use crate::die::{Die, DieState, FlashOperation, Next, ReadFor, Suspended};
+use crate::die::{Die, DieState, FlashOperation, Next, PAGE_TYPES, ReadFor, Suspended, sense};
+use crate::ecc::Ecc;
 use crate::event::{Event, EventQueue, Lane};
 use crate::fill::{FillId, Fills};
 use crate::words::{WordReader, WordWriter};
@@ -42,9 +43,6 @@ pub enum Outcome {
     },
 }
 
-/// Most page types that a cell has; a power of two, so that an index needs no check.
-const PAGE_TYPES: usize = 4;
-
 pub struct Backend {
     pub now: Nanos,
     pub queue: EventQueue,
@@ -62,6 +60,8 @@ pub struct Backend {
     channels: Vec<Nanos>,
     slot_transfer: Nanos,
     unit_transfer: Nanos,
+    pub(crate) ecc: Option<Box<Ecc>>,
+    retry_time: Nanos,
 }
 
 impl Backend {
@@ -81,9 +81,21 @@ impl Backend {
             channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
             slot_transfer: timing.transfer(u64::from(writecliff_flash::geometry::SLOT_BYTES)),
             unit_transfer: timing.transfer(geometry.unit_bytes()),
+            retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
+            ecc: Ecc::of(config),
             geometry,
             timing,
         }
+    }
+
+    /// How the read of `slots` slots at a place senses.
+    #[inline]
+    fn sense(&mut self, place: &Place, slots: u32) -> u8 {
+        let retries = match &mut self.ecc {
+            Some(ecc) => ecc.retries(place.reclaim_unit, slots, self.now),
+            None => 0,
+        };
+        sense(place.page_type, retries)
     }
 
     /// No operation runs or waits.
@@ -95,7 +107,7 @@ impl Backend {
     #[inline]
     pub fn host_read(&mut self, command: u16, place: Place, slots: u32) {
         let operation = FlashOperation::Read {
-            page_type: place.page_type as u8,
+            sense: self.sense(&place, slots),
             slots: slots as u16,
             purpose: ReadFor::Host { command },
         };
@@ -184,9 +196,12 @@ impl Backend {
     fn start(&mut self, index: usize, operation: FlashOperation) {
         let command = self.timing.command;
         match operation {
-            FlashOperation::Read { page_type, .. } => {
+            FlashOperation::Read { sense, .. } => {
                 let begun = self.take_channel(index, command);
-                let sensed = begun + self.read_times[page_type as usize % PAGE_TYPES];
+                let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
+                if sense as usize >= PAGE_TYPES {
+                    sensed += Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u8));
+                }
                 self.dies[index].state = DieState::Sensing(operation);
                 self.dies[index].busy_until = sensed;
                 self.queue.push(Lane::Sensed, sensed, Event::Sensed { die: index as u16 });
@@ -309,6 +324,9 @@ impl Backend {
         self.fills.save(out);
         self.dies.iter().for_each(|die| die.save(out));
         self.channels.iter().for_each(|taken| out.put(taken.0));
+        if let Some(ecc) = &self.ecc {
+            ecc.save(out);
+        }
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -321,6 +339,9 @@ impl Backend {
         for taken in &mut self.channels {
             *taken = Nanos(input.get()?);
         }
+        if let Some(ecc) = &mut self.ecc {
+            ecc.restore(input)?;
+        }
         Ok(())
     }
 }
@@ -331,7 +352,7 @@ impl FlashSink for Backend {
         self.fills.get(fill).reads_pending += 1;
         let place = self.geometry.place(from);
         let operation = FlashOperation::Read {
-            page_type: place.page_type as u8,
+            sense: self.sense(&place, slots),
             slots: slots as u16,
             purpose: ReadFor::Fill { fill },
         };
@@ -340,12 +361,20 @@ impl FlashSink for Backend {
 
     #[inline]
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
+        if unit.unit == 0
+            && let Some(ecc) = &mut self.ecc
+        {
+            ecc.first_written(unit.reclaim_unit, self.now);
+        }
         if let Some(fill) = self.fills.filled(frontier, unit) {
             Self::program(self, fill);
         }
     }
 
     fn erase(&mut self, unit: ReclaimUnitId) {
+        if let Some(ecc) = &mut self.ecc {
+            ecc.erased(unit);
+        }
         for die in 0..self.dies.len() {
             self.work(die, FlashOperation::Erase { unit });
         }

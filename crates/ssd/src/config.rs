@@ -6,6 +6,7 @@ use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_port::{Identity, LinkConfig};
 
+use crate::ecc::EccConfig;
 use crate::housekeeping::HousekeepingConfig;
 
 /// The controller between link and flash.
@@ -49,6 +50,7 @@ pub struct DeviceConfig {
     pub controller: ControllerConfig,
     pub link: LinkConfig,
     pub housekeeping: Option<HousekeepingConfig>,
+    pub ecc: Option<EccConfig>,
 }
 
 impl DeviceConfig {
@@ -129,6 +131,9 @@ impl DeviceConfig {
         }
         if let Some(housekeeping) = &self.housekeeping {
             housekeeping.canonical(&mut lines);
+        }
+        if let Some(ecc) = &self.ecc {
+            ecc.canonical(&mut lines);
         }
         lines.join("\n")
     }

@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::housekeeping;
+use crate::{ecc, housekeeping};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -40,6 +40,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         .optional_table("housekeeping")?
         .map(|t| housekeeping::read(t, &geometry))
         .transpose()?;
+    let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -58,6 +59,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         controller,
         link,
         housekeeping,
+        ecc,
     };
     check_buffer(&controller_table, &config)?;
 

@@ -22,8 +22,9 @@ pub enum ReadFor {
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlashOperation {
+    /// `sense`: see the function of this name.
     Read {
-        page_type: u8,
+        sense: u8,
         slots: u16,
         purpose: ReadFor,
     },
@@ -41,11 +42,20 @@ pub enum FlashOperation {
     },
 }
 
+/// Most page types that a cell has; a power of two, so that an index needs no check.
+pub const PAGE_TYPES: usize = 4;
+
+/// How a read senses: the page type in the lower two bits, above them how often it is repeated.
+#[inline]
+pub fn sense(page_type: u32, retries: u8) -> u8 {
+    page_type as u8 + retries * PAGE_TYPES as u8
+}
+
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
         let (kind, id, page_type, slots) = match self {
-            Self::Read { page_type, slots, purpose: ReadFor::Fill { fill } } => {
-                (0_u64, u32::from(fill), page_type, slots)
+            Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
+                (0_u64, u32::from(fill), sense, slots)
             }
             Self::Read { .. } => unreachable!("a host read without a host command"),
             Self::Program { fill, page_type } => (1, u32::from(fill), page_type, 0),
@@ -59,7 +69,10 @@ impl FlashOperation {
         let word = input.get()?;
         let (id, slots, page_type) = (word as u32, (word >> 32) as u16, (word >> 48) as u8);
         match word >> 56 {
-            0 => Ok(Self::Read { page_type, slots, purpose: ReadFor::Fill { fill: id as u16 } }),
+            0 => {
+                let purpose = ReadFor::Fill { fill: id as u16 };
+                Ok(Self::Read { sense: page_type, slots, purpose })
+            }
             1 => Ok(Self::Program { fill: id as u16, page_type }),
             2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),
             3 => Ok(Self::Upkeep { nanos: id, suspendable: page_type != 0 }),
@@ -215,7 +228,7 @@ mod tests {
     use super::*;
 
     fn read(command: u16) -> FlashOperation {
-        FlashOperation::Read { page_type: 0, slots: 1, purpose: ReadFor::Host { command } }
+        FlashOperation::Read { sense: 0, slots: 1, purpose: ReadFor::Host { command } }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | `die.rs` | one die: its queues, what it is doing, suspension |
 //! | `backend.rs` | dies and channels: flash operations in time |
 //! | `fill.rs` | program units on their way to flash |
+//! | `ecc.rs` | reads that have to be repeated, by wear and age |
 //! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
@@ -25,6 +26,7 @@ pub mod command;
 pub mod config;
 pub mod device_file;
 pub mod die;
+pub mod ecc;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;

@@ -32,6 +32,9 @@ impl Ssd {
         self.restore_pending(&mut pending)?;
         pending.finish()?;
         self.ftl.restore(&mut input)?;
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.take_wear(self.ftl.wear());
+        }
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
 use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::DeviceConfig;
+use crate::ecc::EccCounters;
 use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::ssd::placing::PlacingCore;
@@ -65,6 +66,7 @@ pub struct DriveCounters {
     pub free_reclaim_units: u32,
     pub wear: WearSummary,
     pub housekeeping: HousekeepingCounters,
+    pub ecc: EccCounters,
 }
 
 impl Ssd {
@@ -146,6 +148,7 @@ impl Ssd {
             free_reclaim_units: self.ftl.free_units(),
             wear: self.ftl.wear().summary(),
             housekeeping: self.housekeeping.as_ref().map_or_else(Default::default, |h| h.counters),
+            ecc: self.backend.ecc.as_ref().map_or_else(Default::default, |ecc| ecc.counters),
         }
     }
 
@@ -221,10 +224,6 @@ impl Ssd {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_with(&mut self, command: Command, hiccup: Nanos) {
-        if command.operation == Operation::Read && self.longer_reads_by > Nanos::ZERO {
-            self.frontend.stall(self.backend.now, self.longer_reads_by);
-        }
-        let ready = self.frontend.decode(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
         let number = self.commands.insert(InFlight {
@@ -236,10 +235,12 @@ impl Ssd {
         });
         match command.operation {
             Operation::Read => {
-                let ready = ready + hiccup;
+                let longer = self.longer_reads_by;
+                let ready = self.frontend.decode(self.backend.now, longer) + hiccup;
                 self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
             }
             Operation::Write => {
+                let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
                 // Behind others that wait nothing can have changed for it.
                 let first = self.write_waiting.is_empty();
                 self.write_waiting.push_back((number, ready));
@@ -248,6 +249,7 @@ impl Ssd {
                 }
             }
             Operation::Trim | Operation::Flush => {
+                let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
                 let at = self.frontend.receive(ready, 0) + hiccup;
                 self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
             }
@@ -308,6 +310,9 @@ impl Ssd {
         self.idle_check_scheduled = false;
         self.backend.settle();
         self.last_activity = self.backend.now;
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.before_untimed(self.ftl.counters().host_slots);
+        }
     }
 
     /// Let the drive be until `time`: it may collect in the background. Nothing may be outstanding.
@@ -345,6 +350,7 @@ impl Ssd {
 
     pub fn end_fast_forward(&mut self) {
         self.resynchronise_buffer();
+        self.resynchronise_errors();
     }
 
     /// Bring the drive to "no writes": every block erased. Takes one erase of every block in turn
@@ -353,6 +359,7 @@ impl Ssd {
         self.quiesce();
         self.ftl.purge();
         self.resynchronise_buffer();
+        self.resynchronise_errors();
         let blocks = u64::from(self.config.geometry.reclaim_units);
         self.backend.now += Nanos(blocks * self.config.timing.erase.0);
     }
@@ -393,6 +400,12 @@ impl Ssd {
             housekeeping.restore(input)?;
         }
         Ok(())
+    }
+
+    fn resynchronise_errors(&mut self) {
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
+        }
     }
 
     /// The buffer holds just what partly filled units hold.

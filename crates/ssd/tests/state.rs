@@ -44,7 +44,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 2] = [&common::PLACING, &HOUSEKEEPING];
+const MECHANISMS: [&[(&str, &str)]; 3] = [&common::PLACING, &HOUSEKEEPING, &ECC];
 
 /// Everything that a firmware does besides, on a part that can suspend it.
 const HOUSEKEEPING: [(&str, &str); 2] = [
@@ -57,6 +57,14 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
          hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n[link]",
     ),
 ];
+
+/// Errors that grow with wear and time, some of them beyond correction.
+const ECC: [(&str, &str); 1] = [(
+    "[link]",
+    "[ecc]\nrber = 5e-3\nrber_at_rated = 5e-2\nretention_factor = 2.0\n\
+     retention_time = \"1 h\"\nrber_spread = 0.3\ncodeword = \"1 KiB\"\ncorrectable = 72\n\
+     retry_time = \"60 us\"\nretry_gain = 0.8\nretries_max = 3\n[link]",
+)];
 
 #[test]
 fn fast_forward_leaves_the_state_that_timed_writing_leaves() {
@@ -135,7 +143,7 @@ fn saving_disturbs_nothing() {
         }
         all
     };
-    for changes in [&[][..], &HOUSEKEEPING[..]] {
+    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..]] {
         assert_eq!(run(true, changes), run(false, changes));
     }
 }

@@ -1,0 +1,269 @@
+//! Errors of reads and what correcting them costs: the section `[ecc]` of a device file.
+//!
+//! A read whose codewords have more wrong bits than the code corrects is repeated with other read
+//! voltages; each repetition takes `retry_time` on the die and leaves a share of the errors. How
+//! likely that is follows from the wear and the age of the reclaim unit that is read; whether it
+//! happens is drawn for each read by its number. The drive answers also when all retries fail, as
+//! one does that has parity over its dies; such reads are counted.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::random::nth;
+use writecliff_base::{Nanos, Prng, ReclaimUnitId};
+use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::wear::Wear;
+use writecliff_ftl::table::{UnitState, UnitTable};
+
+use crate::config::DeviceConfig;
+use crate::words::{WordReader, WordWriter, damaged};
+
+/// Part of the seed that belongs to errors.
+const SEED_LABEL: u64 = 0x0045_4343;
+/// Most retries of a read: they travel with it in six bits.
+const RETRIES_MAX: u64 = 63;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EccConfig {
+    pub errors: BitErrors,
+    /// Standard deviation of the natural logarithm of the error rate from page to page.
+    pub spread: f64,
+    pub code: Code,
+    /// Time of a die that each retry takes.
+    pub retry_time: Nanos,
+    /// Share of the errors that each retry leaves.
+    pub retry_gain: f64,
+    pub retries_max: u8,
+}
+
+/// What errors have cost, since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EccCounters {
+    /// Reads of flash, for whatever reason.
+    pub reads: u64,
+    /// Of these, reads that were repeated.
+    pub retried_reads: u64,
+    /// Repetitions.
+    pub retries: u64,
+    /// Reads that the last repetition did not correct either.
+    pub uncorrectable_reads: u64,
+}
+
+/// Read the section.
+///
+/// # Errors
+/// Names the key where a value is missing or impossible.
+pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
+    let rate = |key| table.required_number(key, 0.0..=0.5);
+    let number = |key, range, otherwise| {
+        table.optional_number(key, range).map(|found| found.unwrap_or(otherwise))
+    };
+    let errors = BitErrors {
+        fresh: rate("rber")?,
+        at_rated: rate("rber_at_rated")?,
+        wear_exponent: number("wear_exponent", 0.1..=10.0, 1.0)?,
+        retention_factor: number("retention_factor", 1.0..=1e6, 1.0)?,
+        retention_time: table
+            .optional_time("retention_time")?
+            .unwrap_or(Nanos::from_secs(90 * 86_400)),
+    };
+    if errors.at_rated < errors.fresh {
+        let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
+        return Err(table.error("rber_at_rated", message, None));
+    }
+    if errors.retention_time == Nanos::ZERO {
+        return Err(table.error("retention_time", "it must be above zero", None));
+    }
+    let config = EccConfig {
+        errors,
+        spread: number("rber_spread", 0.0..=3.0, 0.0)?,
+        code: code(&table)?,
+        retry_time: table.required_time("retry_time")?,
+        retry_gain: number("retry_gain", 0.0..=1.0, 0.5)?,
+        retries_max: table.required_integer("retries_max", 0..=RETRIES_MAX)? as u8,
+    };
+    table.finish()?;
+    Ok(config)
+}
+
+fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
+    let bytes = table.required_size("codeword")?.0;
+    if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
+        let message = "codewords fill a slot: 4 KiB or a half, a quarter, ... of it";
+        return Err(table.error("codeword", message, None));
+    }
+    let bits = bytes as u32 * 8;
+    let correctable = table.required_integer("correctable", 0..=u64::from(bits))? as u32;
+    Ok(Code { bits, correctable })
+}
+
+impl EccConfig {
+    /// What changes how the drive behaves, as lines of the device's canonical text.
+    pub fn canonical(&self, lines: &mut Vec<String>) {
+        let e = &self.errors;
+        lines.extend([
+            format!("rber = {:e}", e.fresh),
+            format!("rber_at_rated = {:e}", e.at_rated),
+            format!("wear_exponent = {}", e.wear_exponent),
+            format!("retention_factor = {}", e.retention_factor),
+            format!("retention_ns = {}", e.retention_time.0),
+            format!("rber_spread = {}", self.spread),
+            format!("codeword_bits = {}", self.code.bits),
+            format!("correctable = {}", self.code.correctable),
+            format!("retry_ns = {}", self.retry_time.0),
+            format!("retry_gain = {}", self.retry_gain),
+            format!("retries_max = {}", self.retries_max),
+        ]);
+    }
+}
+
+/// The section at work.
+pub struct Ecc {
+    config: EccConfig,
+    curve: FailureCurve,
+    rated_cycles: f64,
+    codewords_per_slot: f64,
+    codewords_max: f64,
+    salt: u64,
+    /// Erases of each reclaim unit, and when it was first written since.
+    erases: Vec<u32>,
+    written_at: Vec<Nanos>,
+    /// A read needs no retry if its draw is not below this, whatever it reads.
+    worst: f64,
+    /// `worst` holds until then, and for units with so many erases.
+    worst_until: Nanos,
+    worst_erases: u32,
+    /// Host slots written when untimed writing began.
+    untimed_from: u64,
+    pub counters: EccCounters,
+}
+
+impl Ecc {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.ecc.clone()?;
+        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
+        let units = config.geometry.reclaim_units as usize;
+        Some(Box::new(Self {
+            curve: FailureCurve::new(section.code, section.spread),
+            rated_cycles: f64::from(config.ftl.rated_cycles),
+            codewords_per_slot,
+            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_group),
+            salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
+            erases: vec![0; units],
+            written_at: vec![Nanos::ZERO; units],
+            worst: 0.0,
+            worst_until: Nanos::ZERO,
+            worst_erases: 0,
+            untimed_from: 0,
+            counters: EccCounters::default(),
+            config: section,
+        }))
+    }
+
+    pub fn retry_time(&self) -> Nanos {
+        self.config.retry_time
+    }
+
+    /// Probability that `codewords` of them, all of one page, cannot all be corrected after so many
+    /// retries.
+    fn failure(&self, erases: u32, age: Nanos, codewords: f64, retries: u8) -> f64 {
+        let rate = self.config.errors.rate(f64::from(erases) / self.rated_cycles, age);
+        let left = rate * self.config.retry_gain.powi(i32::from(retries));
+        let one = self.curve.at(left);
+        -(codewords * (-one).ln_1p()).exp_m1()
+    }
+
+    /// How often the next read, of `slots` slots of a reclaim unit, has to be repeated.
+    #[inline]
+    pub fn retries(&mut self, unit: ReclaimUnitId, slots: u32, now: Nanos) -> u8 {
+        let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
+        self.counters.reads += 1;
+        if now >= self.worst_until {
+            self.find_worst(now);
+        }
+        if draw >= self.worst { 0 } else { self.retries_of(draw, unit, slots, now) }
+    }
+
+    fn find_worst(&mut self, now: Nanos) {
+        self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
+        self.worst = self.failure(self.worst_erases, self.worst_until, self.codewords_max, 0);
+    }
+
+    fn retries_of(&mut self, draw: f64, unit: ReclaimUnitId, slots: u32, now: Nanos) -> u8 {
+        let erases = self.erases[unit.index()];
+        let age = now.saturating_sub(self.written_at[unit.index()]);
+        let codewords = self.codewords_per_slot * f64::from(slots);
+        let fails = |retries: u8| draw < self.failure(erases, age, codewords, retries);
+        let most = self.config.retries_max;
+        let needed = (0..=most).find(|&retries| !fails(retries));
+        let retries = needed.unwrap_or(most);
+        self.counters.uncorrectable_reads += u64::from(needed.is_none());
+        self.counters.retried_reads += u64::from(retries > 0);
+        self.counters.retries += u64::from(retries);
+        retries
+    }
+
+    pub fn erased(&mut self, unit: ReclaimUnitId) {
+        self.erases[unit.index()] += 1;
+        if self.erases[unit.index()] > self.worst_erases {
+            self.worst_erases = self.erases[unit.index()];
+            self.worst_until = Nanos::ZERO;
+        }
+    }
+
+    /// The first program of a unit since its erase.
+    pub fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
+        self.written_at[unit.index()] = now;
+    }
+
+    /// Untimed writing may begin.
+    pub fn before_untimed(&mut self, host_slots: u64) {
+        self.untimed_from = host_slots;
+    }
+
+    /// Untimed writing, or an erase of everything, is over: what it wrote is as old as now.
+    pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
+        self.take_wear(wear);
+        let units = table.state.iter().zip(&table.closed_at);
+        for ((state, &closed_at), written_at) in units.zip(&mut self.written_at) {
+            if *state == UnitState::Open || closed_at > self.untimed_from {
+                *written_at = now;
+            }
+        }
+    }
+
+    /// The wear is known to the FTL.
+    pub fn take_wear(&mut self, wear: &Wear) {
+        self.erases.copy_from_slice(&wear.erases);
+        self.worst_erases = wear.erases.iter().copied().max().unwrap_or(0);
+        self.worst_until = Nanos::ZERO;
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.salt);
+        out.list(self.written_at.iter(), |out, at| out.put(at.0));
+        out.put(self.untimed_from);
+        let c = &self.counters;
+        for count in [c.reads, c.retried_reads, c.retries, c.uncorrectable_reads] {
+            out.put(count);
+        }
+    }
+
+    /// Follow with `take_wear`.
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.salt = input.get()?;
+        let written_at = input.list(|input| input.get().map(Nanos))?;
+        if written_at.len() != self.written_at.len() {
+            return Err(damaged());
+        }
+        self.written_at = written_at;
+        self.untimed_from = input.get()?;
+        self.counters = EccCounters {
+            reads: input.get()?,
+            retried_reads: input.get()?,
+            retries: input.get()?,
+            uncorrectable_reads: input.get()?,
+        };
+        Ok(())
+    }
+}
