@@ -262,6 +262,10 @@ impl<'a> Run<'a> {
             let (start, ssd) = (self.start_ns, &*self.ssd);
             let (arrival, request) = *thread.next.get_or_insert_with(|| {
                 let request = thread.requests.next(ssd);
+                if request.op == Operation::Flush {
+                    // It belongs to the write before it: the rate is one of I/Os.
+                    return (now, request);
+                }
                 let due = thread.pacing.next_arrival_ns(request.length).unwrap_or(0);
                 (start.saturating_add(due), request)
             });
