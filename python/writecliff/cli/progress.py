@@ -71,7 +71,7 @@ def step_line(row: StepRow) -> str:
     parts = [
         f"round {row.round}" if row.round else row.phase,
         row.name,
-        f"{count_text(row.iops)} IOPS",
+        f"{count_text(row.iops)} IOPS" if row.elapsed_ns else "untimed",
         f"mean {latency_text(row.latency_mean_ns)}",
         f"99.99 % {latency_text(row.latency_p9999_ns)}",
         f"max {latency_text(row.latency_max_ns)}",
@@ -85,13 +85,18 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
     """A steady-state decision, a line a variable: measured excursions against those allowed."""
     return [
         f"round {round_number}: {'steady' if state.steady else 'not steady'}; "
-        f"{name}: average {state.average:,.0f}, "
-        f"data excursion {state.data_excursion:,.0f} "
-        f"(allowed {state.data_excursion_allowed:,.0f}), "
-        f"slope excursion {state.slope_excursion:,.0f} "
-        f"(allowed {state.slope_excursion_allowed:,.0f})"
+        f"{name}: average {_figure(state.average)}, "
+        f"data excursion {_figure(state.data_excursion)} "
+        f"(allowed {_figure(state.data_excursion_allowed)}), "
+        f"slope excursion {_figure(state.slope_excursion)} "
+        f"(allowed {_figure(state.slope_excursion_allowed)})"
         for name, state in decision.states.items()
     ]
+
+
+def _figure(value: float) -> str:
+    """Whole numbers where they say enough: IOPS, but not write amplification."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
 class LineProgress(RunProgress):

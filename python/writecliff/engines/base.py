@@ -39,6 +39,7 @@ class DeviceIdentity:
     device_hash: str | None  # simulated drives: hash of the device description
     simulated: bool
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
+    rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,17 @@ class StepResult:
                     ios += result.ios
                     size += result.bytes
         return ios, size
+
+    @property
+    def written_bytes(self) -> int:
+        """By the host. The fast-forward clock counts no I/Os, but the drive does its bytes."""
+        if self.elapsed_ns or None in (
+            self.counters_after.host_write_bytes,
+            self.counters_before.host_write_bytes,
+        ):
+            return self.total("write")[1]
+        before = self.counters_before.host_write_bytes or 0
+        return (self.counters_after.host_write_bytes or 0) - before
 
     def iops(self, operation: Operation | None = None) -> float:
         return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0

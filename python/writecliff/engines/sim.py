@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -87,6 +88,7 @@ class SimEngine:
             device_hash=device.device_hash,
             simulated=True,
             rotational=False,
+            rated_cycles=_rated_cycles(self.device_text),
         )
 
     def purge(self) -> PurgeReport:
@@ -138,6 +140,11 @@ class SimEngine:
 
     def close(self) -> None:
         """Nothing to give back: the drive is memory."""
+
+
+def _rated_cycles(device_text: str) -> int | None:
+    cycles = tomllib.loads(device_text).get("flash", {}).get("rated_cycles")
+    return None if cycles is None else int(cycles)
 
 
 def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:

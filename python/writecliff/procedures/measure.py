@@ -51,7 +51,7 @@ def row_of(
     """The row of a step that began `started_ns` into the rounds, with `written_before_bytes`
     written since the purge."""
     ios, size = result.total()
-    written = result.total("write")[1]
+    written = result.written_bytes
     total = written_before_bytes + written
     latency = merged_service(result)
     nines: list[int | None] = [None, None, None]

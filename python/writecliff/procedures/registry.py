@@ -113,6 +113,22 @@ PROCEDURES: Mapping[str, Entry] = {
             "writecliff.procedures.campaigns.act:Act",
             campaign="Aerospike ACT",
         ),
+        Entry(
+            "blocksizes",
+            "Block Size Comparison",
+            "IOPS, latency and power by block size and mix, from steady state.",
+            ("pts-c", "pts-e"),
+            "writecliff.procedures.campaigns.blocksizes:BlockSizes",
+            campaign="Samsung 840 v 850 (2014)",
+        ),
+        Entry(
+            "endurance",
+            "Endurance Test",
+            "Write amplification of a workload once steady; TBW, DWPD and lifetime from it.",
+            (),
+            "writecliff.procedures.campaigns.endurance:Endurance",
+            campaign="JESD218 and JESD219",
+        ),
     )
 }
 

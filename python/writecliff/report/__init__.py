@@ -54,6 +54,8 @@ MODULES = {
     "datacentre": "writecliff.report.campaigns.datacentre",
     "consistency": "writecliff.report.campaigns.consistency",
     "act": "writecliff.report.campaigns.act",
+    "blocksizes": "writecliff.report.campaigns.blocksizes",
+    "endurance": "writecliff.report.campaigns.endurance",
 }
 
 

@@ -135,7 +135,7 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
         "ios": ios,
         "bytes": size,
         "iops": result.iops(),
-        "host_write_bytes": result.total("write")[1],
+        "host_write_bytes": result.written_bytes,
         "host_write_bytes_total": record.host_write_bytes_total,
         "waf": record.waf,
         "warnings": list(result.warnings),

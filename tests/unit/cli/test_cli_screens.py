@@ -116,10 +116,12 @@ Run a test of the standard, or a campaign.
 
 Commands:
   act          Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
+  blocksizes   Block Size Comparison: iOPS, latency and power by block size and mix, from steady state.
   consistency  Performance Consistency Test: random 4 KiB writes second by second, whole and with the range limited.
   datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers, from the sustained state.
   dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load, by threads and queue depth.
   ecw          Enterprise Composite Workload Test: a mix of block sizes over zones of addresses (CBW), by threads and queue depth.
+  endurance    Endurance Test: write amplification of a workload once steady; TBW, DWPD and lifetime from it.
   hir          Host Idle Recovery Test: random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
   iops         IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
   lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
@@ -219,6 +221,8 @@ dirth        Demand Intensity / Response Time Histogram Test  pts-e, pts-c      
 datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  Basic figures, mixes, consistency, messenger and servers, from the sustained state.
 consistency  Performance Consistency Test                     AnandTech (2012-2014)     Random 4 KiB writes second by second, whole and with the range limited.
 act          Aerospike Certification Test                     Aerospike ACT             Reads at a fixed rate beside large-block reads and writes, judged hour by hour.
+blocksizes   Block Size Comparison                            Samsung 840 v 850 (2014)  IOPS, latency and power by block size and mix, from steady state.
+endurance    Endurance Test                                   JESD218 and JESD219       Write amplification of a workload once steady; TBW, DWPD and lifetime from it.
 """)
     listed = json.loads(cli("test --list --json").out)
     names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]

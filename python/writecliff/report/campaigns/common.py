@@ -174,7 +174,9 @@ def page(
 def _written(data: TestData) -> KeyFigure:
     """In the steps; a simulated drive may have been brought to its state before."""
     amount = units.size(sum(row.host_write_bytes for row in data.rows)).rpartition(" ")
-    return KeyFigure("Written", amount[0], amount[2], f"in {units.duration(data.elapsed_ns)}")
+    untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
+    note = "in the steps" if untimed else f"in {units.duration(data.elapsed_ns)}"
+    return KeyFigure("Written", amount[0], amount[2], note)
 
 
 def results_file(results: Sequence[Result]) -> DataFile:

@@ -1,0 +1,107 @@
+"""Power over time, where the drive tells it: a simulated one, or none.
+
+The series of a run has a column of watts if its engine knows them; older runs and real drives have
+none, or only nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.procedures.model import StepRow
+from writecliff.report import style, units
+from writecliff.report.csvs import csv_text
+from writecliff.report.model import DataFile, Figure, drawn
+from writecliff.report.testdata import TestData
+from writecliff.workload.model import KIB
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+
+COLUMN = "watts"
+POWER_CSV = "power.csv"
+WIDTH_IN = 8.6  # of a figure as wide as the page
+
+
+@dataclass(frozen=True)
+class PowerSeries:
+    """Watts over intervals; times in ns since the first step of the series began."""
+
+    data: TestData
+    seq: npt.NDArray[np.int64]
+    begin_ns: Numbers
+    end_ns: Numbers
+    watts: Numbers
+
+    def mean_of(self, row: StepRow) -> float | None:
+        """Mean power of a step, weighted by time; None if it is unknown."""
+        mine = self.seq == self.data.seq(row)
+        width = (self.end_ns - self.begin_ns)[mine]
+        if not width.sum():
+            return None
+        return float((self.watts[mine] * width).sum() / width.sum())
+
+    def file(self) -> DataFile:
+        columns = (self.begin_ns.tolist(), self.end_ns.tolist(), self.watts.tolist())
+        head = ("begin_ns", "end_ns", "watts")
+        return DataFile(POWER_CSV, csv_text(head, zip(*columns, strict=True)))
+
+
+def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
+    """The power of `rows`; None if nobody measured it."""
+    columns = data.run.query("select * from intervals limit 0").column_names
+    if COLUMN not in columns or not rows:
+        return None
+    found = data.run.query(
+        f"select seq, end_ns, max({COLUMN}) as watts from intervals "
+        f"where seq in (select unnest(?::int[])) and {COLUMN} is not null and not isnan({COLUMN}) "
+        "group by seq, end_ns order by seq, end_ns",
+        [[data.seq(row) for row in rows]],
+    )
+    if not found.num_rows:
+        return None
+    seq = found.column("seq").to_numpy().astype(np.int64)
+    inside = found.column("end_ns").to_numpy().astype(np.float64)
+    watts = found.column("watts").to_numpy().astype(np.float64)
+    zero_ns = rows[0].started_ns
+    start = {data.seq(row): row.started_ns - zero_ns for row in rows}
+    offset = np.array([start[int(number)] for number in seq], dtype=np.float64)
+    first = np.append(True, seq[1:] != seq[:-1])
+    begin = np.where(first, 0.0, np.append(0.0, inside[:-1]))
+    return PowerSeries(data, seq, begin + offset, inside + offset, watts)
+
+
+def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> tuple[Figure, ...]:
+    """Watts as a line, and the block size of each step as a bar behind it (right axis)."""
+    zero_ns = rows[0].started_ns
+    unit = units.time_unit(float(rows[-1].ended_ns - zero_ns))
+    figure = style.new_figure(width_in=WIDTH_IN)
+    plot = style.add_axes(figure, f"Time ({unit.name})", top_axis=True, right_in=0.62)
+    bars = plot.twinx()
+    bars.set_zorder(plot.get_zorder() - 1)
+    plot.set_facecolor("none")
+    begins = [(row.started_ns - zero_ns) / unit.size for row in rows]
+    widths = [row.elapsed_ns / unit.size for row in rows]
+    sizes = [(row.block_bytes or 0) / KIB for row in rows]
+    bars.bar(begins, sizes, widths, align="edge", color=style.WINDOW, label="block size (right)")
+    bars.set_yscale("log", base=2)
+    bars.set_yticks([size for size in sorted(set(sizes)) if size])
+    bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
+    bars.minorticks_off()
+    bars.spines["right"].set_visible(True)
+    middle = (power.begin_ns + power.end_ns) / 2 / unit.size
+    plot.plot(middle, power.watts, color=style.SERIES[0], linewidth=1.2, label="power (left)")
+    style.linear_axis(plot, "y")
+    plot.set_ylim(0, float(power.watts.max()) * 1.15)
+    plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
+    style.write_above(figure, 0.08, "Power (W)", row=1)
+    style.write_above(figure, WIDTH_IN - 0.08, "Block size (KiB)", row=1, right=True)
+    style.legend(figure, plot, bars)
+    svg = style.to_svg(figure, "power-time", "Power over time, with the block size as bars")
+    return drawn("power-time", "Power v time", svg, POWER_CSV, "Watts over time", wide=True)
