@@ -148,7 +148,7 @@ impl Ssd {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
         if let Some(core) = &mut self.placing {
-            core.look_up(self.backend.now);
+            core.look_up();
         }
         let reads = match slots {
             1 => self.read_slot(number, first),

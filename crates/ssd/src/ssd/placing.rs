@@ -16,12 +16,17 @@ use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::words::{WordReader, WordWriter};
 
+/// Of the reads between two writes, so many count: what an idle core did for the others is done.
+const READS_OWED_MAX: u64 = 32;
+
 /// What the core still has to do.
 #[derive(Debug)]
 pub(super) struct PlacingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
     per_read: Nanos,
+    /// Reads since the last write.
+    reads: u64,
     /// Work that may be owed while another write is let in.
     allowance: Nanos,
     /// Time at which all that is owed will be done.
@@ -38,6 +43,7 @@ impl PlacingCore {
             per_host_slot: c.place_time,
             per_moved_slot: c.collect_time,
             per_read: c.lookup_time,
+            reads: 0,
             allowance: Nanos(c.place_time.0 * u64::from(config.buffer_slots())),
             done_at: Nanos::ZERO,
             wake_scheduled: false,
@@ -47,14 +53,12 @@ impl PlacingCore {
     pub(super) fn owe(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
         let host = self.per_host_slot.0 * u64::from(host_slots);
         let moved = self.per_moved_slot.0 * moved_slots;
-        self.done_at = self.done_at.max(now) + Nanos(host + moved);
+        let reads = self.per_read.0 * std::mem::take(&mut self.reads);
+        self.done_at = self.done_at.max(now) + Nanos(host + moved + reads);
     }
 
-    pub(super) fn look_up(&mut self, now: Nanos) {
-        // Reads alone must not build up a debt that a later write would have to wait for.
-        if self.done_at < now + self.allowance + self.allowance {
-            self.done_at = self.done_at.max(now) + self.per_read;
-        }
+    pub(super) fn look_up(&mut self) {
+        self.reads = (self.reads + 1).min(READS_OWED_MAX);
     }
 
     /// The time from which a write may enter, if that is not now.
@@ -65,11 +69,13 @@ impl PlacingCore {
 
     pub(super) fn save(&self, out: &mut WordWriter) {
         out.put(self.done_at.0);
+        out.put(self.reads);
         out.put(self.wake_scheduled);
     }
 
     pub(super) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.done_at = Nanos(input.get()?);
+        self.reads = input.get()?;
         self.wake_scheduled = input.flag()?;
         Ok(())
     }
