@@ -12,16 +12,20 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Condition
+from threading import Condition, Event
 from typing import Generic, TypeVar
 
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, WritecliffError
 
 T = TypeVar("T")
 
 SLOT_BYTES = 4096
 MAP_BYTES_PER_SLOT = 4  # forward map by user slot, reverse map by flash slot
 FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tables
+
+
+class Stopped(WritecliffError):
+    """A run that was not begun, or not ended, because of another one or of the user."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,13 @@ def run_side_by_side(
     *,
     memory_budget_bytes: int | None = None,
     workers: int | None = None,
+    stop: Event | None = None,
 ) -> list[T]:
     """Run all tasks and return their results in order.
 
     Raises ConfigError, before anything runs, if a task alone exceeds the budget (default: most of
-    what is free). The first error of a task is raised once those under way have ended.
+    what is free). The first error of a task is raised once those under way have ended; tasks that
+    look at `stop` and raise `Stopped` when it is set end early, on Ctrl-C too.
     """
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     for task in tasks:
@@ -81,21 +87,28 @@ def run_side_by_side(
                 f"the budget is {budget_bytes / 1e9:.1f} GB"
             )
     budget = _Budget(budget_bytes)
-    stopped = False
+    stopped = stop or Event()
 
     def one(task: Task[T]) -> T:
-        nonlocal stopped
         budget.take(task.memory_bytes)
         try:
-            if stopped:
-                raise ConfigError(f"{task.name} was not run: another run failed")
+            if stopped.is_set():
+                raise Stopped(f"{task.name} was not run: another run failed")
             return task.run()
         except BaseException:
-            stopped = True
+            stopped.set()
             raise
         finally:
             budget.give_back(task.memory_bytes)
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
         futures = [pool.submit(one, task) for task in tasks]
-        return [future.result() for future in futures]
+        try:
+            return [future.result() for future in futures]
+        except Stopped:
+            pass  # not the cause: that is the error of another one
+        except BaseException:
+            stopped.set()  # Ctrl-C reaches this thread alone
+            raise
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    raise next((error for error in errors if not isinstance(error, Stopped)), errors[0])

@@ -50,6 +50,11 @@ COMMANDS = (
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
     Command("experiment", "writecliff.cli.cmd_experiment:experiment", "Repeat a published claim."),
+    Command(
+        "reproduce",
+        "writecliff.cli.cmd_reproduce:reproduce",
+        "Put simulated drives to published tests.",
+    ),
     Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the program itself."),
     Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
 )

@@ -54,7 +54,7 @@ Made by `python -m writecliff.cli.reference campaigns > docs/reference/cli-campa
 
 A campaign that has one of them in words of its own lists it again.
 """
-_CAMPAIGNS = ("act", "profile")
+_CAMPAIGNS = ("act", "profile", "reproduce")
 _TRACES = ("capture", "replay", "placement")
 _TRACES_HEAD = """\
 # Traces on the command line

@@ -124,13 +124,13 @@ def run(
             for row in timed
         ]
     )
-    amplification = run_side_by_side(
+    flat = run_side_by_side(
         [
-            Task(" ".join(map(str, row)), flat_memory, partial(_amplification, *row, passes))
+            Task(" ".join(map(str, row)), flat_memory, partial(amplification, *row, passes))
             for row in variants
         ]
     )
-    return Result(precondition(passes), scale, tuple(amplification), tuple(speed))
+    return Result(precondition(passes), scale, tuple(flat), tuple(speed))
 
 
 def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:
@@ -145,14 +145,16 @@ def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:
 # -- write amplification ------------------------------------------------------------------------
 
 
-def _amplification(
+def amplification(
     reading: Reading,
     op: float,
-    request_bytes: int,
-    policy: str,
-    collected: str,
-    passes: tuple[int, int],
+    request_bytes: int = REQUEST_BYTES,
+    policy: str = "greedy",
+    collected: str = "rejoin",
+    passes: tuple[int, int] = (WARM_UP, MEASURED),
 ) -> Amplification:
+    """Write amplification of the flat drive at the over-provisioning `op`, a share."""
+
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_placement(
             reading, op, streams=streams, collected=collected, policy=policy,

@@ -6,19 +6,21 @@ first. Preconditioned states come from the cache of the program where it has the
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 
 import numpy as np
 
 from writecliff import _native
 from writecliff.devices import describe_device, read_device_file
-from writecliff.engines.base import StepResult
+from writecliff.engines.base import Progress, StepResult
 from writecliff.engines.preconditioned import StateCache, bring_to, default_folder, recipe
 from writecliff.engines.sim import SimEngine
-from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
+from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.published.conditions import KIB, Condition, Load, State
 from writecliff.workload.model import BlockSize, Job, Segments, Workload
 
@@ -46,14 +48,34 @@ class Drive:
         return cls(name, *read_device_file(name))
 
 
+class Watch:
+    """Sees what has been measured, and may stop it. Its methods are called from several threads."""
+
+    def __init__(self) -> None:
+        self.stop = Event()  # set: what runs ends with `Stopped`
+
+    def load(self, drive: str, load: Load) -> None:
+        """A load of a drive has been measured."""
+
+    def drive(self, drive: str, wall_s: float) -> None:
+        """All loads of a drive have."""
+
+    def look(self, progress: Progress) -> None:
+        if self.stop.is_set():
+            raise Stopped("stopped while it was measured")
+
+
 def measure_all(
     conditions: Iterable[Condition],
     *,
     cache: StateCache | None = None,
     memory_budget_bytes: int | None = None,
+    workers: int | None = None,
     tell: Tell = lambda text: None,
+    watch: Watch | None = None,
 ) -> dict[str, Results]:
     """Every load of the conditions on its drive; drives side by side. Keys: presets."""
+    watch = watch or Watch()
     wanted: dict[str, set[Load]] = {}
     for one in conditions:
         loads = wanted.setdefault(one.device, set())
@@ -62,19 +84,27 @@ def measure_all(
     cache = cache or StateCache(default_folder())
     drives = [(Drive.preset(name), loads) for name, loads in wanted.items() if loads]
     # The largest first, so that none is left over at the end for one core.
-    drives.sort(key=lambda pair: (-_memory_bytes(pair[0]), pair[0].name))
+    drives.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     tasks = [
-        Task(drive.name, _memory_bytes(drive), partial(measure, drive, loads, cache, tell))
+        Task(drive.name, drive_memory(drive), partial(measure, drive, loads, cache, tell, watch))
         for drive, loads in drives
     ]
-    results = run_side_by_side(tasks, memory_budget_bytes=memory_budget_bytes)
+    results = run_side_by_side(
+        tasks, memory_budget_bytes=memory_budget_bytes, workers=workers, stop=watch.stop
+    )
     return {drive.name: result for (drive, _), result in zip(drives, results, strict=True)}
 
 
 def measure(
-    drive: Drive, loads: Iterable[Load], cache: StateCache | None = None, tell: Tell = print
+    drive: Drive,
+    loads: Iterable[Load],
+    cache: StateCache | None = None,
+    tell: Tell = print,
+    watch: Watch | None = None,
 ) -> Results:
     """Metric by metric for each load; see `metrics_of`."""
+    watch = watch or Watch()
+    began_s = time.monotonic()
     engine = SimEngine.from_text(drive.text, drive.file_name)
     results: dict[Load, Mapping[str, float]] = {}
     by_state: dict[State, list[Load]] = {}
@@ -84,18 +114,20 @@ def measure(
         tell(f"{drive.name}: {state}, {len(ordered)} loads")
         for n, load in enumerate(ordered):
             if n == 0 or state == "fresh":
-                _bring(engine, state, cache)
-            results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results))
+                _bring(engine, state, cache, watch)
+            results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), watch)
+            watch.load(drive.name, load)
+    watch.drive(drive.name, time.monotonic() - began_s)
     return results
 
 
-def _bring(engine: SimEngine, state: State, cache: StateCache | None) -> None:
+def _bring(engine: SimEngine, state: State, cache: StateCache | None, watch: Watch) -> None:
     capacity = engine.identify().capacity_bytes
     if state == "fresh":
         engine.purge()
         return
     steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
-    bring_to(engine, steps, cache=cache)
+    bring_to(engine, steps, cache=cache, on_progress=watch.look)
 
 
 def _client_steps(capacity_bytes: int) -> list[Workload]:
@@ -121,7 +153,7 @@ def _client_area(job: Job, capacity_bytes: int) -> Job:
     return replace(job, range_bytes=_client_range(capacity_bytes), segments=segments)
 
 
-def _run(engine: SimEngine, load: Load, seed: int) -> Mapping[str, float]:
+def _run(engine: SimEngine, load: Load, seed: int, watch: Watch) -> Mapping[str, float]:
     job = Job(
         pattern=load.pattern,
         read_pct=load.read_pct,
@@ -132,9 +164,9 @@ def _run(engine: SimEngine, load: Load, seed: int) -> Mapping[str, float]:
         job = _client_area(job, engine.identify().capacity_bytes)
     if load.state != "fresh":
         warm = job.with_duration_s(load.seconds * _WARM_SHARE)
-        engine.run(Workload("warm", (warm,), seed=seed))
+        engine.run(Workload("warm", (warm,), seed=seed), watch.look)
     measured = job.with_duration_s(load.seconds)
-    return metrics_of(engine.run(Workload("measured", (measured,), seed=seed + 1)))
+    return metrics_of(engine.run(Workload("measured", (measured,), seed=seed + 1), watch.look))
 
 
 def metrics_of(result: StepResult) -> dict[str, float]:
@@ -185,6 +217,6 @@ def rated_bytes(device_text: str, file_name: str, waf: float) -> float:
     return float(cycles * describe_device(device_text, file_name).raw_bytes / waf)
 
 
-def _memory_bytes(drive: Drive) -> int:
+def drive_memory(drive: Drive) -> int:
     described = describe_device(drive.text, drive.file_name)
     return drive_memory_bytes(described.capacity_bytes, described.raw_bytes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Level = Literal["good", "warning", "bad"]
-Align = Literal["left", "right"]
+Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
 
 
 @dataclass(frozen=True)

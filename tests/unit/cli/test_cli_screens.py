@@ -85,6 +85,7 @@ Commands:
   report      Write the report of a run.
   validate    Check the simulator against theory.
   experiment  Repeat a published claim.
+  reproduce   Put simulated drives to published tests.
   bench       Measure the speed of the program itself.
   demo        See a write cliff in a minute.
 
@@ -236,7 +237,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, sweep, compare, run, act, profile, capture, replay, placement, device, report, validate, experiment, bench, demo
+hint: commands: test, suite, sweep, compare, run, act, profile, capture, replay, placement, device, report, validate, experiment, reproduce, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

@@ -1,0 +1,75 @@
+"""Progress of `writecliff reproduce` on stderr: drives done, what runs, how long it may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from threading import Lock
+
+from writecliff.cli.output import duration_text, talk
+from writecliff.devices import show_device
+from writecliff.published.conditions import KIB, Load
+from writecliff.published.measure import Watch
+
+# Guesses of I/Os a second, only to tell a minute of one load from a minute of another.
+_READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
+_PREPARED_SLOTS = 0.3  # what a slot written while preparing costs, in timed I/Os
+_FIRST_GUESS = 0.03  # of all work; before that nothing is said about time left
+
+
+class ReproduceView(Watch):
+    """A line when a drive begins a state and when it is done, with a guess of the time left."""
+
+    def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
+        super().__init__()
+        self._quiet = quiet
+        self._lock = Lock()
+        self._began_s = time.monotonic()
+        self._left = {name: {load: _work(load) for load in own} for name, own in loads.items()}
+        self._ready = {
+            name: _preparing(show_device(name).capacity_bytes, own) for name, own in loads.items()
+        }
+        self._drives, self._all_done = len(self._left), 0
+        self._whole = self._remaining()
+
+    def say(self, text: str) -> None:
+        """A line about what runs."""
+        if not self._quiet:
+            with self._lock:
+                talk(f"{self._head()}  {text}")
+
+    def load(self, drive: str, load: Load) -> None:
+        with self._lock:
+            self._left[drive].pop(load, None)
+            self._ready[drive].pop(load.state, None)
+
+    def drive(self, drive: str, wall_s: float) -> None:
+        with self._lock:
+            self._all_done += 1
+        self.say(f"{drive}: done in {duration_text(round(wall_s) * 1e9)}")
+
+    def _remaining(self) -> float:
+        return sum(sum(own.values()) for part in (self._left, self._ready) for own in part.values())
+
+    def _head(self) -> str:
+        elapsed_s = time.monotonic() - self._began_s
+        text = f"[{self._all_done}/{self._drives} drives, {duration_text(round(elapsed_s) * 1e9)}"
+        done = 1 - self._remaining() / self._whole if self._whole else 1.0
+        if _FIRST_GUESS <= done < 1:
+            left_s = elapsed_s * (1 - done) / done
+            text += f", about {duration_text(round(left_s) * 1e9)} left"
+        return f"{text}]"
+
+
+def _work(load: Load) -> float:
+    """About how many I/Os a load is."""
+    reads = _READS if load.outstanding > 1 else _READS_ALONE
+    rate = load.read_pct / 100 * reads + (1 - load.read_pct / 100) * _WRITES
+    return load.seconds * rate * 4 * KIB / max(load.block_bytes, 4 * KIB)
+
+
+def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[str, float]:
+    """The same of what brings a drive to the states of its loads."""
+    capacities = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
+    slots = capacity_bytes / (4 * KIB) * _PREPARED_SLOTS
+    return {load.state: capacities[load.state] * slots for load in loads}

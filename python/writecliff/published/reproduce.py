@@ -1,0 +1,197 @@
+"""A campaign from figures to scores: measure, derive, compare.
+
+`Reproduction` is all that reports, `--json` and tests need; nothing in it is adjusted after the
+simulation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from writecliff.devices import describe_device, preset_names, read_device_file
+from writecliff.engines.preconditioned import StateCache
+from writecliff.errors import ConfigError
+from writecliff.published.conditions import (
+    Condition,
+    Load,
+    baseline_condition,
+    condition,
+    preset_of,
+)
+from writecliff.published.derived import derive
+from writecliff.published.figures import SHIPPED, PublishedFigure, campaign, read_figures
+from writecliff.published.goals import Goal, goals_of
+from writecliff.published.measure import Tell, Watch, measure_all
+from writecliff.published.scores import Duel, Row, Score, duels_of, row_of, scores_of
+
+
+@dataclass(frozen=True)
+class DriveRun:
+    """A drive that was measured: what it is, under how many loads, and how long that took."""
+
+    name: str
+    description: str
+    device_hash: str
+    loads: int
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Every figure of a campaign beside its simulation, in the order of the table."""
+
+    name: str
+    about: str
+    rows: tuple[Row, ...]
+    drives: tuple[DriveRun, ...]
+    wall_s: float
+
+    @property
+    def scores(self) -> list[Score]:
+        return scores_of(self.rows)
+
+    @property
+    def duels(self) -> list[Duel]:
+        return duels_of(self.rows)
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        return goals_of(self.scores, self.duels)
+
+    @property
+    def missing(self) -> list[Row]:
+        return [row for row in self.rows if row.simulated is None]
+
+    def hash_of(self, figure: PublishedFigure) -> str | None:
+        preset = preset_of(figure.device)
+        return next((drive.device_hash for drive in self.drives if drive.name == preset), None)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The figures that are to be reproduced, and what they are called."""
+
+    name: str
+    about: str
+    figures: tuple[PublishedFigure, ...]
+
+
+def choose(name: str, path: Path | None = None) -> Chosen:
+    """The figures of a campaign (or of a source, in a table of the user's); "all" of them.
+
+    Raises ConfigError: no such campaign or source, a malformed table."""
+    figures = read_figures(path or SHIPPED)
+    if not figures:
+        raise ConfigError(f"{path}: no figures in it")
+    if name == "all":
+        return Chosen(name, "all published figures" if path is None else str(path), figures)
+    if path is None:
+        known = campaign(name)
+        source, about = known.source, known.about
+    else:
+        sources = list(dict.fromkeys(figure.source for figure in figures))
+        if name not in sources:
+            near = get_close_matches(name, sources, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has: {', '.join(sources)}"
+            raise ConfigError(f"{path}: no figure of the source '{name}'", hint=hint)
+        source, about = name, f"{name}, from {path}"
+    return Chosen(name, about, tuple(one for one in figures if one.source == source))
+
+
+def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
+    """Of the figures and of what they are relative to, each once."""
+    found = (one for f in figures for one in (condition(f), baseline_condition(f)))
+    return list(dict.fromkeys(one for one in found if one is not None))
+
+
+def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
+    """Reasons by preset, of those that are neither in the catalogue nor a device file."""
+    names = {
+        preset_of(name) for f in figures for name in (f.device, f.baseline) if name
+    }  # fmt: skip
+    return {name: why for name in sorted(names) if (why := _no_preset(name))}
+
+
+def _no_preset(name: str) -> str:
+    """A malformed device file is a mistake to be told, not a drive that is not known."""
+    try:
+        text, file_name = read_device_file(name)
+    except ConfigError:
+        near = get_close_matches(name, preset_names(), n=1)
+        return f"no preset '{name}'" + (f" (nearest: {near[0]})" if near else "")
+    describe_device(text, file_name)
+    return ""
+
+
+def reproduce(
+    chosen: Chosen,
+    *,
+    cache: StateCache | None = None,
+    workers: int | None = None,
+    tell: Tell = lambda text: None,
+    watch: Watch | None = None,
+) -> Reproduction:
+    """Put the simulated drives under the conditions of the figures and compare.
+
+    Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError."""
+    began_s = time.monotonic()
+    missing = without_preset(chosen.figures)
+    wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
+    timed = _Timed(watch or Watch())
+    results = measure_all(wanted, cache=cache, workers=workers, tell=tell, watch=timed)
+    derived = derive(wanted, results, tell=tell)
+    rows = tuple(
+        _explained(row_of(figure, results, derived.values), missing, derived.why)
+        for figure in chosen.figures
+    )
+    drives = tuple(
+        _drive_run(name, len(loads), timed.wall_s.get(name, 0.0))
+        for name, loads in sorted(results.items())
+    )
+    return Reproduction(chosen.name, chosen.about, rows, drives, time.monotonic() - began_s)
+
+
+def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
+    """The most telling reason why there is no figure."""
+    if row.simulated is not None:
+        return row
+    for name in (row.figure.device, row.figure.baseline):
+        if preset_of(name) in missing:
+            return replace(row, why=missing[preset_of(name)])
+    key = f"{preset_of(row.figure.device)} {row.figure.metric}"
+    return replace(row, why=why.get(key, row.why))
+
+
+def _drive_run(name: str, loads: int, wall_s: float) -> DriveRun:
+    described = describe_device(*read_device_file(name))
+    return DriveRun(name, described.description, described.device_hash, loads, wall_s)
+
+
+class _Timed(Watch):
+    """Hands everything on and keeps the times."""
+
+    def __init__(self, inner: Watch) -> None:
+        super().__init__()
+        self._inner = inner
+        self.stop = inner.stop
+        self.wall_s: dict[str, float] = {}
+
+    def load(self, drive: str, load: Load) -> None:
+        self._inner.load(drive, load)
+
+    def drive(self, drive: str, wall_s: float) -> None:
+        self.wall_s[drive] = wall_s
+        self._inner.drive(drive, wall_s)
+
+
+def loads_by_drive(wanted: Sequence[Condition]) -> dict[str, set[Load]]:
+    """What `measure_all` will run."""
+    found: dict[str, set[Load]] = {}
+    for one in wanted:
+        if one.load is not None:
+            found.setdefault(one.device, set()).add(one.load)
+    return found
