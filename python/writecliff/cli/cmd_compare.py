@@ -18,6 +18,8 @@ def compare(
 ) -> int:
     """Compare drives by the runs that were made on them, on one page.
 
+    Runs of campaigns give tables of the first drive's improvement over each other one.
+
     Parameters
     ----------
     paths
@@ -25,8 +27,8 @@ def compare(
     output
         The HTML file to write (default: comparison.html; an existing file is replaced).
     json
-        Print {"report": PATH, "drives": [...]} with every figure, its run, and whether it was
-        taken in steady state and by the standard.
+        Print {"report": PATH, "drives": [...], "improvements": [...]} with every figure, its run,
+        and whether it was taken in steady state and by the standard.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")

@@ -85,11 +85,19 @@ def bring_to(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """The same for any workloads: purge, then precondition with each."""
+    """The same for any workloads: purge, then precondition with each.
+
+    A simulated drive begins anew, with its write cache as it is set: what it has been through
+    before must not be in a state that others are served. Two processes that need the same state
+    make it once.
+    """
     from writecliff.engines.sim import SimEngine
 
     def make() -> None:
-        engine.purge()
+        if isinstance(engine, SimEngine):
+            engine.renew()
+        else:
+            engine.purge()
         for workload in steps:
             engine.precondition(workload, on_progress)
 

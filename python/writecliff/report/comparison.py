@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import StageHistory, StepRow
+from writecliff.procedures.registry import PROCEDURES
 from writecliff.report import data as wsat_data
+from writecliff.report import summarise
+from writecliff.report.campaigns.common import Result
 from writecliff.report.testdata import TestData, load
 from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.store.rundir import RunDirectory
@@ -72,6 +75,7 @@ class Drive:
     values: dict[str, Value] = field(default_factory=dict)  # by key of `FIGURES`
     curve: Curve | None = None
     runs: list[Path] = field(default_factory=list)
+    results: dict[str, list[Result]] = field(default_factory=dict)  # by campaign
     write_cache: bool | None = None
 
     @property
@@ -120,7 +124,10 @@ def drives_of(directories: Iterable[Path]) -> list[Drive]:
 
 
 def _nothing(drive: Drive, test: TestData) -> None:
-    """Tests that the table has no column for."""
+    """Tests that the table has no column for: campaigns have results of their own."""
+    name = test.manifest.procedure
+    if PROCEDURES[name].campaign:
+        drive.results[name] = [Result(**item) for item in summarise(test.run.path)["results"]]
 
 
 def _put(drive: Drive, key: str, value: float | None, test: TestData, steady: bool) -> None:

@@ -1,4 +1,5 @@
-"""The page that compares drives: the primer's table, and their saturation on one plot."""
+"""The page that compares drives: the primer's table, their saturation on one plot, and what
+campaigns have of both."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 from writecliff.report import units
 from writecliff.report.axes import Axis, Line, time_axis
+from writecliff.report.campaigns import improvement
 from writecliff.report.comparison import FIGURES, Drive, Value
 from writecliff.report.csvs import csv_text, lines_csv
 from writecliff.report.model import DataFile, Figure, Section, Table, drawn
@@ -57,6 +59,9 @@ def comparison_page(drives: Sequence[Drive]) -> Page:
 def sections_of(drives: Sequence[Drive]) -> tuple[Section, ...]:
     """The table, and the curves if any drive has one. Call inside `house_style()`."""
     sections = [Section("Figures", "", tables=(comparison_table(drives),))]
+    if not any(drive.values for drive in drives):
+        sections = []  # of campaigns only: the primer's table would be empty
+    sections += improvement.sections_of(_improvements(drives))
     figures = _curves(drives)
     if figures:
         sections.append(
@@ -145,7 +150,23 @@ def data_files(drives: Sequence[Drive]) -> tuple[DataFile, ...]:
     ]
     if curves:
         files.append(DataFile(CURVES_CSV, lines_csv(curves, "drive", "drive_fills", "iops")))
-    return tuple(files)
+    found = _improvements(drives)
+    return (*files, *((improvement.file_of(found),) if found else ()))
+
+
+def _improvements(drives: Sequence[Drive]) -> list[improvement.Improvement]:
+    """The first drive over each of the others, by the campaigns that they share."""
+    labels = [drive.label for drive in drives]
+    return improvement.improvements(
+        [
+            improvement.Contender(
+                # Two drives of one model are told apart by their targets.
+                drive.label if labels.count(drive.label) == 1 else drive.identity.target,
+                drive.results,
+            )
+            for drive in drives
+        ]
+    )
 
 
 def _name(unit: str) -> str:
@@ -179,4 +200,5 @@ def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
             }
             for drive in drives
         ],
+        "improvements": [improvement.mapping_of(item) for item in _improvements(drives)],
     }

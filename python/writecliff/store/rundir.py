@@ -275,6 +275,23 @@ class RunDirectory:
                 merged[step] = histogram
         return merged
 
+    def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
+        """Of one step: a histogram for each of its jobs, by the job's name, operations merged."""
+        found = self._histograms(None, [step], None, None, kind)
+        seen = zip(
+            *(found.column(n).to_pylist() for n in ("job", "job_name", "operation")), strict=True
+        )
+        merged: dict[str, Histogram] = {}
+        # Distinct keys come in the order of the rows, as the histograms do.
+        for (_, name, _), (_, histogram) in zip(
+            dict.fromkeys(seen), rebuild_histograms(found), strict=True
+        ):
+            if name in merged:
+                merged[name].merge(histogram)
+            else:
+                merged[name] = histogram
+        return merged
+
     def _histograms(
         self,
         phase: str | None,

@@ -136,16 +136,8 @@ def messenger(steps: Steps) -> Messenger | None:
     rows = steps.phase("messenger")
     if not rows:
         return None
-    seq = [steps.data.seq(rows[0])]
-    names = steps.data.run.query(
-        "select distinct job, job_name from histograms where seq = ? order by job", seq
-    ).to_pylist()
-    found = {
-        item["job_name"]: steps.data.run.histogram(steps=seq, job=item["job"]) for item in names
-    }
-    readers = [
-        histogram for name, histogram in found.items() if name != "writer" and histogram is not None
-    ]
+    found = steps.data.run.histograms_by_job(steps.data.seq(rows[0]))
+    readers = [histogram for name, histogram in found.items() if name != "writer"]
     if not readers:
         return None
     return Messenger(rows[0].elapsed_ns / 1e9, found.get("writer"), readers)

@@ -1,0 +1,325 @@
+"""The published campaigns on a simulated drive, from the command line to their reports."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff import SimEngine
+from writecliff.cli.main import main
+from writecliff.engines.preconditioned import StateCache, bring_to
+from writecliff.procedures.campaigns.act import Act, ActOptions
+from writecliff.procedures.campaigns.consistency import Consistency, ConsistencyOptions
+from writecliff.procedures.campaigns.endurance import Endurance, EnduranceOptions
+from writecliff.procedures.estimate import estimate
+from writecliff.procedures.framework import RunInterrupted, run_procedure
+from writecliff.procedures.model import History, StepRow
+from writecliff.procedures.progress import RunProgress
+from writecliff.report import summarise
+from writecliff.report.campaigns.seconds import Seconds
+from writecliff.store.rundir import RunDirectory
+from writecliff.workload.model import BlockSize, Job, Workload
+
+QUICK = ["--quick", "--quiet"]
+SHORT: dict[str, list[str]] = {
+    "datacentre": [
+        "--step-seconds",
+        "0.05",
+        "--consistency-seconds",
+        "3",
+        "--server-depths",
+        "1",
+        "--profiles",
+        "web-server,exchange-server",
+        "--read-pcts",
+        "100,70",
+    ],
+    "consistency": ["--price", "200"],
+    "act": ["--test-duration-sec", "4", "--report-interval-sec", "1", "--slice-sec", "2"],
+    "blocksizes": ["--step-seconds", "0.05", "--block-sizes-kib", "128,4", "--max-rounds", "5"],
+    "endurance": ["--price", "100"],
+}
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_drive(tmp_path_factory.mktemp("drive"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("WRITECLIFF_CACHE", str(folder))
+        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def runs(drive: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A short run of every campaign."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, more in SHORT.items():
+        words = ["test", name, "--on", f"sim:{drive}", "--output", str(folder / name)]
+        assert main([*words, *QUICK, *more]) == 0
+    return {name: folder / name for name in SHORT}
+
+
+@cache
+def summary(run: Path) -> dict[str, Any]:
+    return summarise(run)
+
+
+def values(run: Path, **wanted: Any) -> dict[str, float]:
+    """The results that fit, by metric."""
+    return {
+        result["metric"]: result["value"]
+        for result in summary(run)["results"]
+        if all(result[key] == value for key, value in wanted.items())
+    }
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_every_campaign_has_its_page(name: str, runs: dict[str, Path]) -> None:
+    page = (runs[name] / "report.html").read_text()
+    assert "NOT AS PUBLISHED" in page
+    assert "PTS-CONFORMANT" not in page
+    assert page.count("<svg") >= 2
+    assert summary(runs[name])["schema"] == f"writecliff/{name}/1"
+    assert summary(runs[name])["results"]
+    assert json.loads((runs[name] / "manifest.json").read_text())["status"] == "complete"
+
+
+def test_the_white_paper_has_figures_of_every_part(runs: dict[str, Path]) -> None:
+    run = runs["datacentre"]
+    found = summary(run)["results"]
+    assert {item["item"] for item in found} == {
+        "basic", "mixes", "consistency", "messenger", "servers"
+    }  # fmt: skip
+    read = values(run, item="basic", access="random", block_kib=4.0, read_pct=100.0, oio=32)
+    write = values(run, item="basic", access="random", block_kib=4.0, read_pct=0.0, oio=32)
+    assert read["iops"] > 2 * write["iops"]
+    mixed = values(run, item="mixes", block_kib=4.0, read_pct=70.0, oio=32)
+    assert mixed["read_iops"] + mixed["write_iops"] == pytest.approx(mixed["iops"])
+    assert mixed["read_iops"] / mixed["iops"] == pytest.approx(0.7, abs=0.05)
+    steady = values(run, item="consistency", read_pct=0.0)
+    assert steady["iops_consistency"] == pytest.approx(100 * steady["iops_p99.9"] / steady["iops"])
+    messenger = values(run, item="messenger")
+    assert messenger["read_iops_per_thread"] * 20 > messenger["write_iops"]
+    (servers, *_) = [item for item in found if item["access"] == "web-server"]
+    assert servers["oio"] == 1
+
+
+def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:
+    with RunDirectory.open(runs["datacentre"]) as run:
+        first = run.query("select * from rounds order by seq limit 1").to_pylist()[0]
+    assert first["phase"] == "basic"
+    assert first["drive_fills"] == pytest.approx(3.0, rel=0.01)
+
+
+def test_the_limited_range_is_faster_and_a_price_gives_iops_per_dollar(
+    runs: dict[str, Path],
+) -> None:
+    whole = values(runs["consistency"], item="consistency 100 %")
+    limited = values(runs["consistency"], item="consistency 75 %")
+    assert limited["iops_steady"] > 1.3 * whole["iops_steady"]
+    assert whole["iops_worst_case"] <= whole["iops_lowest_second"] <= whole["iops_steady"]
+    assert whole["iops_per_dollar"] == pytest.approx(whole["iops_steady"] / 200)
+    price = values(runs["consistency"], item="price")["dollars_per_gb"]
+    assert price == pytest.approx(200 / 0.96, rel=1e-3)
+
+
+def test_act_passes_its_own_load_and_prints_it(
+    runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = summary(runs["act"])["act"]
+    assert (found["load"], found["passed"], found["stopped"]) == (1, True, False)
+    assert [item["slice"] for item in found["slices"]] == [1, 2]
+    assert [item["reads"] for item in found["slices"]] == [4000, 4000]
+    assert main(["act", "log", str(runs["act"])]) == 0
+    log = capsys.readouterr().out
+    assert log.count("\nafter ") == 4
+    assert "\nafter 4 sec:\nreads (8000 total)\n" in log
+    # 23.53 a second for 4 s: with O_DSYNC each write is flushed, and the rate is kept all the same.
+    assert "large-block-writes (95 total)" in log or "large-block-writes (96 total)" in log
+    assert main(["act", "latency", str(runs["act"])]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[4:]] == ["1", "2", "-----", "avg", "max"]
+
+
+def test_act_of_the_old_model_counts_from_the_queue(drive: Path, tmp_path: Path) -> None:
+    config = tmp_path / "act.conf"
+    config.write_text(
+        "device-names: /dev/none\nnum-queues: 2\nthreads-per-queue: 8\ntest-duration-sec: 2\n"
+        "report-interval-sec: 1\nread-reqs-per-sec: 2000\nlarge-block-ops-per-sec: 24\n"
+        "read-req-num-512-blocks: 3\nlarge-block-op-kbytes: 128\n"
+    )
+    words = ["act", "run", str(config), "--on", f"sim:{drive}", "--output", str(tmp_path / "r")]
+    assert main([*words, "--quiet"]) == 0
+    with RunDirectory.open(tmp_path / "r") as run:
+        kinds = run.query("select distinct kind from histograms where job_name = 'reads'")
+    assert set(kinds.column("kind").to_pylist()) == {"service", "response"}
+    assert "stopped" in summary(tmp_path / "r")["act"]
+
+
+def test_a_drive_that_cannot_keep_up_is_stopped(drive: Path, tmp_path: Path) -> None:
+    options = ActOptions(
+        load="96x", test_duration_sec=60.0, report_interval_sec=2.0, max_lag_sec=1.0, quick=True
+    )
+    outcome = run_procedure(Act(options), SimEngine(str(drive)), tmp_path / "r")
+    assert len(outcome.history.rows) < 5
+    assert any("cannot keep up" in text for text in outcome.warnings)
+    assert summary(tmp_path / "r")["act"]["stopped"] is True
+
+
+def test_block_sizes_have_latency_and_say_that_power_is_not_measured(
+    runs: dict[str, Path],
+) -> None:
+    small = values(runs["blocksizes"], block_kib=4.0, read_pct=0.0, access="random")
+    large = values(runs["blocksizes"], block_kib=128.0, read_pct=0.0, access="random")
+    assert small["iops"] > 5 * large["iops"]
+    assert large["latency_max"] >= large["latency_avg"] > small["latency_avg"]
+    if not summary(runs["blocksizes"])["power_measured"]:
+        assert "not measured" in (runs["blocksizes"] / "report.html").read_text()
+
+
+def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) -> None:
+    found = values(runs["endurance"], item="endurance")
+    capacity = 960e6
+    assert found["waf"] > 1.5
+    assert found["tbw"] == pytest.approx(capacity * 3000 / found["waf"] / 1e12, rel=1e-3)
+    assert found["dwpd"] == pytest.approx(found["tbw"] * 1e12 / (capacity * 365 * 5), rel=1e-3)
+    assert found["lifetime"] == pytest.approx(5 * found["dwpd"], rel=1e-3)
+    assert found["dollars_per_tbw"] == pytest.approx(100 / found["tbw"])
+    with RunDirectory.open(runs["endurance"]) as run:
+        rounds = run.query("select * from rounds where phase = 'rounds' order by seq").to_pylist()
+    assert all(row["elapsed_ns"] == 0 and row["host_write_bytes"] > 0 for row in rounds)
+
+
+# -- the framework's part: states that are shared, clocks of their own, resuming ------------
+
+
+def consistency() -> Consistency:
+    return Consistency(ConsistencyOptions(seconds=2.0, steady_from_seconds=1.0, step_seconds=0.5))
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    with RunDirectory.open(path) as run:
+        return run.rounds().to_pylist()
+
+
+def test_a_cached_state_gives_the_same_run(
+    drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
+    for name in ("made", "taken"):
+        run_procedure(consistency(), SimEngine(str(drive)), tmp_path / name)
+    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2
+    assert rows_of(tmp_path / "made") == rows_of(tmp_path / "taken")
+
+
+def test_time_goes_on_from_stage_to_stage(drive: Path, tmp_path: Path) -> None:
+    outcome = run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "r")
+    rows = outcome.history.rows
+    assert [row.phase for row in rows] == ["range-100"] * 4 + ["range-75"] * 4
+    for before, after in pairwise(rows):
+        assert after.started_ns == before.ended_ns
+    assert rows[4].drive_fills < 1 < rows[3].drive_fills
+
+
+class _StopAfter(RunProgress):
+    """Ctrl-C after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("stop_at", [2, 4, 6])
+def test_a_run_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
+    run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "whole")
+    with pytest.raises(RunInterrupted):
+        run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "r", _StopAfter(stop_at))
+    run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "r", resume=True)
+    assert rows_of(tmp_path / "r") == rows_of(tmp_path / "whole")
+
+
+def test_a_state_is_that_of_a_new_drive(drive: Path, tmp_path: Path) -> None:
+    """What a drive has been through before must not be in a state that others are served."""
+    shared = StateCache(tmp_path / "cache")
+    fill = [Workload("fill", (Job(pattern="sequential", volume_bytes=100_000_000),))]
+    used = SimEngine(str(drive))
+    used.precondition(Workload("use", (Job(volume_bytes=500_000_000),)))
+    assert bring_to(used, fill, cache=shared) is False
+    new = SimEngine(str(drive))
+    assert bring_to(new, fill, cache=shared) is True
+    assert used.counters() == new.counters()
+    assert new.counters().host_write_bytes == pytest.approx(100_000_000, rel=1e-3)
+
+
+def test_campaigns_can_be_estimated(drive: Path) -> None:
+    engine = SimEngine(str(drive))
+    found = estimate(Endurance(EnduranceOptions(quick=True)), engine, budget_s=1.0)
+    assert found is not None and found.rounds["rounds"] >= 5
+    found = estimate(consistency(), engine, budget_s=1.0)
+    assert found is not None and found.device_time_ns == pytest.approx(4e9, rel=0.05)
+    assert Act(ActOptions(quick=True)).plan(engine.identify()).steps_max == 12
+
+
+def test_flushes_do_not_take_the_place_of_writes(drive: Path) -> None:
+    """A rate is one of I/Os: with a flush after each, as many are written."""
+    written = []
+    for flushed in (0, 1):
+        job = Job(block_sizes=(BlockSize(1 << 17),), rate_iops=20.0, flush_every_writes=flushed,
+                  duration_ns=2_000_000_000)  # fmt: skip
+        written.append(SimEngine(str(drive)).run(Workload("w", (job,))).total("write")[0])
+    assert written == [40, 40]
+
+
+def test_consistency_is_of_the_slowest_second_in_a_thousand() -> None:
+    iops = np.append(np.full(1990, 1000.0), np.arange(10) * 10.0)
+    seconds = Seconds(np.arange(2000.0), iops, iops)
+    assert seconds.slow == 10.0
+    assert seconds.consistency_pct == pytest.approx(100 * 10 / iops.mean())
+
+
+def test_one_drive_over_another(
+    runs: dict[str, Path], drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = tmp_path / "slow.toml"
+    text = drive.read_text().replace('"5.5 ms"', '"11 ms"').replace('"60 us"', '"120 us"')
+    slow.write_text(text)
+    words = ["test", "datacentre", "--on", f"sim:{slow}", "--output", str(tmp_path / "r")]
+    parts = ["--parts", "basic", *SHORT["datacentre"]]
+    assert main([*words, *QUICK, *parts]) == 0
+    page = tmp_path / "c.html"
+    capsys.readouterr()
+    pair = [str(runs["datacentre"]), str(tmp_path / "r")]
+    assert main(["compare", *pair, "--output", str(page), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["improvements"]
+    assert {item["item"] for item in found} == {"basic"}
+    by_metric = {
+        item["metric"]: item
+        for item in found
+        if (item["access"], item["read_pct"], item["oio"]) == ("random", 100.0, 1)
+    }
+    speed, latency = by_metric["iops"], by_metric["latency_avg"]
+    assert speed["improvement_pct"] == pytest.approx(100 * (speed["value"] / speed["other"] - 1))
+    assert latency["improvement_pct"] == pytest.approx(
+        100 * (1 - latency["value"] / latency["other"])
+    )
+    assert speed["improvement_pct"] > 10 and latency["improvement_pct"] > 10
+    assert "in percent of" in page.read_text()
