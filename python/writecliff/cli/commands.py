@@ -55,6 +55,7 @@ COMMANDS = (
         "writecliff.cli.cmd_reproduce:reproduce",
         "Put simulated drives to published tests.",
     ),
+    Command("fit", "writecliff.cli.cmd_fit:fit", "Find a drive's parameters from figures."),
     Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the program itself."),
     Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
 )

@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from writecliff.devices.edit import with_values
 from writecliff.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "families"
 _MARK = re.compile(r"^\[variants\]", re.MULTILINE)
-_KEY = re.compile(r"^(\w+) *= *([^#\n]*?) *(#.*)?$")
 _SOURCE = re.compile(r'^"?([\w.]+)"? *= *[^#\n]*?# *(.*)$')
 
 
@@ -48,33 +48,10 @@ def variants() -> Mapping[str, Variant]:
 
 def variant_text(variant: Variant) -> str:
     """The device file of a variant: the family's, with the lines that differ written anew."""
-    base = _split(variant.family)[0]
-    lines: list[str] = []
-    table = ""
-    left = dict(variant.changes)
-    for line in base.splitlines():
-        if line.startswith("["):
-            lines.extend(_added(left, table))
-            table = line.strip("[] ")
-        match = _KEY.match(line)
-        key = f"{table}.{match[1]}" if match and table else match[1] if match else ""
-        lines.append(_line(key, *left.pop(key)) if key in left else line)
-    lines.extend(_added(left, table))
-    if left:
-        raise ConfigError(
-            f"{variant.family.name}: the device file has no table for {next(iter(left))}"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _added(left: dict[str, tuple[str, str]], table: str) -> Iterator[str]:
-    """Lines for keys of `table` that the family's file does not have; taken out of `left`."""
-    for key in [key for key in left if key.rpartition(".")[0] == table]:
-        yield _line(key, *left.pop(key))
-
-
-def _line(key: str, value: str, reason: str) -> str:
-    return f"{key.rpartition('.')[2]} = {value}" + (f"  # {reason}" if reason else "")
+    try:
+        return with_values(_split(variant.family)[0], variant.changes)
+    except ConfigError as error:
+        raise ConfigError(f"{variant.family.name}: {error}") from None
 
 
 def _split(path: Path) -> tuple[str, str]:

@@ -60,7 +60,8 @@ class Watch:
     def drive(self, drive: str, wall_s: float) -> None:
         """All loads of a drive have."""
 
-    def look(self, progress: Progress) -> None:
+    def look(self, progress: Progress | None = None) -> None:
+        """Raises Stopped if it is to end; between loads and every moment while one runs."""
         if self.stop.is_set():
             raise Stopped("stopped while it was measured")
 
@@ -113,6 +114,7 @@ def measure(
     for state, ordered in by_state.items():
         tell(f"{drive.name}: {state}, {len(ordered)} loads")
         for n, load in enumerate(ordered):
+            watch.look()
             if n == 0 or state == "fresh":
                 _bring(engine, state, cache, watch)
             results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), watch)

@@ -1,0 +1,160 @@
+"""`writecliff fit`: a drive's free parameters from measured figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json, table, talk
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.published.fit import FitResult, Specification
+    from writecliff.published.scores import Row
+
+_FLAG = Parameter(negative=())
+
+
+def fit(
+    name: str | None = None,
+    *,
+    figures: Path | None = None,
+    output: Path | None = None,
+    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    json: Annotated[bool, _FLAG] = False,
+) -> int:
+    """Estimate free parameters of simulated drives from measured figures.
+
+    Says how well the figures determine each parameter, and which of them they cannot tell apart.
+
+    Parameters
+    ----------
+    name
+        One of --list, or a .toml file that names drives, parameters and their bounds.
+    figures
+        A CSV file of measured figures (default: the published ones that come with the program).
+    output
+        Write the device file of the first drive with the values found; refused if it exists.
+    list_
+        List the fits that made the presets.
+    json
+        Print all of it as JSON; times in ns, rates in bytes/s.
+    """
+    from writecliff.published.figures import SHIPPED, read_figures
+    from writecliff.published.fit import FITS, fitted_text, read_specification
+    from writecliff.published.fit import fit as run_fit
+
+    known = sorted(path.stem for path in FITS.glob("*.toml"))
+    if list_:
+        _list(known, json=json)
+        return 0
+    if name is None:
+        raise ConfigError("which fit?", hint="writecliff fit --list names them")
+    path = Path(name) if name.endswith(".toml") else FITS / f"{name}.toml"
+    if not path.is_file():
+        raise ConfigError(f"there is no fit '{name}'", hint=f"known: {', '.join(known)}")
+    if output is not None and output.exists():
+        raise ConfigError(f"{output} exists; name another file")
+    spec = read_specification(path)
+    talk(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: some minutes")
+    result = run_fit(spec, read_figures(figures or SHIPPED), talk)
+    if output is not None:
+        _write(spec, fitted_text, result, output)
+    if json:
+        emit_json(_mapping(spec, result, output))
+    else:
+        _show(result)
+    return 0
+
+
+def _list(known: list[str], *, json: bool) -> None:
+    from writecliff.published.fit import FITS, read_specification
+
+    specs = [(name, read_specification(FITS / f"{name}.toml")) for name in known]
+    if json:
+        emit_json({"fits": [{"name": name, "drives": spec.drives} for name, spec in specs]})
+        return
+    rows = [
+        (name, ", ".join(spec.drives), ", ".join(p.key for p in spec.parameters))
+        for name, spec in specs
+    ]
+    print(table(("fit", "drives", "parameters"), rows))
+
+
+def _write(spec: Specification, change: Any, result: FitResult, output: Path) -> None:
+    from writecliff.devices import read_device_file
+    from writecliff.store.files import write_atomically
+
+    text, _ = read_device_file(spec.drives[0])
+    write_atomically(output, change(text, result).encode())
+
+
+def _mapping(spec: Specification, result: FitResult, output: Path | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "drives": spec.drives,
+        "scale": spec.scale,
+        "simulations": result.simulations,
+        "output": output,
+        "parameters": [
+            asdict(e) | {"at_bound": e.at_bound, "determined": e.told} for e in result.estimates
+        ],
+        "confused": [dict(combination) for combination in result.confused],
+        "figures": [
+            _figure(before, after)
+            for before, after in zip(result.before, result.after, strict=True)
+        ],
+    }
+
+
+def _figure(before: Row, after: Row) -> dict[str, Any]:
+    f = after.figure
+    return {
+        "device": f.device,
+        "load": f.label,
+        "metric": f.metric,
+        "measured": f.value,
+        "simulated": after.simulated,
+        "unit": f.unit,
+        "error_before_pct": before.error_pct,
+        "error_pct": after.error_pct,
+    }
+
+
+def _show(result: FitResult) -> None:
+    rows = [
+        (
+            e.key,
+            f"{e.start:.4g}",
+            f"{e.value:.4g}",
+            "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
+            "at its bound" if e.at_bound else "" if e.told else "the figures do not tell",
+        )
+        for e in result.estimates
+    ]
+    print(table(("parameter", "was", "found", "standard error", ""), rows))
+    for combination in result.confused:
+        parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
+        print(f"hardly any figure changes along: {parts}")
+    print()
+    figures = [
+        (
+            after.figure.device,
+            after.figure.label,
+            after.figure.metric,
+            f"{after.figure.value:g} {after.figure.unit}",
+            "-" if after.simulated is None else f"{after.simulated:.4g}",
+            _error(before),
+            _error(after),
+        )
+        for before, after in zip(result.before, result.after, strict=True)
+    ]
+    header = ("drive", "load", "figure", "measured", "simulated", "error was", "error is")
+    print(table(header, figures))
+
+
+def _error(row: Row) -> str:
+    return "-" if row.error_pct is None else f"{row.error_pct:+.1f} %"
