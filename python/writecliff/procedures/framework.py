@@ -277,7 +277,9 @@ class _Driver:
         if ahead:
             cache = StateCache(default_folder())
             hook = self.progress.step_progress
-            bring_to(self.engine, stage.state, cache=cache, on_progress=hook)
+            self.progress.phase("preconditioning", "the state that it begins in, made only once")
+            cached = bring_to(self.engine, stage.state, cache=cache, on_progress=hook)
+            self.progress.phase("preconditioning", "taken from the cache" if cached else "made")
             self.device_zero_ns, self.new_clock = None, True
         jobs = [job for load in stage.state for job in load.jobs]
         self.history.total_write_bytes = sum(job.volume_bytes or 0 for job in jobs)

@@ -257,6 +257,22 @@ def test_a_run_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path:
     assert rows_of(tmp_path / "r") == rows_of(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("stop_at", [5, 13])
+def test_a_search_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
+    """In the search, and in the test of what it found."""
+    act = Act(
+        ActOptions(load="4x", search=True, search_max=8, test_duration_sec=4.0, slice_sec=1.0,
+                   report_interval_sec=0.25)
+    )  # fmt: skip
+    whole = run_procedure(act, SimEngine(str(drive)), tmp_path / "whole")
+    assert len(whole.history.rows) > 16
+    with pytest.raises(RunInterrupted):
+        run_procedure(act, SimEngine(str(drive)), tmp_path / "r", _StopAfter(stop_at))
+    run_procedure(act, SimEngine(str(drive)), tmp_path / "r", resume=True)
+    assert rows_of(tmp_path / "r") == rows_of(tmp_path / "whole")
+    assert summary(tmp_path / "r")["act"] == summary(tmp_path / "whole")["act"]
+
+
 def test_a_state_is_that_of_a_new_drive(drive: Path, tmp_path: Path) -> None:
     """What a drive has been through before must not be in a state that others are served."""
     shared = StateCache(tmp_path / "cache")

@@ -190,7 +190,8 @@ class Act(CampaignProcedure):
         seconds = o.report_interval_sec
         jobs = jobs_of(o, rates, sector_bytes=identity.sector_bytes, seconds=seconds)
         name = f"{multiple:g}x, to {number * seconds:g} s"
-        step = self.step(name, Workload(name, jobs), phase, multiple, place)
+        # As text: a multiple that was stored comes back as another type of number.
+        step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", place)
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 
     def _compressible(self, load: Workload) -> Workload:
