@@ -8,7 +8,8 @@ known from the source.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -117,6 +118,14 @@ def _check_columns(path: Path, found: Sequence[str]) -> None:
         )
 
 
+# What numbers may be, beside the value itself.
+_ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "block_kib": (lambda value: value > 0, "above 0"),
+    "read_pct": (lambda value: 0 <= value <= 100, "0 to 100"),
+    "oio": (lambda value: value > 0 and value.is_integer(), "a whole number above 0"),
+}
+
+
 def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigure:
     text = {name: (row.get(name) or "").strip() for name in COLUMNS}
 
@@ -124,9 +133,15 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
         if text[name] in ("", "mixed"):
             return None
         try:
-            return float(text[name])
+            value = float(text[name])
         except ValueError:
-            raise ConfigError(f"{path}:{line}: {name} is '{text[name]}', not a number") from None
+            value = math.nan
+        if not math.isfinite(value):
+            raise ConfigError(f"{path}:{line}: {name} is '{text[name]}', not a number")
+        allowed, words = _ALLOWED.get(name, (lambda value: True, ""))
+        if not allowed(value):
+            raise ConfigError(f"{path}:{line}: {name} is {value:g}; it must be {words}")
+        return value
 
     value, block, outstanding = number("value"), number("block_kib"), number("oio")
     if value is None or not text["device"] or not text["metric"]:

@@ -126,7 +126,7 @@ def measure(
 def _bring(engine: SimEngine, state: State, cache: StateCache | None, watch: Watch) -> None:
     capacity = engine.identify().capacity_bytes
     if state == "fresh":
-        engine.purge()
+        engine.renew()  # new, whatever the drive has been through for other loads
         return
     steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
     bring_to(engine, steps, cache=cache, on_progress=watch.look)

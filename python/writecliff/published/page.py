@@ -133,8 +133,8 @@ def _duels(found: Reproduction) -> tuple[Section, ...]:
         return ()
     wrong = [duel for duel in duels if not duel.right]
     intro = (
-        f"{len(duels)} comparisons of two drives under the same conditions; {len(wrong)} have the "
-        f"wrong winner, {right_pct(duels):.1f} % the right one."
+        f"{len(duels)} comparisons of two drives under the same conditions: "
+        f"{right_pct(duels):.1f} % with the right winner, {len(wrong)} with the wrong one."
     )
     tables = (wrong_table(duels, "Wrong winner"),) if wrong else ()
     return (Section("Which of two drives is better", intro, tables=tables),)

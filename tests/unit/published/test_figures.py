@@ -1,0 +1,93 @@
+"""Tables of published figures: what they hold, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from writecliff.errors import ConfigError
+from writecliff.published.conditions import condition
+from writecliff.published.figures import CAMPAIGNS, COLUMNS, campaign, read_figures
+
+HEAD = ",".join(COLUMNS)
+GOOD = "me,table 1,pm863-960,,random,4,70,32,iops,36000,IOPS,"
+
+
+def _table(folder: Path, *lines: str) -> Path:
+    path = folder / "own.csv"
+    path.write_text("\n".join((HEAD, *lines)) + "\n")
+    return path
+
+
+def test_every_campaign_has_figures_and_every_figure_a_campaign() -> None:
+    figures = read_figures()
+    assert {one.source for one in CAMPAIGNS} == {figure.source for figure in figures}
+    assert len({one.name for one in CAMPAIGNS}) == len(CAMPAIGNS)
+    for one in figures:
+        assert one.value > -100 and one.unit, one
+
+
+def test_cells_become_numbers_and_empty_ones_are_unknown(tmp_path: Path) -> None:
+    lines = (GOOD, "me,t,a,b,random,mixed,,,iops_improvement,-3.5,%,a note")
+    first, second = read_figures(_table(tmp_path, *lines))
+    assert (first.block_bytes, first.read_pct, first.outstanding, first.value) == (
+        4096, 70.0, 32, 36000.0,
+    )  # fmt: skip
+    assert (second.block_bytes, second.read_pct, second.outstanding) == (None, None, None)
+    assert (second.baseline, second.value, second.note) == ("b", -3.5, "a note")
+    assert first.label == "random 4 KiB 70 % read QD 32"
+
+
+def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -> None:
+    """So that the program's own figures.csv can be given back to it."""
+    path = tmp_path / "own.csv"
+    path.write_text("extra," + ",".join(reversed(COLUMNS)) + "\n")
+    with path.open("a") as file:
+        file.write("x," + ",".join(reversed(GOOD.split(","))) + "\n")
+    assert read_figures(path) == read_figures(_table(tmp_path, GOOD))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (GOOD.replace("36000", "much"), ":3: value is 'much', not a number"),
+        (GOOD.replace(",32,", ",deep,"), ":3: oio is 'deep', not a number"),
+        (GOOD.replace("36000", ""), ":3: a figure needs a device, a metric and a value"),
+        (GOOD.replace("pm863-960", ""), ":3: a figure needs a device, a metric and a value"),
+        (GOOD.replace("36000", "nan"), ":3: value is 'nan', not a number"),
+        (GOOD.replace(",70,", ",170,"), ":3: read_pct is 170; it must be 0 to 100"),
+        (GOOD.replace(",4,70", ",0,70"), ":3: block_kib is 0; it must be above 0"),
+        (GOOD.replace(",32,", ",2.5,"), ":3: oio is 2.5; it must be a whole number above 0"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    path = _table(tmp_path, GOOD, line)
+    with pytest.raises(ConfigError) as caught:
+        read_figures(path)
+    assert str(caught.value) == f"{path}{said}"
+
+
+def test_a_missing_column_and_a_missing_file_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(HEAD.replace("read_pct,", "") + "\n")
+    with pytest.raises(ConfigError, match=r"own\.csv:1: no column 'read_pct'") as caught:
+        read_figures(path)
+    assert "oio" in (caught.value.hint or "")
+    with pytest.raises(ConfigError, match=r"cannot read .*none\.csv"):
+        read_figures(tmp_path / "none.csv")
+    (tmp_path / "own.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_figures(path)
+
+
+def test_campaigns_by_name() -> None:
+    assert campaign("pm863").source == "pm863-whitepaper"
+    with pytest.raises(ConfigError, match="no campaign 'pm836'") as caught:
+        campaign("pm836")
+    assert caught.value.hint == "did you mean 'pm863'?"
+
+
+def test_nearly_every_shipped_figure_has_a_condition() -> None:
+    without = {one.metric for one in read_figures() if condition(one) is None}
+    assert without == {"lifetime_ratio_streams_vs_none", "iops_ratio_streams_vs_none"}

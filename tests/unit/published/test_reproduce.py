@@ -1,0 +1,204 @@
+"""`writecliff reproduce` on drives that are small and loads that are short."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+from writecliff.engines.preconditioned import StateCache
+from writecliff.errors import ConfigError
+from writecliff.parallel import Stopped
+from writecliff.published import conditions, derived
+from writecliff.published.conditions import Condition, Load
+from writecliff.published.derived import derive, warranty_years
+from writecliff.published.figures import COLUMNS
+from writecliff.published.measure import Drive, Watch, measure, measure_all
+from writecliff.published.reproduce import choose, conditions_of, reproduce
+
+READS = Load("sustained", "random", 4096, 100.0, 32, 0.05)
+WRITES = Load("sustained", "random", 4096, 0.0, 32, 0.1)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, seconds in (("_READ_SECONDS", 0.05), ("_WRITE_SECONDS", 0.1), ("_TAIL_SECONDS", 0.2)):
+        monkeypatch.setattr(conditions, name, seconds)
+    monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return write_small_drive(tmp_path)
+
+
+@pytest.fixture
+def own(tmp_path: Path, small: Path) -> Path:
+    """Two sources; two drives that are the same but for their names, and one that is nowhere."""
+    second = tmp_path / "second.toml"
+    second.write_text(small.read_text())
+    lines = [
+        f"a,t,{small},,random,4,100,32,iops,90000,IOPS,",
+        f"a,t,{second},,random,4,100,32,iops,80000,IOPS,",
+        f"a,t,{small},,random,4,0,32,iops,9000,IOPS,",
+        f"a,t,{small},{second},random,4,0,32,iops_improvement,0,%,",
+        f"a,t,{small},,,,,,tbw,300,TB,",
+        f"a,t,{small},,,,,,dwpd,0.5,1/day,",
+        f"a,t,{small},,sequential,128,0,32,throughput,400,MB/s,",
+        f"a,t,{small},,random,4,0,,iops_fob,40000,IOPS,",
+        "b,u,pm836-960,,random,4,0,32,iops,1,IOPS,",
+    ]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n")
+    return path
+
+
+def test_the_command_writes_a_folder_and_says_what_it_found(
+    cli: CommandLine, own: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    said = cli(["reproduce", "--figures", str(own), "--output", str(out), "--json"])
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert found["report"] == str(out / "report.html")
+    assert (found["campaign"], len(found["figures"])) == ("all", 9)
+    simulated = [row["simulated"] for row in found["figures"]]
+    assert simulated[0] == simulated[1] > 1000  # the same drive twice
+    assert simulated[3] == pytest.approx(0.0)  # not better than itself
+    assert simulated[8] is None
+    assert all(value is not None for value in simulated[:8])
+    # 0.96 GB on five years: terabytes and drive writes a day are the same thing.
+    days = simulated[4] * 1e12 / (0.96e9 * 365 * 5)
+    assert simulated[5] == pytest.approx(days)
+    assert [row["simulated_state"] for row in found["figures"][6:8]] == ["fill", "fresh"]
+    assert [drive["loads"] for drive in found["drives"]] == [2, 4]
+    assert len({drive["device_hash"] for drive in found["drives"]}) == 1
+    stored = json.loads((out / "results.json").read_text())
+    assert stored == {key: value for key, value in found.items() if key != "report"}
+    assert "left out: no preset 'pm836-960' (nearest: pm863-960)" in said.err
+    assert "[0/2 drives" in said.err and "done in" in said.err
+
+
+def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
+    cli: CommandLine, own: Path, tmp_path: Path
+) -> None:
+    words = ["reproduce", "a", "--figures", str(own), "--quiet", "--jobs", "1", "--output"]
+    first, second = cli([*words, str(tmp_path / "1")]), cli([*words, str(tmp_path / "2")])
+    assert first.err == second.err == ""
+    assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
+    assert "Goals" in first.out and "short by" in first.out
+    assert "not simulated" not in first.out.splitlines()[-2]
+    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, of one drive
+    assert (tmp_path / "1" / "figures.csv").read_text() == (
+        tmp_path / "2" / "figures.csv"
+    ).read_text()
+
+
+def test_mistakes_are_told_before_anything_runs(
+    cli: CommandLine, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, message, hint in (
+        ("reproduce", "which campaign?", "--list"),
+        ("reproduce pm836", "there is no campaign 'pm836'", "'pm863'"),
+        (f"reproduce c --figures {own}", "no figure of the source 'c'", "it has: a, b"),
+        ("reproduce --figures none.csv", "cannot read none.csv", ""),
+        ("reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
+        (f"reproduce pm863 --output {tmp_path}", "exists and is not empty", "new directory"),
+    ):
+        said = cli(words)
+        assert (said.code, said.out) == (2, ""), words
+        assert message in said.err and hint in said.err, said.err
+    assert not (tmp_path / "reproductions").exists()
+
+
+def test_a_malformed_device_file_is_told_with_its_line(
+    cli: CommandLine, own: Path, small: Path, tmp_path: Path
+) -> None:
+    small.write_text(small.read_text().replace("channels =", "chanels ="))
+    said = cli(["reproduce", "--figures", str(own), "--output", str(tmp_path / "out")])
+    assert said.code == 2
+    assert said.err.startswith(f"error: {small}:")
+    assert not (tmp_path / "out").exists()
+
+
+def test_campaigns_are_listed(cli: CommandLine) -> None:
+    said = cli("reproduce --list")
+    names = [line.split()[0] for line in said.out.splitlines()[1:]]
+    assert names == ["pm863", "primer", "840-850", "845dc", "fms2016", "all"]
+    listed = json.loads(cli("reproduce --list --json").out)["campaigns"]
+    assert sum(one["figures"] for one in listed[:-1]) == listed[-1]["figures"]
+
+
+def test_a_campaign_takes_the_figures_of_its_source() -> None:
+    chosen = choose("840-850")
+    assert {figure.source for figure in chosen.figures} == {"ssdguy"}
+    assert {one.device for one in conditions_of(chosen.figures)} == {"840-256", "850-256"}
+    assert len(choose("all").figures) > len(chosen.figures)
+
+
+def test_nothing_but_unknown_drives_is_reproduced_too(tmp_path: Path, own: Path) -> None:
+    found = reproduce(choose("b", own))
+    assert (found.drives, found.duels, found.scores) == ((), [], [])
+    assert [goal.verdict for goal in found.goals] == ["nothing to judge"] * 5
+
+
+def test_an_empty_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.csv"
+    path.write_text(",".join(COLUMNS) + "\n")
+    with pytest.raises(ConfigError, match="no figures in it"):
+        choose("all", path)
+
+
+def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
+    drive = Drive.preset(str(small))
+    forth, back = measure(drive, [READS, WRITES]), measure(drive, [WRITES, READS])
+    assert forth == back
+    assert forth[READS]["iops"] > forth[WRITES]["iops"]
+    assert "waf" not in forth[READS] and forth[WRITES]["waf"] > 1.0
+    assert forth[WRITES]["throughput"] == pytest.approx(forth[WRITES]["iops"] * 4096 / 1e6)
+    assert forth[READS]["latency_avg"] <= forth[READS]["latency_p99"] <= forth[READS]["latency_max"]
+
+
+def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
+    class Impatient(Watch):
+        def load(self, drive: str, load: Load) -> None:
+            seen.append(load)
+            self.stop.set()
+
+    seen: list[Load] = []
+    long = [replace(WRITES, seconds=5.0 + n) for n in range(4)]
+    wanted = [Condition(str(small), "iops", load) for load in long]
+    before = threading.active_count()
+    with pytest.raises(Stopped):
+        measure_all(wanted, cache=StateCache(tmp_path / "cache"), watch=Impatient())
+    assert len(seen) == 1
+    assert threading.active_count() == before
+
+
+def test_rated_writes_follow_from_cycles_and_amplification() -> None:
+    one = Condition("pm863-960", "tbw", WRITES)
+    found = derive([one], {"pm863-960": {WRITES: {"waf": 4.0}}})
+    twice = derive([one], {"pm863-960": {WRITES: {"waf": 2.0}}})
+    assert twice.values["pm863-960 tbw"] == pytest.approx(2 * found.values["pm863-960 tbw"])
+    assert derive([one], {"pm863-960": {WRITES: {}}}).why["pm863-960 tbw"].startswith("nothing was")
+    assert (warranty_years("pm853t-960"), warranty_years("pm863-960")) == (3.0, 5.0)
+
+
+def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derived.fms_fio, "UNITS", 512)
+    monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_UNIT", 64)
+    one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
+    said: list[str] = []
+    ratio = derive([one], {}, tell=said.append).values["sas-ms-480 lifetime_ratio_streams_vs_none"]
+    readings = [
+        derived.fms_fio.amplification(reading, 0.1457).lifetime_ratio
+        for reading in derived.READINGS
+    ]
+    assert ratio == pytest.approx(min(readings)) and ratio > 1.0
+    assert len(said) == 1
