@@ -11,14 +11,17 @@
 use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
-use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
+use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
 use crate::sink::FlashSink;
 use crate::table::UnitState;
 
 /// Slots ahead of which the map entries of a victim are fetched into the cache.
 const AHEAD: usize = 32;
+/// Slots whose map entries are fetched at a time: a core waits for the address translations of what
+/// it fetches, but for many of them at once.
+const FETCHED: usize = 128;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
-const FAR_AHEAD: usize = AHEAD + 64;
+const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
@@ -173,6 +176,7 @@ impl Ftl {
         let mut count = 0;
         while count == 0 && self.collection.next_slot < size {
             let first = base + self.collection.next_slot;
+            self.fetch_ahead(first, group);
             count = self.live_slots(first, group, &mut live);
             self.collection.next_slot += group;
         }
@@ -224,16 +228,25 @@ impl Ftl {
         }
     }
 
+    /// Bring what the next groups of the victim will need into the cache. The group at `first` is the
+    /// next one.
+    #[inline]
+    fn fetch_ahead(&self, first: u32, group: u32) {
+        let (begin, into_burst) = (first as usize, self.collection.next_slot as usize % FETCHED);
+        prefetch(&self.reverse, begin + FAR_AHEAD);
+        if into_burst < group as usize {
+            let from = begin - into_burst + AHEAD;
+            let to = self.reverse.len().min(from + FETCHED);
+            for lpn in self.reverse.get(from..to).unwrap_or_default() {
+                prefetch_far(&self.forward, lpn.index());
+            }
+        }
+    }
+
     /// Collect the logical pages whose current place is in `first..first + group`.
     #[inline]
     fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
         let (begin, group) = (first as usize, group as usize);
-        if let Some(ahead) = self.reverse.get(begin + AHEAD..begin + AHEAD + group) {
-            for lpn in ahead {
-                prefetch(&self.forward, lpn.index());
-            }
-            prefetch(&self.reverse, begin + FAR_AHEAD);
-        }
         let mut count = 0;
         for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
             // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that

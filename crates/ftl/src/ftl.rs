@@ -329,3 +329,19 @@ pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (array, index);
 }
+
+/// The same for one of many: into the second level of the cache, which waits for more lines at once
+/// than the first and has room for them.
+#[inline]
+pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if index < array.len() {
+        // SAFETY: as above.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().add(index).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (array, index);
+}
