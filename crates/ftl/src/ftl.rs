@@ -142,7 +142,7 @@ impl Ftl {
     /// counters of reclaim units are few and always there.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.forward, lpn.index());
+        prefetch_far(&self.forward, lpn.index());
     }
 
     /// Write `bytes` bytes of one slot. A part of a slot is merged with its old data, which costs a

@@ -8,7 +8,7 @@ use writecliff_workload::{
 };
 
 /// Requests that are drawn at a time.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 
 /// A thread's requests, drawn one or two batches early and announced to the drive: by the time that
 /// it looks for their places, these are in the cache. In batches, because a core waits for the
