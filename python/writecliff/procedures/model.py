@@ -228,8 +228,11 @@ class Stage:
 
     @property
     def prepare_phase(self) -> str:
-        """ "rounds-128k" is prepared by "preconditioning-128k"."""
+        """ "rounds-128k" is prepared by "preconditioning-128k"; where several stages begin in
+        states of their own, each has a name of its own."""
         _, dash, label = self.phase.partition("-")
+        if self.state and not dash:
+            return f"preconditioning-{self.phase}"
         return f"preconditioning{dash}{label}"
 
 

@@ -1,17 +1,18 @@
 """A data-centre drive as its maker's white paper measures it (Samsung, PM863, 2015).
 
-All of it from the sustained state: one capacity of 128 KiB sequential writes, then two of random
-4 KiB writes. Parts, each of which can be left out:
+From the sustained state: one capacity of 128 KiB sequential writes, then two of random 4 KiB
+writes. Parts, each of which can be left out:
 
-    basic        sequential and random reads and writes at queue depth 32, latency at depth 1
+    sequential   128 KiB sequential reads and writes, after the first of these capacities only: in a
+                 drive that was written at random they are not what any data sheet means
+    basic        random reads and writes at queue depth 32, latency at depth 1
     mixes        random 4 KiB at several mixes over queue depths 1 to 32, larger blocks at the
                  deepest
     consistency  random 4 KiB reads, then writes, second by second
     messenger    one thread of 512 KiB random writes, 32 a second, beside 20 threads of 4 KiB reads
     servers      profiles of servers over queue depths 1 to 128
-    sequential   128 KiB sequential writes; last, because they leave the random state
 
-A drive stays in its sustained state through the parts before the last: they write at random.
+A drive stays in its sustained state through these parts: all of them write at random.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ from writecliff.procedures.pts import block_text
 from writecliff.profiles import profile, profile_workload
 from writecliff.workload.model import KIB, Pattern
 
-PARTS = ("basic", "mixes", "consistency", "messenger", "servers", "sequential")
+SEQUENTIAL = "sequential"
+PARTS = (SEQUENTIAL, "basic", "mixes", "consistency", "messenger", "servers")
 DEPTH = 32
-# Pattern, block size, share of reads, queue depth.
-BASIC: Sequence[tuple[Pattern, int, float, int]] = (
+Access = tuple[Pattern, int, float, int]  # block size, share of reads, queue depth
+IN_ORDER: Sequence[Access] = (
     ("sequential", 128 * KIB, 100.0, DEPTH),
+    ("sequential", 128 * KIB, 0.0, DEPTH),
+)
+BASIC: Sequence[Access] = (
     ("random", 4 * KIB, 100.0, DEPTH),
     ("random", 8 * KIB, 100.0, DEPTH),
     ("random", 4 * KIB, 0.0, DEPTH),
@@ -47,6 +52,7 @@ MIX_DEPTHS = (1, 2, 4, 8, 16, 32)
 SERVERS = ("web-server", "file-server", "exchange-server", "database-server")
 SERVER_DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 MESSENGER = "messenger"
+FILLED = "fill"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,24 +151,34 @@ class Datacentre(CampaignProcedure):
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         steps = {name: getattr(self, f"_{name}")(identity) for name in self.parts}
-        state = self.state(identity, self.options.state)
+        random = [name for name in self.parts if name != SEQUENTIAL]
+        # The first part of each kind begins in the state that the others of it keep.
+        states = {SEQUENTIAL: FILLED, **dict.fromkeys(random[:1], self.options.state)}
 
-        def stage(place: int, name: str) -> Stage:
+        def stage(name: str) -> Stage:
             return Stage(
                 phase=name,
                 title=name,
                 steps=lambda history, number: steps[name],
-                purge=place == 0,
-                state=state if place == 0 else (),
+                purge=name in states,
+                state=self.state(identity, states[name]) if name in states else (),
             )
 
-        return [stage(place, name) for place, name in enumerate(self.parts)]
+        return [stage(name) for name in self.parts]
 
     def _basic(self, identity: DeviceIdentity) -> Sequence[Step]:
+        return self._accesses(identity, "basic", BASIC)
+
+    def _sequential(self, identity: DeviceIdentity) -> Sequence[Step]:
+        return self._accesses(identity, SEQUENTIAL, IN_ORDER)
+
+    def _accesses(
+        self, identity: DeviceIdentity, part: str, accesses: Sequence[Access]
+    ) -> Sequence[Step]:
         return [
             self.access(
                 f"{cell_text((size, read), pattern)} QD{depth}",
-                "basic",
+                part,
                 number,
                 seconds=self.options.step_seconds,
                 queue_depth=depth,
@@ -170,21 +186,8 @@ class Datacentre(CampaignProcedure):
                 block_bytes=size,
                 read_pct=read,
             )
-            for number, (pattern, size, read, depth) in enumerate(BASIC)
+            for number, (pattern, size, read, depth) in enumerate(accesses)
             if supported([size], identity)
-        ]
-
-    def _sequential(self, identity: DeviceIdentity) -> Sequence[Step]:
-        size = 128 * KIB
-        return [
-            self.access(
-                f"{cell_text((size, 0.0), 'sequential')} QD{DEPTH}",
-                "sequential",
-                seconds=self.options.step_seconds,
-                queue_depth=DEPTH,
-                pattern="sequential",
-                block_bytes=size,
-            )
         ]
 
     def _mixes(self, identity: DeviceIdentity) -> Sequence[Step]:
@@ -252,12 +255,13 @@ class Datacentre(CampaignProcedure):
             "consistency": f"random reads, then writes, {o.consistency_seconds:g} s each",
             "messenger": "messenger service: one writer, 20 readers",
             "servers": f"{len(o.profiles)} profiles x {len(o.server_depths)} queue depths",
-            "sequential": "sequential writes",
+            SEQUENTIAL: f"sequential reads and writes, after {RECIPES[FILLED]}",
         }
         return (
             "purge the drive",
             f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
-            RECIPES[o.state],
-            *(what[name] for name in self.parts),
+            *(what[name] for name in self.parts if name == SEQUENTIAL),
+            f"purge it, then {RECIPES[o.state]}",
+            *(what[name] for name in self.parts if name != SEQUENTIAL),
             f"in steps of {o.step_seconds:g} s",
         )

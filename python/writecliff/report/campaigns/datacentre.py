@@ -114,7 +114,7 @@ def _latencies(steps: Steps, row: StepRow, operation: str | None = None) -> tupl
 
 
 def _basic(steps: Steps) -> Section:
-    rows = [*steps.phase("basic"), *steps.phase("sequential")]
+    rows = [*steps.phase("sequential"), *steps.phase("basic")]
     table = Table(
         "Basic figures",
         ("Access", "IOPS", "MB/s", *LATENCY_HEAD),

@@ -30,7 +30,7 @@ def place_of(item: str, row: StepRow) -> dict[str, Any]:
 def results(steps: Steps) -> list[Result]:
     """All figures, in the order of the parts."""
     return [
-        *(r for phase in ("basic", "sequential") for row in steps.phase(phase)
+        *(r for phase in ("sequential", "basic") for row in steps.phase(phase)
           for r in _basic(steps, row)),
         *(r for row in steps.phase("mixes") for r in _mix(steps, row)),
         *_consistency(steps),
