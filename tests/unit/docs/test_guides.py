@@ -12,8 +12,10 @@ from tests.support.small_drive import write_small_drive
 from writecliff.capture.rules import parse_rules, presets
 from writecliff.capture.trace import COLUMNS
 from writecliff.cli.main import main
-from writecliff.devices import FOLDER, show_device
+from writecliff.devices import FOLDER, preset_names, show_device
 from writecliff.errors import ConfigError
+from writecliff.published.conditions import condition
+from writecliff.published.figures import read_figures
 
 GUIDES = Path(__file__).parents[3] / "docs" / "guides"
 
@@ -66,3 +68,25 @@ def test_the_rules_of_the_capture_guide_are_rules() -> None:
     guide = (GUIDES / "capture.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in guide for name in presets())
     assert all(f"`{column}`" in guide for column in COLUMNS)
+
+
+def test_the_catalogue_names_every_drive_and_no_other() -> None:
+    guide = (GUIDES / "catalogue.md").read_text(encoding="utf-8")
+    table = guide.split("## The drives")[1].split("## Families")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = {name for cell in first_cells for name in re.findall(r"`([\w-]+)`", cell)}
+    assert named == set(preset_names())
+
+
+def test_the_figures_of_the_catalogue_guide_are_figures(tmp_path: Path) -> None:
+    guide = (GUIDES / "catalogue.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```\n(source,.*?)^```$", guide, re.M | re.S)
+    path = tmp_path / "mine.csv"
+    path.write_text(example, encoding="utf-8")
+    figures = read_figures(path)
+    assert len(figures) == 3
+    assert all(condition(figure) is not None for figure in figures)
+    metrics = guide.split("Metrics are")[1].split("A figure of a drive")[0]
+    for figure in read_figures():
+        if not figure.metric.startswith(("power_", "lifetime_", "iops_ratio")):
+            assert f"`{figure.metric}`" in metrics
