@@ -25,7 +25,10 @@ from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.report import summarise
+from writecliff.report.campaigns.power import PowerSeries, power_figure
 from writecliff.report.campaigns.seconds import Seconds
+from writecliff.report.style import house_style
+from writecliff.report.testdata import load
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import BlockSize, Job, Workload
 
@@ -194,6 +197,22 @@ def test_block_sizes_have_latency_and_say_that_power_is_not_measured(
     assert large["latency_max"] >= large["latency_avg"] > small["latency_avg"]
     if not summary(runs["blocksizes"])["power_measured"]:
         assert "not measured" in (runs["blocksizes"] / "report.html").read_text()
+
+
+def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Path]) -> None:
+    """With a series as a drive that tells its power has: one watt for a second, three for three."""
+    data = load(RunDirectory.open(runs["blocksizes"]))
+    rows = data.history.stages["power"].rows[:2]
+    seq = np.array([data.seq(row) for row in rows]).repeat(2)
+    ends = np.array([1.0, 4.0, 5.0, 8.0]) * 1e9
+    begins = np.array([0.0, 1.0, 4.0, 5.0]) * 1e9
+    power = PowerSeries(data, seq, begins, ends, np.array([1.0, 3.0, 3.0, 1.0]))
+    assert [power.mean_of(row) for row in rows] == pytest.approx([2.5, 1.5])
+    assert power.mean_of(data.rows[0]) is None
+    with house_style():
+        (figure,) = power_figure(power, rows)
+    assert figure.svg.count("<path") > 10 and "Power (W)" in figure.svg
+    assert power.file().text.splitlines()[1] == "0,1e+09,1"
 
 
 def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) -> None:

@@ -94,6 +94,7 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> tuple[Figure, .
     bars.set_yticks([size for size in sorted(set(sizes)) if size])
     bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
     bars.minorticks_off()
+    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # the smallest is seen too
     bars.spines["right"].set_visible(True)
     middle = (power.begin_ns + power.end_ns) / 2 / unit.size
     plot.plot(middle, power.watts, color=style.SERIES[0], linewidth=1.2, label="power (left)")
