@@ -1,0 +1,113 @@
+"""A fit finds the parameters of a drive whose figures it is given, and says what it cannot find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from writecliff.devices import read_device_file
+from writecliff.devices.edit import with_values
+from writecliff.engines.scaled import scaled_device
+from writecliff.errors import ConfigError
+from writecliff.published.conditions import condition
+from writecliff.published.figures import PublishedFigure
+from writecliff.published.fit import LARGEST_IO_BYTES, fit, fitted_text, read_specification
+from writecliff.published.measure import Drive, measure
+
+TRUE = {
+    "controller.command_time": ('"12 us"', None),
+    "controller.place_time": ('"60 us"', None),
+    "controller.collect_time": ('"90 us"', None),
+}
+START = {
+    "controller.command_time": ('"9 us"', None),
+    "controller.place_time": ('"45 us"', None),
+    "controller.collect_time": ('"140 us"', None),
+}
+
+
+def _figure(device: str, metric: str, read_pct: float, depth: int, size: int) -> PublishedFigure:
+    access = "sequential" if size > 4096 else "random"
+    return PublishedFigure(
+        "test", "test", device, "", access, size, read_pct, depth, metric, 1.0, "", ""
+    )
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PublishedFigure]]:
+    """A drive with wrong parameters, and figures of the same drive with the right ones."""
+    base = scaled_device(read_device_file("sata-tlc-120")[0], 48, largest_io_bytes=LARGEST_IO_BYTES)
+    path = tmp_path_factory.mktemp("fit") / "drive.toml"
+    path.write_text(with_values(base, START), encoding="utf-8")
+    asked = [
+        _figure(str(path), "iops", 100.0, 32, 4096),
+        _figure(str(path), "iops", 0.0, 32, 4096),
+        _figure(str(path), "latency_avg", 0.0, 1, 4096),
+        _figure(str(path), "throughput", 0.0, 32, 131072),
+        _figure(str(path), "latency_avg", 100.0, 1, 4096),
+    ]
+    loads = {one.load for f in asked if (one := condition(f)) and one.load}
+    truth = Drive("truth", with_values(base, TRUE), "truth.toml")
+    results = measure(truth, loads, tell=lambda text: None)
+    measured = []
+    for figure in asked:
+        one = condition(figure)
+        assert one is not None and one.load is not None
+        value = results[one.load][one.metric]
+        measured.append(PublishedFigure(**{**figure.__dict__, "value": value}))
+    return path, measured
+
+
+def _specification(folder: Path, drive: Path, extra: str = "") -> Path:
+    path = folder / "spec.toml"
+    bounds = "\n".join(f'[parameters."{key}"]\nfrom = "5 us"\nto = "250 us"' for key in TRUE)
+    path.write_text(f'drives = ["{drive}"]\nscale = 1\n{bounds}\n{extra}', encoding="utf-8")
+    return path
+
+
+def test_a_fit_finds_what_the_figures_were_made_with(
+    drive: tuple[Path, list[PublishedFigure]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("writecliff.published.fit._SECONDS_MAX", 2.0)
+    path, figures = drive
+    # Nothing that is measured depends on how long an idle drive waits.
+    idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
+    result = fit(read_specification(_specification(tmp_path, path, idle)), figures)
+    found = {e.key: e for e in result.estimates}
+    for key, true_us in (("command_time", 12), ("place_time", 60), ("collect_time", 90)):
+        estimate = found[f"controller.{key}"]
+        assert estimate.value == pytest.approx(true_us * 1e3, rel=0.05), key
+        assert estimate.told and not estimate.at_bound
+    assert not found["controller.idle_delay"].told
+    assert [key for combination in result.confused for key, _ in combination] == [
+        "controller.idle_delay"
+    ]
+    worst = max(abs(row.error_pct or 0) for row in result.before)
+    assert worst > 20
+    assert max(abs(row.error_pct or 100) for row in result.after) < 3
+    text = fitted_text(path.read_text(encoding="utf-8"), result)
+    assert f"{found['controller.collect_time'].value / 1e3:.4g} us" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("drives = []", "needs 'drives'"),
+        ('drives = ["x"]\nspeed = 1\n[parameters]', "unknown key 'speed'"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = "1 us"', "a needs 'from' and 'to'"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = "2 us"\nto = "1 us"', "below 'to'"),
+    ],
+)
+def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=message):
+        read_specification(path)
+
+
+def test_a_fit_without_figures_is_refused(
+    drive: tuple[Path, list[PublishedFigure]], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="no figures"):
+        fit(read_specification(_specification(tmp_path, drive[0])), [])
