@@ -125,8 +125,9 @@ def measure(
 
 def _bring(engine: SimEngine, state: State, cache: StateCache | None, watch: Watch) -> None:
     capacity = engine.identify().capacity_bytes
-    if state == "fresh":
-        engine.renew()  # new, whatever the drive has been through for other loads
+    if state == "fresh" or "flash" not in tomllib.loads(engine.device_text):
+        # New, whatever the drive has been through for other loads; a disk is always as it was.
+        engine.renew()
         return
     steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
     bring_to(engine, steps, cache=cache, on_progress=watch.look)
@@ -221,4 +222,4 @@ def rated_bytes(device_text: str, file_name: str, waf: float) -> float:
 
 def drive_memory(drive: Drive) -> int:
     described = describe_device(drive.text, drive.file_name)
-    return drive_memory_bytes(described.capacity_bytes, described.raw_bytes)
+    return drive_memory_bytes(described.capacity_bytes, described.raw_bytes or 0)
