@@ -2,7 +2,7 @@
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
 value, unit, note`. `oio` is the number of outstanding I/Os of the whole load. Empty cells are not
-known from the source.
+known from the source. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -118,6 +118,24 @@ def _check_columns(path: Path, found: Sequence[str]) -> None:
         )
 
 
+# By what a metric's name holds, the first that fits.
+_UNITS = (
+    ("_improvement", "%"),
+    ("_ratio_", "x"),
+    ("iops", "IOPS"),
+    ("throughput", "MB/s"),
+    ("latency_", "ms"),
+    ("power_", "W"),
+    ("tbw", "TB"),
+    ("dwpd", "1/day"),
+)
+
+
+def unit_of(metric: str) -> str:
+    """The unit that figures of a metric are in; empty where the metric is not known."""
+    return next((unit for part, unit in _UNITS if part in metric), "")
+
+
 # What numbers may be, beside the value itself.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "block_kib": (lambda value: value > 0, "above 0"),
@@ -146,6 +164,9 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
     value, block, outstanding = number("value"), number("block_kib"), number("oio")
     if value is None or not text["device"] or not text["metric"]:
         raise ConfigError(f"{path}:{line}: a figure needs a device, a metric and a value")
+    unit = unit_of(text["metric"])
+    if unit and text["unit"] not in ("", unit):
+        raise ConfigError(f"{path}:{line}: unit is '{text['unit']}'; {text['metric']} is in {unit}")
     return PublishedFigure(
         source=text["source"],
         item=text["item"],
@@ -157,6 +178,6 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
         outstanding=int(outstanding) if outstanding else None,
         metric=text["metric"],
         value=value,
-        unit=text["unit"],
+        unit=text["unit"] or unit,
         note=text["note"],
     )

@@ -26,7 +26,7 @@ from writecliff.published.derived import derive
 from writecliff.published.figures import SHIPPED, PublishedFigure, campaign, read_figures
 from writecliff.published.goals import Goal, goals_of
 from writecliff.published.measure import Tell, Watch, measure_all
-from writecliff.published.scores import Duel, Row, Score, duels_of, row_of, scores_of
+from writecliff.published.scores import GROUPS, Duel, Row, Score, duels_of, row_of, scores_of
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,19 @@ def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> 
     for name in (row.figure.device, row.figure.baseline):
         if preset_of(name) in missing:
             return replace(row, why=missing[preset_of(name)])
+    if condition(row.figure) is None:
+        return replace(row, why=_no_condition(row))
     key = f"{preset_of(row.figure.device)} {row.figure.metric}"
     return replace(row, why=why.get(key, row.why))
+
+
+def _no_condition(row: Row) -> str:
+    """A name that nobody knows, or a load that is not simulated for single figures."""
+    metric, access = row.figure.metric, row.figure.access
+    if row.group == "other":
+        near = get_close_matches(metric, [name for names in GROUPS.values() for name in names], n=1)
+        return f"no metric '{metric}'" + (f" (nearest: {near[0]})" if near else "")
+    return f"no load '{access}': single figures are of random and sequential ones"
 
 
 def _drive_run(name: str, loads: int, wall_s: float) -> DriveRun:

@@ -22,6 +22,7 @@ paper,table 1,pm863-960,mlc-a-800,random,4,0,32,iops_improvement,50,%,
 paper,table 2,pm863-960,,,,,,tbw,1000,TB,
 paper,table 2,hdd-none,,random,4,100,,iops,150,IOPS,
 other,text,pm863-960,,messenger,4,100,,iops,9000,IOPS,
+other,text,pm863-960,,random,4,100,,iosp,9000,IOPS,
 """
 # What a drive does under any load; of writes at most so many a second.
 METRICS = {

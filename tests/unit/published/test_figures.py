@@ -8,7 +8,7 @@ import pytest
 
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
-from writecliff.published.figures import CAMPAIGNS, COLUMNS, campaign, read_figures
+from writecliff.published.figures import CAMPAIGNS, COLUMNS, campaign, read_figures, unit_of
 
 HEAD = ",".join(COLUMNS)
 GOOD = "me,table 1,pm863-960,,random,4,70,32,iops,36000,IOPS,"
@@ -39,6 +39,15 @@ def test_cells_become_numbers_and_empty_ones_are_unknown(tmp_path: Path) -> None
     assert first.label == "random 4 KiB 70 % read QD 32"
 
 
+def test_a_unit_that_is_left_out_is_the_metrics(tmp_path: Path) -> None:
+    line = GOOD.replace("IOPS", "")
+    lines = [line.replace("iops", name) for name in ("iops", "latency_max", "tbw", "iosp")]
+    found = [figure.unit for figure in read_figures(_table(tmp_path, *lines))]
+    assert found == ["IOPS", "ms", "TB", ""]
+    for figure in read_figures():
+        assert figure.unit == unit_of(figure.metric)
+
+
 def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -> None:
     """So that the program's own figures.csv can be given back to it."""
     path = tmp_path / "own.csv"
@@ -58,6 +67,10 @@ def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -
         (GOOD.replace("36000", "nan"), ":3: value is 'nan', not a number"),
         (GOOD.replace(",70,", ",170,"), ":3: read_pct is 170; it must be 0 to 100"),
         (GOOD.replace(",4,70", ",0,70"), ":3: block_kib is 0; it must be above 0"),
+        (
+            GOOD.replace("iops,36000,IOPS", "latency_avg,90,us"),
+            ":3: unit is 'us'; latency_avg is in ms",
+        ),
         (GOOD.replace(",32,", ",2.5,"), ":3: oio is 2.5; it must be a whole number above 0"),
     ],
 )

@@ -37,7 +37,7 @@ def test_the_page_says_what_was_reached_and_what_was_not(made_up: Reproduction) 
     )  # fmt: skip
     assert goals["latency, average: median absolute error"][2] == "nothing to judge"
     assert goals["which of two drives is better: right"][1] == "66.7 %"
-    assert "2 of 8 figures are not simulated" in page.disclosures[1]
+    assert "3 of 9 figures are not simulated" in page.disclosures[1]
     assert "66.7 % with the right winner, 1 with the wrong one" in page.sections[2].intro
     (wrong,) = page.sections[2].tables[0].rows
     assert wrong[2:] == ("pm863-960 v mlc-a-800", "2", "0.5")
@@ -79,7 +79,8 @@ def test_the_same_figures_give_the_same_page(made_up: Reproduction) -> None:
 def test_reasons_are_gathered(made_up: Reproduction) -> None:
     assert missing_summary(made_up.missing).rows == (
         ("1", "hdd-none", "nobody has this disk"),
-        ("1", "pm863-960", "nothing here corresponds to it"),
+        ("1", "pm863-960", made_up.missing[1].why),
+        ("1", "pm863-960", "no metric 'iosp' (nearest: iops)"),
     )
 
 

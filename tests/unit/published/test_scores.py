@@ -97,14 +97,15 @@ def test_rows_come_from_results_and_from_what_is_derived(
     assert rows[0].simulated == 110_000.0
     assert rows[4].simulated == pytest.approx(100 * (110 / 60 - 1))
     assert rows[5].simulated == 990.0
-    assert [row.simulated for row in rows[6:]] == [None, None]
+    assert [row.simulated for row in rows[6:]] == [None, None, None]
     assert rows[7].why == "nothing here corresponds to it"
 
 
 def test_a_reproduction_tells_why_figures_are_missing(made_up: Reproduction) -> None:
     assert [row.why for row in made_up.missing] == [
         "no preset 'hdd-none'",
-        "nothing here corresponds to it",
+        "no load 'messenger': single figures are of random and sequential ones",
+        "no metric 'iosp' (nearest: iops)",
     ]
     assert [duel.right for duel in made_up.duels].count(False) == 1
 
