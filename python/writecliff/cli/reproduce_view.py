@@ -14,17 +14,19 @@ from writecliff.published.measure import Watch
 # Guesses of I/Os a second, only to tell a minute of one load from a minute of another.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
 _PREPARED_SLOTS = 0.3  # what a slot written while preparing costs, in timed I/Os
+_SILENCE_S = 30.0  # after which a load that is done is worth a line
 _FIRST_GUESS = 0.03  # of all work; before that nothing is said about time left
 
 
 class ReproduceView(Watch):
-    """A line when a drive begins a state and when it is done, with a guess of the time left."""
+    """A line when a drive begins a state, when it is done and now and then between, with a guess of
+    the time left."""
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
         super().__init__()
         self._quiet = quiet
         self._lock = Lock()
-        self._began_s = time.monotonic()
+        self._began_s = self._said_s = time.monotonic()
         self._left = {name: {load: _work(load) for load in own} for name, own in loads.items()}
         self._ready = {
             name: _preparing(show_device(name).capacity_bytes, own) for name, own in loads.items()
@@ -36,12 +38,17 @@ class ReproduceView(Watch):
         """A line about what runs."""
         if not self._quiet:
             with self._lock:
+                self._said_s = time.monotonic()
                 talk(f"{self._head()}  {text}")
 
     def load(self, drive: str, load: Load) -> None:
         with self._lock:
             self._left[drive].pop(load, None)
             self._ready[drive].pop(load.state, None)
+            left = len(self._left[drive])
+            quiet = time.monotonic() - self._said_s < _SILENCE_S
+        if left and not quiet:
+            self.say(f"{drive}: {left} loads left")
 
     def drive(self, drive: str, wall_s: float) -> None:
         with self._lock:
