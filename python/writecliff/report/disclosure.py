@@ -98,7 +98,7 @@ def grave_idle(data: Reported) -> bool:
 
 def idle_text(data: Reported) -> str | None:
     """How long the drive was idle between steps; None if that is nothing worth a line."""
-    if data.idle_ns < IDLE_SHARE * data.elapsed_ns:
+    if not data.elapsed_ns or data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
     return (
         f"The drive was idle between the steps for {units.duration(data.idle_ns)}, "

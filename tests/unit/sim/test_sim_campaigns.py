@@ -24,7 +24,8 @@ from writecliff.procedures.estimate import estimate
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
-from writecliff.report import summarise
+from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.report import summarise, write_report
 from writecliff.report.campaigns.power import PowerSeries, power_figure
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.style import house_style
@@ -228,6 +229,42 @@ def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) ->
     assert all(row["elapsed_ns"] == 0 and row["host_write_bytes"] > 0 for row in rounds)
 
 
+class _StopAfter(RunProgress):
+    """Ctrl-C after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "steps"),
+    [
+        ("datacentre", {"step_seconds": 0.05}, 1),
+        ("datacentre", {"step_seconds": 0.05}, 10),
+        ("consistency", {}, 1),
+        ("act", {"search": True}, 1),
+        ("act", {"test_duration_sec": 60.0}, 1),
+        ("blocksizes", {"step_seconds": 0.05}, 1),
+        ("blocksizes", {"step_seconds": 0.05}, 3),
+        ("endurance", {}, 1),
+    ],
+)
+def test_a_run_cut_short_is_reported_as_far_as_it_went(
+    test: str, options: dict[str, Any], steps: int, drive: Path, tmp_path: Path
+) -> None:
+    procedure = procedure_from_mapping(test, {"quick": True, **options})
+    with pytest.raises(RunInterrupted):
+        run_procedure(procedure, SimEngine(str(drive)), tmp_path / "r", _StopAfter(steps))
+    page = write_report(tmp_path / "r").read_text()
+    assert "interrupted" in page
+    assert summarise(tmp_path / "r")["run"]["status"] == "interrupted"
+
+
 # -- the framework's part: states that are shared, clocks of their own, resuming ------------
 
 
@@ -257,18 +294,6 @@ def test_time_goes_on_from_stage_to_stage(drive: Path, tmp_path: Path) -> None:
     for before, after in pairwise(rows):
         assert after.started_ns == before.ended_ns
     assert rows[4].drive_fills < 1 < rows[3].drive_fills
-
-
-class _StopAfter(RunProgress):
-    """Ctrl-C after so many steps."""
-
-    def __init__(self, steps: int) -> None:
-        self._left = steps
-
-    def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        self._left -= 1
-        if not self._left:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("stop_at", [2, 4, 6])
