@@ -18,6 +18,7 @@ from writecliff.published.tables import (
     item_tables,
     missed_table,
     missing_table,
+    sources_table,
     wrong_table,
 )
 from writecliff.published.words import STATES
@@ -52,7 +53,11 @@ def page_of(found: Reproduction) -> Page:
         intro="Figures that others have published of real drives, and what the simulated drives of "
         "the catalogue give under the same conditions. No figure is adjusted after the simulation.",
         sections=(
-            Section("Overall", "", tables=(goals_table(found), groups_table(found))),
+            Section(
+                "Overall",
+                "",
+                tables=(goals_table(found), groups_table(found), sources_table(found)),
+            ),
             Section(
                 "Agreement",
                 f"Published against simulated; a point on the solid line agrees, between the "

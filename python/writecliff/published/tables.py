@@ -12,7 +12,7 @@ from writecliff.published.goals import right_pct
 from writecliff.published.notes import note_of
 from writecliff.published.output import CSV
 from writecliff.published.reproduce import Reproduction
-from writecliff.published.scores import Duel, Row, Score
+from writecliff.published.scores import Duel, Row, Score, duels_of, scores_of
 from writecliff.published.words import (
     condition_text,
     drive_name,
@@ -58,6 +58,33 @@ def groups_table(found: Reproduction) -> Table:
         note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; "
         f"{len(duels)} comparisons of two drives, {_percent(right_pct(duels))} right",
     )
+
+
+def sources_table(found: Reproduction) -> Table:
+    """The same by source, over the kinds of figures that have a goal."""
+    by_source: dict[str, list[Row]] = {}
+    for row in found.rows:
+        by_source.setdefault(row.figure.source, []).append(row)
+    header = ("source", "figures", "simulated", *_JUDGED, "right winner")
+    rows = tuple(
+        (
+            source,
+            str(len(rows)),
+            str(sum(row.simulated is not None for row in rows)),
+            *(_median_of(group, rows) for group in _JUDGED),
+            _percent(right_pct(duels_of(rows))),
+        )
+        for source, rows in by_source.items()
+    )
+    return _table("Median absolute error by source", header, rows, "wrrrrrr")
+
+
+_JUDGED = ("throughput", "latency, average", "latency, percentiles and maximum")
+
+
+def _median_of(group: str, rows: Sequence[Row]) -> str:
+    found = (score.median_error_pct for score in scores_of(rows) if score.group == group)
+    return _percent(next(found, None))
 
 
 def worst_text(score: Score) -> str:

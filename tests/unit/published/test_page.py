@@ -35,6 +35,10 @@ def test_the_page_says_what_was_reached_and_what_was_not(made_up: Reproduction) 
     assert goals["throughput: median absolute error"] == (
         "at most 6 %", "22.2 %", "short by 16.2 points",
     )  # fmt: skip
+    assert page.sections[0].tables[2].rows == (
+        ("paper", "7", "6", "22.2 %", "-", "60.0 %", "66.7 %"),
+        ("other", "2", "0", "-", "-", "-", "-"),
+    )
     assert goals["latency, average: median absolute error"][2] == "nothing to judge"
     assert goals["which of two drives is better: right"][1] == "66.7 %"
     assert "3 of 9 figures are not simulated" in page.disclosures[1]
