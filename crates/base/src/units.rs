@@ -198,6 +198,50 @@ pub fn parse_rate(text: &str) -> Result<BytesPerSecond, QuantityError> {
     parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes a second").map(BytesPerSecond)
 }
 
+/// Physical quantities that need no exact arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Physical {
+    /// In watts.
+    Power,
+    /// In degrees Celsius.
+    Temperature,
+    /// In degrees Celsius a watt.
+    ThermalResistance,
+    /// In joules a degree Celsius.
+    HeatCapacity,
+}
+
+impl Physical {
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::Power => "\"1.5 W\"",
+            Self::Temperature => "\"70 C\"",
+            Self::ThermalResistance => "\"8 C/W\"",
+            Self::HeatCapacity => "\"20 J/C\"",
+        }
+    }
+
+    const fn units(self) -> (&'static [Unit], &'static str) {
+        match self {
+            Self::Power => (&[("W", 1.0), ("mW", 1e-3), ("uW", 1e-6)], "W, mW, uW"),
+            Self::Temperature => (&[("C", 1.0)], "C"),
+            Self::ThermalResistance => (&[("C/W", 1.0)], "C/W"),
+            Self::HeatCapacity => (&[("J/C", 1.0)], "J/C"),
+        }
+    }
+}
+
+/// Parse a physical quantity, which must not be negative, in the unit that [`Physical`] names.
+pub fn parse_physical(text: &str, kind: Physical) -> Result<f64, QuantityError> {
+    let (units, known) = kind.units();
+    let value = parse_any(text, units, kind.example(), known)?;
+    if (0.0..1e12).contains(&value) {
+        Ok(value)
+    } else {
+        Err(QuantityError::OutOfRange(text.to_owned(), known))
+    }
+}
+
 fn parse(
     text: &str,
     units: &[Unit],
@@ -205,6 +249,23 @@ fn parse(
     known: &'static str,
     what: &'static str,
 ) -> Result<u64, QuantityError> {
+    let exact = parse_any(text, units, example, known)?;
+    let rounded = exact.round();
+    // 2^63 leaves room for sums; 1e-6 forgives the binary fraction in "0.1 us".
+    let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
+    if !(0.0..9.2e18).contains(&exact) || !whole {
+        return Err(QuantityError::OutOfRange(text.to_owned(), what));
+    }
+    Ok(rounded as u64)
+}
+
+/// A number with one of these units, in the unit whose factor is 1.
+fn parse_any(
+    text: &str,
+    units: &[Unit],
+    example: &'static str,
+    known: &'static str,
+) -> Result<f64, QuantityError> {
     let trimmed = text.trim();
     let split = trimmed
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
@@ -218,14 +279,7 @@ fn parse(
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         return Err(QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), known));
     };
-    let exact = value * factor;
-    let rounded = exact.round();
-    // 2^63 leaves room for sums; 1e-6 forgives the binary fraction in "0.1 us".
-    let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
-    if !(0.0..9.2e18).contains(&exact) || !whole {
-        return Err(QuantityError::OutOfRange(text.to_owned(), what));
-    }
-    Ok(rounded as u64)
+    Ok(value * factor)
 }
 
 #[cfg(test)]
@@ -248,6 +302,17 @@ mod tests {
         assert!(matches!(parse_time("-1 us"), Err(QuantityError::OutOfRange(..))));
         assert!(matches!(parse_size("0.3 B"), Err(QuantityError::OutOfRange(..))));
         assert!(matches!(parse_time("fast"), Err(QuantityError::Malformed(..))));
+    }
+
+    #[test]
+    fn physical_quantities_need_not_be_whole() {
+        assert_eq!(parse_physical("1.25 W", Physical::Power), Ok(1.25));
+        assert_eq!(parse_physical("500 mW", Physical::Power), Ok(0.5));
+        assert_eq!(parse_physical("70.5 C", Physical::Temperature), Ok(70.5));
+        let wrong = parse_physical("3 V", Physical::Power);
+        assert!(matches!(wrong, Err(QuantityError::UnknownUnit(..))));
+        let negative = parse_physical("-3 W", Physical::Power);
+        assert!(matches!(negative, Err(QuantityError::OutOfRange(..))));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The rate grows with wear as a power of the erase count (linear in the field: Schroeder,
 //! Lagisetty, Merchant, "Flash reliability in production", FAST 2016; powers of 1 to 2 elsewhere)
-//! and with the logarithm of the time that data have been kept. Pages differ by a log-normal factor.
+//! and with the logarithm of the time that data have been kept. Pages differ by a log-normal
+//! factor.
 
 use writecliff_base::Nanos;
 

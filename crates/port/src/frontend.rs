@@ -21,6 +21,8 @@ pub struct Frontend {
     firmware_free: Nanos,
     /// Times until which the link is taken: towards the drive, towards the host.
     link_free: [Nanos; 2],
+    /// Time that it has been, both ways together.
+    link_busy: Nanos,
     queues: Vec<SubmissionQueue>,
 }
 
@@ -44,6 +46,7 @@ impl Frontend {
             latency,
             firmware_free: Nanos::ZERO,
             link_free: [Nanos::ZERO; 2],
+            link_busy: Nanos::ZERO,
             queues: vec![SubmissionQueue::default(); link.queues as usize],
         }
     }
@@ -83,6 +86,7 @@ impl Frontend {
     pub fn save(&self, out: &mut WordWriter) {
         out.put(self.firmware_free.0);
         self.link_free.iter().for_each(|taken| out.put(taken.0));
+        out.put(self.link_busy.0);
     }
 
     pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -90,6 +94,7 @@ impl Frontend {
         for taken in &mut self.link_free {
             *taken = Nanos(input.get()?);
         }
+        self.link_busy = Nanos(input.get()?);
         Ok(())
     }
 
@@ -103,6 +108,11 @@ impl Frontend {
     pub fn decode(&mut self, now: Nanos, longer_by: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + self.command_time + longer_by;
         self.firmware_free + self.latency
+    }
+
+    /// Time that the link has carried frames, each way counted.
+    pub fn link_busy(&self) -> Nanos {
+        self.link_busy
     }
 
     /// The firmware does something else for `duration`: commands wait.
@@ -133,7 +143,9 @@ impl Frontend {
         if *length != bytes {
             (*length, *time) = (bytes, self.link.bandwidth.time_for(u64::from(bytes)));
         }
-        let end = self.link_free[lane].max(from) + overhead + *time;
+        let duration = overhead + *time;
+        self.link_busy += duration;
+        let end = self.link_free[lane].max(from) + duration;
         self.link_free[lane] = end;
         end
     }

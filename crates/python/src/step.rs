@@ -90,6 +90,8 @@ fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDic
     result.set_item("latency_max_ns", PyArray1::from_vec(py, columns.latency_max_ns))?;
     result.set_item("latency_sd_ns", PyArray1::from_vec(py, columns.latency_sd_ns))?;
     result.set_item("waf", PyArray1::from_vec(py, columns.waf))?;
+    result.set_item("watts", PyArray1::from_vec(py, columns.watts))?;
+    result.set_item("temperature_c", PyArray1::from_vec(py, columns.celsius))?;
     Ok(result)
 }
 
@@ -112,5 +114,14 @@ pub(crate) fn counters_to_dict<'py>(
     result.set_item("erases_mean", c.wear.mean)?;
     result.set_item("erases_max", c.wear.max)?;
     result.set_item("percentage_used", c.wear.percentage_used)?;
+    result.set_item("energy_j", c.energy.map(|energy| energy.total()))?;
+    result.set_item("flash_energy_j", c.energy.map(|energy| energy.flash))?;
+    result.set_item("read_retries", c.ecc.map(|ecc| ecc.retries))?;
+    result.set_item("uncorrectable_reads", c.ecc.map(|ecc| ecc.uncorrectable_reads))?;
+    let kept = c.housekeeping;
+    result.set_item("media_operations", kept.map(|done| done.media_operations))?;
+    result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;
+    result.set_item("checkpoints", kept.map(|done| done.checkpoints))?;
+    result.set_item("hiccups", kept.map(|done| done.hiccups))?;
     Ok(result)
 }

@@ -16,6 +16,7 @@ use crate::Histogram;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::series::{Cell, Series};
+use crate::watch::Watch;
 
 /// Completions between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
@@ -46,26 +47,7 @@ struct Run<'a> {
     start_ns: u64,
     ios: u64,
     stopping: bool,
-    amplification: Amplification,
-}
-
-/// Write amplification since it was last asked for.
-struct Amplification {
-    host_bytes: u64,
-    nand_bytes: u64,
-}
-
-impl Amplification {
-    fn of(ssd: &Ssd) -> Self {
-        Self { host_bytes: ssd.host_write_bytes(), nand_bytes: ssd.nand_write_bytes() }
-    }
-
-    fn next(&mut self, ssd: &Ssd) -> f64 {
-        let now = Self::of(ssd);
-        let (host, nand) = (now.host_bytes - self.host_bytes, now.nand_bytes - self.nand_bytes);
-        *self = now;
-        if host == 0 { f64::NAN } else { nand as f64 / host as f64 }
-    }
+    watch: Watch,
 }
 
 /// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
@@ -106,7 +88,7 @@ impl<'a> Run<'a> {
             start_ns,
             ios: 0,
             stopping: false,
-            amplification: Amplification::of(ssd),
+            watch: Watch::of(ssd),
             ssd,
         })
     }
@@ -186,8 +168,8 @@ impl<'a> Run<'a> {
             self.jobs[job].last_completion_ns = now;
             let service = now - issued_ns;
             if self.series.is_due(now) {
-                let (ssd, amplification) = (&*self.ssd, &mut self.amplification);
-                self.series.advance(now, |_| amplification.next(ssd));
+                let (ssd, watch) = (&*self.ssd, &mut self.watch);
+                self.series.advance(now, |end| watch.next(ssd, end));
             }
             self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
             let result = &mut self.results[job][operation as usize];
@@ -320,8 +302,8 @@ impl<'a> Run<'a> {
         self.ssd.idle_until(Nanos(end));
         let mut warnings = self.warnings();
         warnings.extend(unmapped_reads(&before, &self.ssd.counters()));
-        let (ssd, amplification) = (&*self.ssd, &mut self.amplification);
-        let intervals = self.series.finish(end, |_| amplification.next(ssd));
+        let (ssd, watch) = (&*self.ssd, &mut self.watch);
+        let intervals = self.series.finish(end, |end| watch.next(ssd, end));
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
         };

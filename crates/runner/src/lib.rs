@@ -19,6 +19,7 @@ pub mod quantile;
 pub mod replay;
 pub mod series;
 pub mod validation;
+mod watch;
 
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;

@@ -25,6 +25,18 @@ pub struct Columns {
     pub latency_sd_ns: Vec<f64>,
     /// Write amplification of the whole drive during the interval; NaN where unknown.
     pub waf: Vec<f64>,
+    /// Mean electrical power of the whole drive during the interval; NaN where unknown.
+    pub watts: Vec<f64>,
+    /// Temperature at the end of the interval, in degrees Celsius; NaN where unknown.
+    pub celsius: Vec<f64>,
+}
+
+/// What the whole drive did during an interval; NaN where unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeDrive {
+    pub waf: f64,
+    pub watts: f64,
+    pub celsius: f64,
 }
 
 /// What gets a row in every interval: an operation that a job may issue.
@@ -85,24 +97,24 @@ impl Series {
         self.open_ios += 1;
     }
 
-    /// Close every interval that ends before `now_ns`. `waf` is asked once for each, with its end
-    /// on the caller's clock, and answers with the write amplification since it was last asked.
-    pub fn advance(&mut self, now_ns: u64, mut waf: impl FnMut(u64) -> f64) {
+    /// Close every interval that ends before `now_ns`. `drive` is asked once for each, with its end
+    /// on the caller's clock, and answers for the time since it was last asked.
+    pub fn advance(&mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) {
         while self.is_due(now_ns) {
-            let amplification = waf(self.end_ns);
-            self.close(self.end_ns, amplification);
+            let whole = drive(self.end_ns);
+            self.close(self.end_ns, whole);
             self.end_ns = self.end_ns.saturating_add(self.width_ns);
         }
     }
 
     /// Close all intervals up to `now_ns`, the last one short if it is not over, and hand out the
     /// rows.
-    pub fn finish(mut self, now_ns: u64, mut waf: impl FnMut(u64) -> f64) -> Columns {
-        self.advance(now_ns, &mut waf);
+    pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
+        self.advance(now_ns, &mut drive);
         let opened = self.end_ns - self.width_ns;
         if now_ns > opened || self.open_ios > 0 {
-            let amplification = waf(now_ns);
-            self.close(now_ns, amplification);
+            let whole = drive(now_ns);
+            self.close(now_ns, whole);
         }
         self.columns
     }
@@ -112,7 +124,7 @@ impl Series {
         &self.columns
     }
 
-    fn close(&mut self, end_ns: u64, waf: f64) {
+    fn close(&mut self, end_ns: u64, whole: WholeDrive) {
         for accumulator in &mut self.cells {
             let Accumulator { cell, bytes, latency } = accumulator;
             let columns = &mut self.columns;
@@ -124,7 +136,9 @@ impl Series {
             columns.latency_mean_ns.push(latency.mean().unwrap_or(f64::NAN));
             columns.latency_max_ns.push(latency.max().unwrap_or(0));
             columns.latency_sd_ns.push(latency.sd().unwrap_or(f64::NAN));
-            columns.waf.push(waf);
+            columns.waf.push(whole.waf);
+            columns.watts.push(whole.watts);
+            columns.celsius.push(whole.celsius);
             (*bytes, *latency) = (0, Moments::EMPTY);
         }
         self.open_ios = 0;
@@ -137,6 +151,10 @@ mod tests {
 
     use super::*;
 
+    fn waf(waf: f64) -> WholeDrive {
+        WholeDrive { waf, watts: 10.0 * waf, celsius: f64::NAN }
+    }
+
     const READ: Cell = Cell { job: 0, operation: 0 };
     const WRITE: Cell = Cell { job: 1, operation: 1 };
 
@@ -147,9 +165,9 @@ mod tests {
         series.record(0, 4096, 30);
         assert!(!series.is_due(1100), "the end of an interval belongs to it");
         series.record(1, 8192, 7);
-        series.advance(1101, |end| f64::from(end as u32));
+        series.advance(1101, |end| waf(f64::from(end as u32)));
         series.record(1, 512, 5);
-        let columns = series.finish(1150, |_| 2.5);
+        let columns = series.finish(1150, |_| waf(2.5));
         assert_eq!(columns.end_ns, [100, 100, 150, 150]);
         assert_eq!(columns.job, [0, 1, 0, 1]);
         assert_eq!(columns.operation, [0, 1, 0, 1]);
@@ -160,13 +178,14 @@ mod tests {
         assert!((columns.latency_sd_ns[0] - 200_f64.sqrt()).abs() < 1e-12);
         assert!(columns.latency_mean_ns[2].is_nan() && columns.latency_sd_ns[2].is_nan());
         assert_eq!(columns.waf, [1100.0, 1100.0, 2.5, 2.5]);
+        assert_eq!(columns.watts[1..], [11_000.0, 25.0, 25.0]);
     }
 
     #[test]
     fn silent_intervals_have_rows_of_zeros() {
         let mut series = Series::new(0, 10, &[READ]);
         series.record(0, 1, 1);
-        series.advance(45, |_| f64::NAN);
+        series.advance(45, |_| waf(f64::NAN));
         assert_eq!(series.columns().end_ns, [10, 20, 30, 40]);
         assert_eq!(series.columns().ios, [1, 0, 0, 0]);
     }
@@ -175,8 +194,8 @@ mod tests {
     fn a_step_that_ends_on_a_tick_has_no_extra_row() {
         let mut series = Series::new(0, 10, &[READ]);
         series.record(0, 1, 1);
-        assert_eq!(series.finish(10, |_| 1.0).end_ns, [10]);
-        assert_eq!(Series::new(0, 10, &[READ]).finish(0, |_| 1.0), Columns::default());
+        assert_eq!(series.finish(10, |_| waf(1.0)).end_ns, [10]);
+        assert_eq!(Series::new(0, 10, &[READ]).finish(0, |_| waf(1.0)), Columns::default());
     }
 
     proptest! {
@@ -189,12 +208,12 @@ mod tests {
             for &(step, cell, size) in &steps {
                 now += step;
                 if series.is_due(now) {
-                    series.advance(now, |_| 1.0);
+                    series.advance(now, |_| waf(1.0));
                 }
                 series.record(cell, size, step);
                 bytes += size;
             }
-            let columns = series.finish(now, |_| 1.0);
+            let columns = series.finish(now, |_| waf(1.0));
             prop_assert_eq!(columns.ios.iter().sum::<u64>(), steps.len() as u64);
             prop_assert_eq!(columns.bytes.iter().sum::<u64>(), bytes);
             prop_assert!(columns.end_ns.is_sorted());

@@ -23,18 +23,21 @@ use crate::die::{Die, DieState, FlashOperation, Next, PAGE_TYPES, ReadFor, Suspe
 use crate::ecc::Ecc;
 use crate::event::{Event, EventQueue, Lane};
 use crate::fill::{FillId, Fills};
+use crate::power::BusyTimes;
 use crate::words::{WordReader, WordWriter};
+
+/// `slots` slots of a host read leave the die at time `at`.
+#[derive(Clone, Copy, Debug)]
+pub struct HostData {
+    pub command: u16,
+    pub slots: u32,
+    pub at: Nanos,
+}
 
 /// What the end of a flash operation means to the drive.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     Nothing,
-    /// `slots` slots of a host read leave the die at time `at`.
-    HostData {
-        command: u16,
-        slots: u32,
-        at: Nanos,
-    },
     /// A unit is on flash. Commands may wait in its fill, whose number is about to be reused.
     Programmed {
         unit: ProgramUnit,
@@ -62,6 +65,7 @@ pub struct Backend {
     unit_transfer: Nanos,
     pub(crate) ecc: Option<Box<Ecc>>,
     retry_time: Nanos,
+    pub(crate) busy: BusyTimes,
 }
 
 impl Backend {
@@ -83,6 +87,7 @@ impl Backend {
             unit_transfer: timing.transfer(geometry.unit_bytes()),
             retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
+            busy: BusyTimes::default(),
             geometry,
             timing,
         }
@@ -186,7 +191,7 @@ impl Backend {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
                 let end = self.now + suspended.remaining;
-                self.busy(index, suspended.operation, Lane::DieLong, end);
+                self.begin_work(index, suspended.operation, Lane::DieLong, end);
             }
             Next::Nothing => self.dies[index].state = DieState::Idle,
         }
@@ -202,29 +207,33 @@ impl Backend {
                 if sense as usize >= PAGE_TYPES {
                     sensed += Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u8));
                 }
+                self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
                 self.dies[index].busy_until = sensed;
                 self.queue.push(Lane::Sensed, sensed, Event::Sensed { die: index as u16 });
             }
             FlashOperation::Program { page_type, .. } => {
                 let loaded = self.take_channel(index, command + self.unit_transfer);
-                let end = loaded + self.program_times[page_type as usize % PAGE_TYPES];
-                self.busy(index, operation, Lane::DieLong, end);
+                let time = self.program_times[page_type as usize % PAGE_TYPES];
+                self.busy.program += time.0;
+                self.begin_work(index, operation, Lane::DieLong, loaded + time);
             }
             FlashOperation::Erase { .. } => {
                 let begun = self.take_channel(index, command);
-                self.busy(index, operation, Lane::DieLong, begun + self.timing.erase);
+                self.busy.erase += self.timing.erase.0;
+                self.begin_work(index, operation, Lane::DieLong, begun + self.timing.erase);
             }
             FlashOperation::Upkeep { nanos, .. } => {
                 let begun = self.take_channel(index, command);
                 let end = begun.max(self.now + Nanos(u64::from(nanos)));
-                self.busy(index, operation, Lane::DieLong, end);
+                self.busy.program += (end - begun).0;
+                self.begin_work(index, operation, Lane::DieLong, end);
             }
         }
     }
 
     #[inline]
-    fn busy(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
+    fn begin_work(&mut self, index: usize, operation: FlashOperation, lane: Lane, until: Nanos) {
         let die = &mut self.dies[index];
         die.state = DieState::Busy(operation);
         die.busy_until = until;
@@ -237,12 +246,20 @@ impl Backend {
         let channel = self.channel_of[die] as usize;
         let end = self.channels[channel].max(self.now) + duration;
         self.channels[channel] = end;
+        self.busy.transfer += duration.0;
         end
     }
 
-    /// tR of the read on a die is over: send its data.
+    /// All dies have erased `blocks` blocks in turn.
+    pub fn erased_all(&mut self, blocks: u64) {
+        let time = Nanos(blocks * self.timing.erase.0);
+        self.busy.erase += time.0 * self.dies.len() as u64;
+        self.now += time;
+    }
+
+    /// tR of the read on a die is over: send its data. Returns those of a host read.
     #[inline]
-    pub fn sensed(&mut self, index: usize) -> Outcome {
+    pub fn sensed(&mut self, index: usize) -> Option<HostData> {
         let DieState::Sensing(operation) = self.dies[index].state else {
             unreachable!("a sensing die has a read");
         };
@@ -253,8 +270,8 @@ impl Backend {
         let sent = self.take_channel(index, transfer);
         match purpose {
             ReadFor::Fill { .. } => {
-                self.busy(index, operation, Lane::DieShort, sent);
-                Outcome::Nothing
+                self.begin_work(index, operation, Lane::DieShort, sent);
+                None
             }
             ReadFor::Host { command } => {
                 let die = &mut self.dies[index];
@@ -266,7 +283,7 @@ impl Backend {
                 if waits {
                     self.queue.push(Lane::DieShort, sent, Event::DieDone { die: index as u16 });
                 }
-                Outcome::HostData { command, slots: u32::from(slots), at: sent }
+                Some(HostData { command, slots: u32::from(slots), at: sent })
             }
         }
     }
@@ -327,6 +344,7 @@ impl Backend {
         if let Some(ecc) = &self.ecc {
             ecc.save(out);
         }
+        self.busy.save(out);
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -342,6 +360,7 @@ impl Backend {
         if let Some(ecc) = &mut self.ecc {
             ecc.restore(input)?;
         }
+        self.busy = BusyTimes::restore(input)?;
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use writecliff_port::{Identity, LinkConfig};
 
 use crate::ecc::EccConfig;
 use crate::housekeeping::HousekeepingConfig;
+use crate::power::PowerConfig;
 
 /// The controller between link and flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,7 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     pub housekeeping: Option<HousekeepingConfig>,
     pub ecc: Option<EccConfig>,
+    pub power: Option<PowerConfig>,
 }
 
 impl DeviceConfig {
@@ -134,6 +136,9 @@ impl DeviceConfig {
         }
         if let Some(ecc) = &self.ecc {
             ecc.canonical(&mut lines);
+        }
+        if let Some(power) = &self.power {
+            power.canonical(&mut lines);
         }
         lines.join("\n")
     }

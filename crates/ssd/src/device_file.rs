@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, housekeeping};
+use crate::{ecc, housekeeping, power};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -41,6 +41,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| housekeeping::read(t, &geometry))
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
+    let power = root.optional_table("power")?.map(power::read).transpose()?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -60,6 +61,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         link,
         housekeeping,
         ecc,
+        power,
     };
     check_buffer(&controller_table, &config)?;
 

@@ -17,6 +17,7 @@
 //! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
+//! | `power.rs` | energy, from the times that dies, channels, link and controller work |
 //! | `snapshot.rs` | save and restore |
 //!
 //! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.
@@ -30,6 +31,7 @@ pub mod ecc;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
+pub mod power;
 pub mod snapshot;
 pub mod ssd;
 

@@ -20,6 +20,7 @@ use crate::config::DeviceConfig;
 use crate::ecc::EccCounters;
 use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
+use crate::power::{ActiveTime, Energy};
 use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
 
@@ -47,6 +48,7 @@ pub struct Ssd {
     idle_check_scheduled: bool,
     quiescing: bool,
     housekeeping: Option<Box<Housekeeping>>,
+    active: ActiveTime,
 }
 
 /// What the drive reports of itself, since it was new.
@@ -65,8 +67,10 @@ pub struct DriveCounters {
     pub collections: u64,
     pub free_reclaim_units: u32,
     pub wear: WearSummary,
-    pub housekeeping: HousekeepingCounters,
-    pub ecc: EccCounters,
+    /// Of mechanisms that the device file describes; `None` of others.
+    pub housekeeping: Option<HousekeepingCounters>,
+    pub ecc: Option<EccCounters>,
+    pub energy: Option<Energy>,
 }
 
 impl Ssd {
@@ -92,6 +96,7 @@ impl Ssd {
             idle_check_scheduled: false,
             quiescing: false,
             housekeeping: Housekeeping::of(&config),
+            active: ActiveTime::NONE,
             config,
         };
         ssd.resynchronise_buffer();
@@ -147,9 +152,17 @@ impl Ssd {
             collections: c.collections,
             free_reclaim_units: self.ftl.free_units(),
             wear: self.ftl.wear().summary(),
-            housekeeping: self.housekeeping.as_ref().map_or_else(Default::default, |h| h.counters),
-            ecc: self.backend.ecc.as_ref().map_or_else(Default::default, |ecc| ecc.counters),
+            housekeeping: self.housekeeping.as_ref().map(|h| h.counters),
+            ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
+            energy: self.energy_until(self.backend.now),
         }
+    }
+
+    /// What the drive has taken by `time`, which is about now: work that was begun counts.
+    pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
+        let config = self.config.power.as_ref()?;
+        let (active, link) = (self.active.until(time), self.frontend.link_busy());
+        Some(Energy::of(config, &self.backend.busy, active, link, time))
     }
 
     /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
@@ -181,8 +194,9 @@ impl Ssd {
     fn handle(&mut self, event: Event) -> Option<Completion> {
         match event {
             Event::Sensed { die } => {
-                let outcome = self.backend.sensed(die as usize);
-                self.flash_outcome(outcome);
+                if let Some(data) = self.backend.sensed(die as usize) {
+                    self.host_data(data);
+                }
                 None
             }
             Event::DieDone { die } => {
@@ -224,6 +238,7 @@ impl Ssd {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_with(&mut self, command: Command, hiccup: Nanos) {
+        self.active.begin(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
         let number = self.commands.insert(InFlight {
@@ -265,6 +280,7 @@ impl Ssd {
         }
         if self.commands.in_flight() == 0 {
             self.last_activity = at;
+            self.active.end(at);
             self.schedule_idle_check(at + self.config.controller.idle_delay);
         }
         Completion { at, tag: done.tag, operation: done.operation }
@@ -360,8 +376,7 @@ impl Ssd {
         self.ftl.purge();
         self.resynchronise_buffer();
         self.resynchronise_errors();
-        let blocks = u64::from(self.config.geometry.reclaim_units);
-        self.backend.now += Nanos(blocks * self.config.timing.erase.0);
+        self.backend.erased_all(u64::from(self.config.geometry.reclaim_units));
     }
 
     /// Everything under way, while the host has no command outstanding.
@@ -369,6 +384,7 @@ impl Ssd {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.save(out);
         self.frontend.save(out);
+        self.active.save(out);
         out.put(self.buffer_free as u64);
         out.put(self.host_read_bytes);
         out.put(self.unmapped_read_slots);
@@ -387,6 +403,7 @@ impl Ssd {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.restore(input)?;
         self.frontend.restore(input)?;
+        self.active = ActiveTime::restore(input)?;
         self.buffer_free = input.get()? as i64;
         self.host_read_bytes = input.get()?;
         self.unmapped_read_slots = input.get()?;

@@ -51,10 +51,10 @@ fn each_retry_takes_its_time_until_the_data_are_correct() {
     // 164, 82, 41.
     let mut twice = settled(&format!("{rates}\nretries_max = 5"));
     assert_eq!(alone(&mut twice, read(0, 1)), READ + 2 * 60_000);
-    assert_eq!(twice.counters().ecc.uncorrectable_reads, 0);
+    assert_eq!(twice.counters().ecc.unwrap().uncorrectable_reads, 0);
     let mut never = settled(&format!("{rates}\nretry_gain = 1\nretries_max = 3"));
     assert_eq!(alone(&mut never, read(0, 1)), READ + 3 * 60_000);
-    let c = never.counters().ecc;
+    let c = never.counters().ecc.unwrap();
     assert_eq!((c.reads, c.retried_reads, c.retries, c.uncorrectable_reads), (1, 1, 3, 1));
     let mut good = settled("rber = 1e-4\nrber_at_rated = 1e-4\nretries_max = 5");
     assert_eq!(retried(&mut good, 2_000), 0);
@@ -97,9 +97,9 @@ fn worn_units_are_read_more_often_by_either_clock() {
     let share = (0..user).map(|slot| chance(rate(slot))).sum::<f64>() / user as f64;
     assert!((0.02..0.5).contains(&share), "{share}: neither rare nor the rule");
     let (count, mut random) = (30_000, Prng::new(4));
-    let before = ssd.counters().ecc;
+    let before = ssd.counters().ecc.unwrap();
     closed_loop(&mut ssd, 8, count, |_| read(random.below(user), 1));
-    let after = ssd.counters().ecc;
+    let after = ssd.counters().ecc.unwrap();
     let (reads, got) = (after.reads - before.reads, after.retried_reads - before.retried_reads);
     assert!(reads >= u64::from(count) * 99 / 100);
     let got = got as f64 / reads as f64;
@@ -129,7 +129,7 @@ fn collection_reads_flash_with_the_same_errors() {
     precondition(&mut ssd, 2);
     let (user, mut random) = (user_slots(&ssd), Prng::new(5));
     closed_loop(&mut ssd, 8, 20_000, |_| write(random.below(user), 1));
-    let c = ssd.counters().ecc;
+    let c = ssd.counters().ecc.unwrap();
     assert!(c.reads > 5_000 && c.retried_reads > c.reads / 10, "{c:?}");
 }
 

@@ -97,11 +97,11 @@ fn media_work_under_load_delays_reads_as_a_queue_of_its_own_would() {
 fn media_work_goes_on_at_its_pace_while_commands_are_in_flight() {
     let mut ssd = settled("media_interval = \"1 ms\"\nmedia_time = \"100 us\"");
     let user = user_slots(&ssd);
-    let (start, before) = (ssd.now(), ssd.counters().housekeeping.media_operations);
+    let (start, before) = (ssd.now(), ssd.counters().housekeeping.unwrap().media_operations);
     let mut random = Prng::new(8);
     closed_loop(&mut ssd, 8, 50_000, |_| read(random.below(user), 1));
     let intervals = (ssd.now() - start).0 / 1_000_000;
-    let done = ssd.counters().housekeeping.media_operations - before;
+    let done = ssd.counters().housekeeping.unwrap().media_operations - before;
     assert!(intervals > 500 && done.abs_diff(intervals) <= 1, "{done} in {intervals} ms");
 }
 
@@ -113,11 +113,11 @@ fn a_silent_drive_comes_to_rest_and_long_silence_costs_nothing() {
     let rest = ssd.now();
     ssd.quiesce();
     assert_eq!(ssd.now(), rest);
-    let before = ssd.counters().housekeeping.media_operations;
+    let before = ssd.counters().housekeeping.unwrap().media_operations;
     // A year: 3e12 intervals.
     ssd.idle_until(rest + Nanos::from_secs(365 * 86_400));
     alone(&mut ssd, read(0, 1));
-    assert!(ssd.counters().housekeeping.media_operations - before < 100);
+    assert!(ssd.counters().housekeeping.unwrap().media_operations - before < 100);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_page_of_the_journal_follows_what_is_written() {
     ssd.quiesce();
     let programmed = ssd.ftl().counters().programmed_slots * 4096;
     let filled = user_slots(&ssd) * 4096; // without time, before
-    let journal = ssd.counters().housekeeping.journal_programs;
+    let journal = ssd.counters().housekeeping.unwrap().journal_programs;
     assert_eq!(journal, (programmed - filled) / 262_144);
 }
 
@@ -152,9 +152,9 @@ fn a_checkpoint_stops_the_firmware_for_all_commands_after_it() {
         let arrived = written.0 + alone(&mut ssd, write(0, 4));
         let programmed = arrived + FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
         let at = Nanos(programmed.checked_add_signed(after_program).unwrap());
-        let checkpoints = ssd.counters().housekeeping.checkpoints;
+        let checkpoints = ssd.counters().housekeeping.unwrap().checkpoints;
         let latency = read_at(&mut ssd, 3, at);
-        assert_eq!(ssd.counters().housekeeping.checkpoints, checkpoints + 1);
+        assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, checkpoints + 1);
         latency
     };
     assert_eq!(latency(-1), READ, "decoded before the firmware stops");
@@ -182,7 +182,10 @@ fn hiccups_come_with_their_probability_and_hold_nobody_else_up() {
     let expected = f64::from(count) * 0.05;
     let deviation = (expected * 0.95).sqrt();
     assert!((f64::from(long) - expected).abs() < 4.0 * deviation, "{long} of {count}");
-    assert_eq!(ssd.counters().housekeeping.hiccups, u64::from(long) + hiccups_of_the_flush());
+    assert_eq!(
+        ssd.counters().housekeeping.unwrap().hiccups,
+        u64::from(long) + hiccups_of_the_flush()
+    );
 
     // All commands at once, each with a hiccup: the last ends later by one, not by all of them.
     let last = |probability: &str| {
@@ -197,7 +200,11 @@ fn hiccups_come_with_their_probability_and_hold_nobody_else_up() {
 
 /// The one flush that settles a drive may have had one of its own.
 fn hiccups_of_the_flush() -> u64 {
-    settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"").counters().housekeeping.hiccups
+    settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"")
+        .counters()
+        .housekeeping
+        .unwrap()
+        .hiccups
 }
 
 #[test]

@@ -43,7 +43,20 @@ def result_table(result: StepResult) -> str:
         f"{count_text(ios)} I/Os, {size_text(size)} in {duration_text(result.elapsed_ns)} "
         f"of device time; WAF {factor_text(waf)}"
     )
+    if (power := _power(result)) is not None:
+        watts, per_io_j = power
+        each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} uJ an I/O"
+        lines.append(f"{watts:.2f} W{each}")
     return "\n".join(lines)
+
+
+def _power(result: StepResult) -> tuple[float, float | None] | None:
+    """Mean watts of a step, and joules an I/O; None where the drive does not tell."""
+    joules = result.counters_after.joules_since(result.counters_before)
+    if joules is None or not result.elapsed_ns:
+        return None
+    ios, _ = result.total()
+    return joules / (result.elapsed_ns / 1e9), joules / ios if ios else None
 
 
 def _latency_cells(histogram: Histogram) -> list[str]:
@@ -53,11 +66,14 @@ def _latency_cells(histogram: Histogram) -> list[str]:
 
 def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
     """The JSON of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
+    watts, per_io_j = _power(result) or (None, None)
     return {
         "workload": workload.name,
         "seed": workload.seed,
         "elapsed_ns": result.elapsed_ns,
         "waf": result.counters_after.write_amplification_since(result.counters_before),
+        "watts": watts,
+        "joules_per_io": per_io_j,
         "jobs": [
             {
                 "name": job.name,

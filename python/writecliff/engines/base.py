@@ -71,6 +71,16 @@ class Counters:
     erases_mean: float | None = None
     erases_max: int | None = None
     percentage_used: float | None = None
+    energy_j: float | None = None
+    read_retries: int | None = None
+    uncorrectable_reads: int | None = None
+    checkpoints: int | None = None  # of the mapping, that stopped the firmware
+
+    def joules_since(self, earlier: Counters) -> float | None:
+        """Energy taken since `earlier`; None if either is unknown."""
+        if self.energy_j is None or earlier.energy_j is None:
+            return None
+        return self.energy_j - earlier.energy_j
 
     def write_amplification_since(self, earlier: Counters) -> float | None:
         """NAND bytes written per host byte written since `earlier`; None if either is unknown."""
@@ -111,8 +121,9 @@ class StepResult:
 
     `intervals` maps column names to numpy arrays of one length, a row an (interval, job,
     operation): `end_ns` (device time since the step began), `job` (index), `operation` (0 read,
-    1 write, 2 trim), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, `waf`
-    (NaN if unknown).
+    1 write, 2 trim), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, and of
+    the whole drive `waf`, `watts` (mean power), `temperature_c` (at the end). NaN is unknown;
+    `watts` and `temperature_c` may be absent.
     """
 
     started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)

@@ -283,6 +283,9 @@ class ScaledEngine:
             host_read_bytes=grown(small.host_read_bytes),
             nand_write_bytes=grown(small.nand_write_bytes),
             gc_moved_bytes=grown(small.gc_moved_bytes),
+            energy_j=None if small.energy_j is None else small.energy_j * self.scale,
+            read_retries=grown(small.read_retries),
+            uncorrectable_reads=grown(small.uncorrectable_reads),
         )
 
 

@@ -174,6 +174,10 @@ def _counters(raw: Mapping[str, Any]) -> Counters:
         erases_mean=raw["erases_mean"],
         erases_max=raw["erases_max"],
         percentage_used=raw["percentage_used"],
+        energy_j=raw["energy_j"],
+        read_retries=raw["read_retries"],
+        uncorrectable_reads=raw["uncorrectable_reads"],
+        checkpoints=raw["checkpoints"],
     )
 
 

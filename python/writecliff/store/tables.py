@@ -57,6 +57,9 @@ ROUNDS_SCHEMA = pa.schema(
         ("erases_mean", pa.float64()),
         ("erases_max", pa.int64()),
         ("percentage_used", pa.float64()),
+        ("energy_j", pa.float64()),  # in this step, as are the next; where the drive tells
+        ("read_retries", pa.int64()),
+        ("uncorrectable_reads", pa.int64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
         ("warnings", pa.list_(pa.string())),
     ]
@@ -75,6 +78,8 @@ INTERVALS_SCHEMA = pa.schema(
         ("latency_max_ns", pa.float64()),
         ("latency_sd_ns", pa.float64()),
         ("waf", pa.float64()),
+        ("watts", pa.float64()),  # mean of the whole drive in the interval
+        ("temperature_c", pa.float64()),  # of the drive, at the end of the interval
     ]
 )
 
@@ -185,6 +190,9 @@ def _counters(before: Counters, after: Counters) -> dict[str, float | int | None
         "erases_mean": after.erases_mean,
         "erases_max": after.erases_max,
         "percentage_used": after.percentage_used,
+        "energy_j": after.joules_since(before),
+        "read_retries": grown("read_retries"),
+        "uncorrectable_reads": grown("uncorrectable_reads"),
     }
 
 

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use toml_edit::{Item, TableLike, Value};
 
 use super::{LocatedError, Source, nearest};
-use crate::units::{self, Bytes, BytesPerSecond, Nanos, QuantityError};
+use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical, QuantityError};
 
 /// Asks for keys by type. `optional_*` give `None` where the key is absent, `required_*` an error.
 ///
@@ -107,6 +107,16 @@ impl<'a> Table<'a> {
     pub fn optional_rate(&self, key: &str) -> Answer<Option<BytesPerSecond>> {
         let Some(text) = self.quantity_text(key, "\"550 MB/s\"")? else { return Ok(None) };
         units::parse_rate(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
+    }
+
+    /// A physical quantity such as `"1.5 W"`.
+    pub fn optional_physical(&self, key: &str, kind: Physical) -> Answer<Option<f64>> {
+        let Some(text) = self.quantity_text(key, kind.example())? else { return Ok(None) };
+        units::parse_physical(text, kind).map(Some).map_err(|e| self.bad_quantity(key, &e))
+    }
+
+    pub fn required_physical(&self, key: &str, kind: Physical) -> Answer<f64> {
+        self.optional_physical(key, kind)?.ok_or_else(|| self.missing(key))
     }
 
     /// A share such as `"7 %"`, as a number of percent. The range is the caller's:

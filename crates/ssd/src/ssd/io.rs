@@ -1,13 +1,13 @@
 //! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes,
 //! TRIMs.
 
-use writecliff_base::{Lpn, Nanos, Ppn, StreamId};
+use writecliff_base::{Lpn, Ppn, StreamId};
 use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_port::{Command, Completion, Operation};
 
 use super::Ssd;
-use crate::backend::Outcome;
+use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Event, Lane};
 
@@ -222,7 +222,6 @@ impl Ssd {
     pub(super) fn flash_outcome(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::HostData { command, slots, at } => self.host_data(command, slots, at),
             Outcome::Programmed { unit, frontier, fill } => {
                 if self.housekeeping.is_some() {
                     self.journal_program();
@@ -244,7 +243,8 @@ impl Ssd {
     }
 
     #[inline]
-    fn host_data(&mut self, number: u16, slots: u32, at: Nanos) {
+    pub(super) fn host_data(&mut self, data: HostData) {
+        let HostData { command: number, slots, at } = data;
         let c = self.commands.get(number);
         c.pending -= 1;
         let last = c.pending == 0;

@@ -1,0 +1,109 @@
+"""Optional sections of device files, through the simulated engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff import Job, SimEngine, Workload
+from writecliff.cli.results import result_mapping, result_table
+from writecliff.engines.base import StepResult
+from writecliff.errors import ConfigError
+
+SECOND_NS = 1_000_000_000
+POWER = """
+[power]
+idle = "1.5 W"
+active = "0.5 W"
+read = "40 mW"
+program = "60 mW"
+erase = "60 mW"
+transfer = "50 mW"
+link = "100 mW"
+"""
+ECC = """
+[ecc]
+rber = 7e-3
+rber_at_rated = 7e-3
+codeword = "1 KiB"
+correctable = 72
+retry_time = "60 us"
+retries_max = 5
+"""
+HOUSEKEEPING = """
+[housekeeping]
+media_interval = "2 ms"
+media_time = "2.2 ms"
+checkpoint_interval = "64 MiB"
+checkpoint_time = "20 ms"
+hiccup_probability = 0.001
+hiccup_time = "400 us"
+"""
+
+
+def engine_with(folder: Path, *sections: str) -> SimEngine:
+    text = write_small_drive(folder).read_text()
+    return SimEngine.from_text("\n".join((text, *sections)), "small.toml")
+
+
+def run(engine: SimEngine, seconds: int, read_pct: float = 0, queue_depth: int = 8) -> StepResult:
+    capacity = engine.identify().capacity_bytes
+    engine.precondition(Workload("churn", (Job(volume_bytes=2 * capacity),), seed=9))
+    job = Job(read_pct=read_pct, queue_depth=queue_depth, duration_ns=seconds * SECOND_NS)
+    return engine.run(Workload("load", (job,)))
+
+
+def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
+    result = run(engine_with(tmp_path, POWER), seconds=3)
+    joules = result.counters_after.joules_since(result.counters_before)
+    assert joules is not None
+    ends = np.unique(result.intervals["end_ns"])
+    watts = [result.intervals["watts"][result.intervals["end_ns"] == end][0] for end in ends]
+    widths = np.diff(ends, prepend=0) / 1e9
+    assert float((np.array(watts) * widths).sum()) == pytest.approx(joules, rel=1e-6)
+    # At least the controller, at most all dies programming besides.
+    assert all(2.0 <= value < 2.0 + 8 * 0.06 + 8 * 0.05 + 0.1 for value in watts)
+    mapping = result_mapping(Workload("load", (Job(duration_ns=1),)), result)
+    assert mapping["watts"] == pytest.approx(joules / 3, rel=0.01)
+    assert mapping["joules_per_io"] == pytest.approx(joules / result.total()[0])
+    assert " W, " in result_table(result).splitlines()[-1]
+
+
+def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:
+    result = run(engine_with(tmp_path), seconds=1)
+    assert result.counters_after.energy_j is None
+    assert np.isnan(result.intervals["watts"]).all()
+    assert result_mapping(Workload("load", (Job(duration_ns=1),)), result)["watts"] is None
+    assert " W, " not in result_table(result)
+
+
+def test_read_retries_make_reads_longer_and_are_counted(tmp_path: Path) -> None:
+    clean = run(engine_with(tmp_path), seconds=1, read_pct=100, queue_depth=1)
+    worn = run(engine_with(tmp_path, ECC), seconds=1, read_pct=100, queue_depth=1)
+    assert clean.counters_after.read_retries is None
+    retries = (worn.counters_after.read_retries or 0) - (worn.counters_before.read_retries or 0)
+    ios = worn.total()[0]
+    longer_ns = SECOND_NS / ios - SECOND_NS / clean.total()[0]
+    assert longer_ns == pytest.approx(60_000 * retries / ios, rel=0.05)
+    assert retries > ios / 50
+
+
+def test_a_checkpoint_is_the_longest_write(tmp_path: Path) -> None:
+    plain = run(engine_with(tmp_path), seconds=3)
+    kept = run(engine_with(tmp_path, HOUSEKEEPING), seconds=3)
+    maxima = [r.jobs[0].operations["write"].service.max_ns or 0 for r in (plain, kept)]
+    assert maxima[0] < 20_000_000 <= maxima[1]
+    checkpoints = kept.counters_after.checkpoints or 0
+    assert checkpoints - (kept.counters_before.checkpoints or 0) >= 2
+    assert plain.counters_after.checkpoints is None
+
+
+def test_sections_are_shown_and_checked(tmp_path: Path) -> None:
+    values = {v.key: v.value for v in engine_with(tmp_path, POWER, ECC).description.values}
+    assert values["power.idle"] == '"1.5 W"'
+    assert values["ecc.correctable"] == "72"
+    with pytest.raises(ConfigError, match="unknown key 'idel' in power"):
+        engine_with(tmp_path, POWER + 'idel = "1 W"\n')
