@@ -64,8 +64,11 @@ def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message
 
 
 def test_json_lists_the_tests(cli: CommandLine) -> None:
-    names = [entry["name"] for entry in json.loads(cli("test --json").out)["tests"]]
+    listed = json.loads(cli("test --json").out)["tests"]
+    names = [entry["name"] for entry in listed if not entry["campaign"]]
     assert names == ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]
+    campaigns = {entry["name"] for entry in listed if entry["campaign"]}
+    assert campaigns == {"datacentre", "consistency", "act", "blocksizes", "endurance"}
 
 
 def test_output_that_is_a_file(

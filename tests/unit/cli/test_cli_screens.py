@@ -86,6 +86,7 @@ Commands:
   validate    Check the simulator against theory.
   experiment  Repeat a published claim.
   reproduce   Put simulated drives to published tests.
+  fit         Find a drive's parameters from figures.
   bench       Measure the speed of the program itself.
   demo        See a write cliff in a minute.
 
@@ -237,7 +238,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, sweep, compare, run, act, profile, capture, replay, placement, device, report, validate, experiment, reproduce, bench, demo
+hint: commands: test, suite, sweep, compare, run, act, profile, capture, replay, placement, device, report, validate, experiment, reproduce, fit, bench, demo
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
