@@ -115,7 +115,8 @@ def _print(found: Reproduction) -> None:
 
 def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:
     from writecliff.cli.reproduce_view import ReproduceView
-    from writecliff.published.reproduce import conditions_of, loads_by_drive, without_preset
+    from writecliff.published.measure import loads_by_drive
+    from writecliff.published.reproduce import conditions_of, without_preset
 
     missing = without_preset(chosen.figures)
     if missing and not quiet:

@@ -17,7 +17,7 @@ from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
 from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
 from writecliff.published.conditions import Condition
-from writecliff.published.measure import Drive, Tell, rated_bytes
+from writecliff.published.measure import Drive, Tell, idle_watts, rated_bytes
 from writecliff.published.scores import Results
 
 _TB = 1e12
@@ -42,19 +42,23 @@ def warranty_years(device: str) -> float:
 
 
 def derive(
-    conditions: Iterable[Condition], results: Results, *, tell: Tell = lambda text: None
+    drives: Mapping[str, Drive],
+    conditions: Iterable[Condition],
+    results: Results,
+    *,
+    tell: Tell = lambda text: None,
 ) -> Derived:
-    """All that the conditions ask for and `results` allow."""
+    """All that the conditions ask for and `results` allow; `drives` by the names in both."""
     found = Derived()
     for one in dict.fromkeys(conditions):
-        key = f"{one.device} {one.metric}"
+        key, drive = f"{one.device} {one.metric}", drives[one.device]
         if one.metric in ("tbw", "dwpd"):
-            value, why = _rated(one, results)
+            value, why = _rated(drive, one, results)
         elif one.metric.startswith("power_"):
-            value, why = _power(one, results)
+            value, why = _power(drive, one, results)
         elif one.metric == _LIFETIME:
             tell(f"{one.device}: write amplification without and with streams")
-            value, why = lifetime_ratio(Drive.preset(one.device)), ""
+            value, why = lifetime_ratio(drive), ""
         else:
             continue
         if value is None:
@@ -64,8 +68,7 @@ def derive(
     return found
 
 
-def _rated(one: Condition, results: Results) -> tuple[float | None, str]:
-    drive = Drive.preset(one.device)
+def _rated(drive: Drive, one: Condition, results: Results) -> tuple[float | None, str]:
     if "flash" not in tomllib.loads(drive.text):
         return None, "a hard disk wears no flash"
     waf = _metric(one, results, "waf")
@@ -78,8 +81,12 @@ def _rated(one: Condition, results: Results) -> tuple[float | None, str]:
     return total / (capacity * 365 * warranty_years(one.device)), ""
 
 
-def _power(one: Condition, results: Results) -> tuple[float | None, str]:
-    return None, "power is not simulated yet"
+def _power(drive: Drive, one: Condition, results: Results) -> tuple[float | None, str]:
+    if "power" not in tomllib.loads(drive.text):
+        return None, "its device file says nothing of power"
+    if one.load is None:
+        return idle_watts(drive), "it was not measured idle"
+    return _metric(one, results, "power"), "its power was not measured under this load"
 
 
 def _metric(one: Condition, results: Results, name: str) -> float | None:

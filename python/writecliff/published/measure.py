@@ -33,6 +33,7 @@ _FIRST_SEED = 3001
 _WARM_SHARE = 0.2  # of a load's time, before it is measured: queues fill, the mix settles
 _CLIENT_RANGE, _CLIENT_BYTES, _CLIENT_SEGMENTS = 0.8, 8 << 30, 1024
 _CLIENT_DEPTH = 32
+_IDLE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Watch:
 
 
 def measure_all(
+    drives: Mapping[str, Drive],
     conditions: Iterable[Condition],
     *,
     cache: StateCache | None = None,
@@ -75,25 +77,30 @@ def measure_all(
     tell: Tell = lambda text: None,
     watch: Watch | None = None,
 ) -> dict[str, Results]:
-    """Every load of the conditions on its drive; drives side by side. Keys: presets."""
+    """Every load of the conditions on its drive; drives side by side. By the names of `drives`,
+    which have all that the conditions are about."""
     watch = watch or Watch()
-    wanted: dict[str, set[Load]] = {}
-    for one in conditions:
-        loads = wanted.setdefault(one.device, set())
-        if one.load is not None:
-            loads.add(one.load)
     cache = cache or StateCache(default_folder())
-    drives = [(Drive.preset(name), loads) for name, loads in wanted.items() if loads]
+    wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
     # The largest first, so that none is left over at the end for one core.
-    drives.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
+    wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     tasks = [
         Task(drive.name, drive_memory(drive), partial(measure, drive, loads, cache, tell, watch))
-        for drive, loads in drives
+        for drive, loads in wanted
     ]
     results = run_side_by_side(
         tasks, memory_budget_bytes=memory_budget_bytes, workers=workers, stop=watch.stop
     )
-    return {drive.name: result for (drive, _), result in zip(drives, results, strict=True)}
+    return {drive.name: result for (drive, _), result in zip(wanted, results, strict=True)}
+
+
+def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
+    """What `measure_all` runs: nothing on drives whose figures need no load."""
+    found: dict[str, set[Load]] = {}
+    for one in conditions:
+        if one.load is not None:
+            found.setdefault(one.device, set()).add(one.load)
+    return found
 
 
 def measure(
@@ -174,7 +181,8 @@ def _run(engine: SimEngine, load: Load, seed: int, watch: Watch) -> Mapping[str,
 
 def metrics_of(result: StepResult) -> dict[str, float]:
     """What figures are made of. Latencies in ms over all I/Os of the load, throughput in MB/s
-    (10^6), write amplification where something was written; what cannot be told is absent."""
+    (10^6), write amplification where something was written, mean power in W; what cannot be told is
+    absent."""
     seconds = result.elapsed_ns / 1e9
     ios, size = result.total()
     metrics = {
@@ -201,6 +209,9 @@ def metrics_of(result: StepResult) -> dict[str, float]:
     waf = result.counters_after.write_amplification_since(result.counters_before)
     if waf is not None:
         metrics["waf"] = waf
+    joules = result.counters_after.joules_since(result.counters_before)
+    if joules is not None:
+        metrics["power"] = joules / seconds
     return metrics
 
 
@@ -212,6 +223,13 @@ def _per_second(result: StepResult) -> Sequence[float]:
     _, at = np.unique(ends, return_inverse=True)
     counts = np.bincount(at, weights=np.asarray(result.intervals["ios"], dtype=float))
     return list(counts[:-1])
+
+
+def idle_watts(drive: Drive) -> float | None:
+    """Mean power over a while without commands; None where the drive does not tell."""
+    engine = SimEngine.from_text(drive.text, drive.file_name)
+    late = Job(read_pct=100.0, ios=1, start_delay_ns=_IDLE_NS)
+    return metrics_of(engine.run(Workload("idle", (late,)))).get("power")
 
 
 def rated_bytes(device_text: str, file_name: str, waf: float) -> float:

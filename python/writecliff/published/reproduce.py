@@ -7,7 +7,7 @@ simulation.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,7 +25,7 @@ from writecliff.published.conditions import (
 from writecliff.published.derived import derive
 from writecliff.published.figures import SHIPPED, PublishedFigure, campaign, read_figures
 from writecliff.published.goals import Goal, goals_of
-from writecliff.published.measure import Tell, Watch, measure_all
+from writecliff.published.measure import Drive, Tell, Watch, measure_all
 from writecliff.published.scores import GROUPS, Duel, Row, Score, duels_of, row_of, scores_of
 
 
@@ -141,18 +141,20 @@ def reproduce(
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
+    # Read once: a device file may be edited while its drive is measured for minutes.
+    drives = {one.device: Drive.preset(one.device) for one in wanted}
     timed = _Timed(watch or Watch())
-    results = measure_all(wanted, cache=cache, workers=workers, tell=tell, watch=timed)
-    derived = derive(wanted, results, tell=tell)
+    results = measure_all(drives, wanted, cache=cache, workers=workers, tell=tell, watch=timed)
+    derived = derive(drives, wanted, results, tell=tell)
     rows = tuple(
         _explained(row_of(figure, results, derived.values), missing, derived.why)
         for figure in chosen.figures
     )
-    drives = tuple(
-        _drive_run(name, len(loads), timed.wall_s.get(name, 0.0))
+    runs = tuple(
+        _drive_run(drives[name], len(loads), timed.wall_s.get(name, 0.0))
         for name, loads in sorted(results.items())
     )
-    return Reproduction(chosen.name, chosen.about, rows, drives, time.monotonic() - began_s)
+    return Reproduction(chosen.name, chosen.about, rows, runs, time.monotonic() - began_s)
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
@@ -177,9 +179,9 @@ def _no_condition(row: Row) -> str:
     return f"no load '{access}': single figures are of random and sequential ones"
 
 
-def _drive_run(name: str, loads: int, wall_s: float) -> DriveRun:
-    described = describe_device(*read_device_file(name))
-    return DriveRun(name, described.description, described.device_hash, loads, wall_s)
+def _drive_run(drive: Drive, loads: int, wall_s: float) -> DriveRun:
+    described = describe_device(drive.text, drive.file_name)
+    return DriveRun(drive.name, described.description, described.device_hash, loads, wall_s)
 
 
 class _Timed(Watch):
@@ -197,12 +199,3 @@ class _Timed(Watch):
     def drive(self, drive: str, wall_s: float) -> None:
         self.wall_s[drive] = wall_s
         self._inner.drive(drive, wall_s)
-
-
-def loads_by_drive(wanted: Sequence[Condition]) -> dict[str, set[Load]]:
-    """What `measure_all` will run."""
-    found: dict[str, set[Load]] = {}
-    for one in wanted:
-        if one.load is not None:
-            found.setdefault(one.device, set()).add(one.load)
-    return found

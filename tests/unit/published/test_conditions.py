@@ -118,7 +118,7 @@ def test_power_is_taken_under_what_its_name_says() -> None:
     assert writes is not None and (writes.pattern, writes.read_pct) == ("sequential", 0.0)
     least, most = of("power_random_read_min"), of("power_random_read_max")
     assert least is not None and most is not None
-    assert (least.block_bytes, most.block_bytes) == (4096, 128 * 1024)
+    assert least.block_bytes < most.block_bytes == 128 * 1024
     at_random = of("power_random_write")
     assert at_random is not None and (at_random.state, at_random.read_pct) == ("sustained", 0.0)
 

@@ -174,20 +174,41 @@ def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
     seen: list[Load] = []
     long = [replace(WRITES, seconds=5.0 + n) for n in range(4)]
     wanted = [Condition(str(small), "iops", load) for load in long]
+    drives = {str(small): Drive.preset(str(small))}
     before = threading.active_count()
     with pytest.raises(Stopped):
-        measure_all(wanted, cache=StateCache(tmp_path / "cache"), watch=Impatient())
+        measure_all(drives, wanted, cache=StateCache(tmp_path / "cache"), watch=Impatient())
     assert len(seen) == 1
     assert threading.active_count() == before
 
 
 def test_rated_writes_follow_from_cycles_and_amplification() -> None:
     one = Condition("pm863-960", "tbw", WRITES)
-    found = derive([one], {"pm863-960": {WRITES: {"waf": 4.0}}})
-    twice = derive([one], {"pm863-960": {WRITES: {"waf": 2.0}}})
+    drives = {"pm863-960": Drive.preset("pm863-960")}
+    found = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 4.0}}})
+    twice = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 2.0}}})
     assert twice.values["pm863-960 tbw"] == pytest.approx(2 * found.values["pm863-960 tbw"])
-    assert derive([one], {"pm863-960": {WRITES: {}}}).why["pm863-960 tbw"].startswith("nothing was")
+    why = derive(drives, [one], {"pm863-960": {WRITES: {}}}).why["pm863-960 tbw"]
+    assert why.startswith("nothing was written")
     assert (warranty_years("pm853t-960"), warranty_years("pm863-960")) == (3.0, 5.0)
+
+
+def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
+    plain, name = Drive.preset(str(small)), str(small)
+    idle = Condition(name, "power_idle", None)
+    reads = Condition(name, "power_read", READS)
+    assert derive({name: plain}, [idle, reads], {}).why == {
+        f"{name} power_idle": "its device file says nothing of power",
+        f"{name} power_read": "its device file says nothing of power",
+    }
+    told = '\n[power]\nidle = "1.5 W"\nactive = "0.5 W"\nlink = "1 W"\nread = "50 mW"\n'
+    drive = replace(plain, text=plain.text + told)
+    results = {name: measure(drive, [READS])}
+    found = derive({name: drive}, [idle, reads], results).values
+    assert found[f"{name} power_idle"] == pytest.approx(1.5, rel=1e-3)
+    # Always busy, the link some of the time; at most all dies sense.
+    assert 2.0 < found[f"{name} power_read"] < 1.5 + 0.5 + 1.0 + 8 * 0.05
+    assert derive({name: drive}, [reads], {}).why[f"{name} power_read"].endswith("this load")
 
 
 def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +216,10 @@ def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.Monkey
     monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_UNIT", 64)
     one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
     said: list[str] = []
-    ratio = derive([one], {}, tell=said.append).values["sas-ms-480 lifetime_ratio_streams_vs_none"]
+    drives = {"sas-ms-480": Drive.preset("sas-ms-480")}
+    ratio = derive(drives, [one], {}, tell=said.append).values[
+        "sas-ms-480 lifetime_ratio_streams_vs_none"
+    ]
     readings = [
         derived.fms_fio.amplification(reading, 0.1457).lifetime_ratio
         for reading in derived.READINGS
