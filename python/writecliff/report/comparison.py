@@ -76,6 +76,7 @@ class Drive:
     curve: Curve | None = None
     runs: list[Path] = field(default_factory=list)
     results: dict[str, list[Result]] = field(default_factory=dict)  # by campaign
+    departing: list[str] = field(default_factory=list)  # runs that are not as the campaign's
     write_cache: bool | None = None
 
     @property
@@ -128,6 +129,8 @@ def _nothing(drive: Drive, test: TestData) -> None:
     name = test.manifest.procedure
     if PROCEDURES[name].campaign:
         drive.results[name] = [Result(**item) for item in summarise(test.run.path)["results"]]
+        if not test.conformant:
+            drive.departing.append(test.run.name)
 
 
 def _put(drive: Drive, key: str, value: float | None, test: TestData, steady: bool) -> None:

@@ -45,6 +45,12 @@ def comparison_page(drives: Sequence[Drive]) -> Page:
             f"Figures marked {NOT_CONFORMANT} are of tests that depart from what the standard "
             "requires; their reports say how."
         )
+    departing = [name for drive in drives for name in drive.departing]
+    if departing:
+        disclosures.append(
+            f"Not as published, by options or because shortened: {', '.join(departing)}. Figures "
+            "compare only where both runs were made alike; their reports say how."
+        )
     return Page(
         title=f"Comparison of {len(drives)} drives" if len(drives) != 1 else drives[0].label,
         intro="Averages of steady-state measurement windows unless marked; fresh out of box is the "

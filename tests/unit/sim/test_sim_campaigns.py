@@ -387,3 +387,4 @@ def test_one_drive_over_another(
     )
     assert speed["improvement_pct"] > 10 and latency["improvement_pct"] > 10
     assert "in percent of" in page.read_text()
+    assert "Not as published, by options or because shortened: datacentre, r." in page.read_text()

@@ -12,7 +12,6 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.act_text import (
     TABLE_MS,
     certified,
-    log_text,
     procedure_of,
     slices,
     table_text,
@@ -40,7 +39,7 @@ from writecliff.report.testdata import TestData, load
 from writecliff.store.rundir import RunDirectory
 
 SLICES_CSV, HISTOGRAM_CSV = "slices.csv", "reads-histogram.csv"
-LOG, TABLE = "act.log", "act-latency.txt"
+TABLE = "act-latency.txt"
 
 
 def report(run: RunDirectory) -> ReportModel:
@@ -246,7 +245,7 @@ def _files(data: TestData, trial: Trial | None) -> tuple[DataFile, ...]:
     done = slices(data, trial)
     head = ("slice", "reads", *(f"over_{ms}ms_pct" for ms in THRESHOLDS_MS))
     cells = ((item.number, item.reads, *item.over_pct.values()) for item in done)
-    found = [DataFile(SLICES_CSV, csv_text(head, cells)), DataFile(LOG, log_text(data, trial))]
+    found = [DataFile(SLICES_CSV, csv_text(head, cells))]
     if done:
         old = procedure_of(data).options.model == "3.x"
         found.append(DataFile(TABLE, table_text(done, old=old)))
