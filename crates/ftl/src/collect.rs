@@ -8,12 +8,13 @@
 //! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
 //! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
 
-use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
+use writecliff_base::{Lpn, Ppn, ReclaimUnitId, StreamId};
 
 use crate::frontier::FrontierId;
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
 use crate::sink::FlashSink;
 use crate::table::UnitState;
+use crate::watch::Happening;
 
 /// Slots ahead of which the map entries of a victim are fetched into the cache.
 const AHEAD: usize = 32;
@@ -223,6 +224,12 @@ impl Ftl {
             self.table.valid[f.unit.index()] += count;
             if count == room {
                 self.program_filled(frontier, self.geometry.slots_per_unit, sink);
+                if self.is_host_frontier(frontier)
+                    && self.watch.is_listening()
+                    && self.frontiers[frontier.index()].needs_unit()
+                {
+                    self.watch.record(Happening::RolledOver { stream: StreamId(frontier.0) });
+                }
             }
             rest = later;
         }
@@ -260,6 +267,11 @@ impl Ftl {
     fn free_victim(&mut self) {
         let victim = self.collection.victim;
         debug_assert_eq!(self.table.valid[victim.index()], 0);
+        let owner = self.table.owner[victim.index()];
+        if self.watch.is_listening() && !owner.collected && self.collection.moved > 0 {
+            let (stream, slots) = (owner.stream, self.collection.moved);
+            self.watch.record(Happening::Moved { stream, slots });
+        }
         self.table.state[victim.index()] = UnitState::Free;
         self.free.push_back(victim);
         self.collection.victim = ReclaimUnitId::NONE;

@@ -12,6 +12,7 @@ use crate::frontier::{Frontier, FrontierId};
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
+use crate::watch::Watch;
 
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
@@ -37,6 +38,7 @@ pub struct Ftl {
     pub(crate) collection: Collection,
     pub(crate) spare: Spare,
     pub(crate) counters: Counters,
+    pub(crate) watch: Watch,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
     /// Slots that can be written without collecting: free units and the rest of open ones.
@@ -59,6 +61,7 @@ impl Ftl {
             collection: Collection::default(),
             spare: Spare::new(config.spare, config.streams, units),
             counters: Counters::default(),
+            watch: Watch::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
             idle_slots: geometry.raw_slots() as i64,
@@ -88,6 +91,15 @@ impl Ftl {
 
     pub fn table(&self) -> &UnitTable {
         &self.table
+    }
+
+    /// What collection does on its own, for those who listen.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    pub fn watch_mut(&mut self) -> &mut Watch {
+        &mut self.watch
     }
 
     /// What the drive has learnt of its streams; empty unless spare space tunes itself.
@@ -197,6 +209,29 @@ impl Ftl {
         self.idle_slots -= i64::from(padding);
         self.program_filled(frontier, filled, sink);
         true
+    }
+
+    /// Slots that can still be written to the unit of a host frontier, and whether any of it has
+    /// been; a frontier without a unit will open an empty one.
+    pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
+        let f = &self.frontiers[frontier.index()];
+        let size = self.geometry.slots_per_reclaim_unit;
+        if f.needs_unit() { (size, false) } else { (f.end - f.next, f.end - f.next < size) }
+    }
+
+    /// Give up what is unwritten of the unit that a host frontier fills: its next write opens an
+    /// empty one. Returns how many slots stay unwritten, 0 where there was no unit.
+    pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
+        self.pad(frontier, sink);
+        let f = &mut self.frontiers[frontier.index()];
+        let rest = f.end - f.next;
+        if rest > 0 {
+            self.table.close(f.unit, self.counters.host_slots);
+            *f = Frontier::CLOSED;
+            self.idle_slots -= i64::from(rest);
+            self.update_idle_target();
+        }
+        rest
     }
 
     /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.

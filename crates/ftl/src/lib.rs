@@ -16,6 +16,7 @@
 //! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
 //! | `check.rs` | every invariant, for tests |
 //! | `state.rs` | save and restore |
+//! | `watch.rs` | what collection did to the host's units, for the placement interface |
 //! | `theory.rs` | closed forms for write amplification, to compare with |
 
 pub mod check;
@@ -31,6 +32,7 @@ pub mod spare;
 pub mod state;
 pub mod table;
 pub mod theory;
+pub mod watch;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig};

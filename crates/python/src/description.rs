@@ -4,8 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::located::LocatedToml;
 use writecliff_ssd::device_file;
+use writecliff_ssd::placement::Report;
 
 use crate::errors;
+use crate::placement;
 
 /// Read and check a device file; returns what reports and listings show of it.
 #[pyfunction]
@@ -30,6 +32,10 @@ pub(crate) fn describe_device<'py>(
     result.set_item("interface", &config.link.interface)?;
     result.set_item("nand_type", config.geometry.shape.cell.name())?;
     result.set_item("streams", config.ftl.streams)?;
+    let interface = config.placement.as_ref().map_or("none", |p| p.interface.name());
+    result.set_item("placement_interface", interface)?;
+    let report = Report::of(&config).map(|report| placement::report(py, &report)).transpose()?;
+    result.set_item("placement_reports", report)?;
     result.set_item("write_cache", config.controller.write_cache)?;
     result.set_item("power_loss_protection", config.controller.power_loss_protection)?;
     result.set_item("canonical", config.canonical())?;

@@ -12,6 +12,7 @@ use writecliff_ssd::{Ssd, device_file};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::errors;
+use crate::placement::PlacementCommands;
 use crate::step::{Hook, counters_to_dict, outcome_to_dict};
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -28,7 +29,7 @@ type Clock = fn(
 
 impl Drive {
     /// The drive, unless it is running: a hook that asks for it would wait for itself.
-    fn get(&self) -> PyResult<MutexGuard<'_, Ssd>> {
+    pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, Ssd>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -107,6 +108,12 @@ impl Drive {
     #[getter]
     fn now_ns(&self) -> PyResult<u64> {
         Ok(self.get()?.now().0)
+    }
+
+    /// The commands of its placement interface.
+    #[getter]
+    fn placement(slf: Py<Self>) -> PlacementCommands {
+        PlacementCommands { drive: slf }
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -7,6 +7,7 @@ mod description;
 mod drive;
 mod errors;
 mod histogram;
+mod placement;
 mod step;
 mod trace;
 mod units;
@@ -20,6 +21,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeConfigError", module.py().get_type::<errors::NativeConfigError>())?;
     module.add_class::<bench::SimBench>()?;
     module.add_class::<drive::Drive>()?;
+    module.add_class::<placement::PlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
     module.add_class::<trace::PyBlockTrace>()?;
     module.add_class::<histogram::PyHistogram>()?;

@@ -15,6 +15,7 @@ use writecliff_workload::trace::{
 
 use crate::errors;
 use crate::histogram::PyHistogram;
+use crate::placement;
 use crate::step::{Hook, counters_to_dict};
 
 fn trace_error(error: &TraceError) -> PyErr {
@@ -213,6 +214,12 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_,
     result.set_item("waf", outcome.write_amplification())?;
     result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
     result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
+    let (begin, end) = &outcome.statistics;
+    let both = (placement::statistics(py, begin)?, placement::statistics(py, end)?);
+    result.set_item("statistics", both)?;
+    let seen = outcome.placement.as_ref().map(|seen| placement::status(py, seen)).transpose()?;
+    result.set_item("placement", seen)?;
+    result.set_item("overflow", outcome.overflow.clone())?;
     let column = |pick: fn(&(u64, u64)) -> u64| {
         let rows = outcome.series.iter().map(|row| pick(row) * BLOCK_BYTES);
         PyArray1::from_vec(py, rows.collect())

@@ -9,12 +9,14 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
+use writecliff_ssd::placement::status::PlacementStatus;
 use writecliff_ssd::{Completion, DriveCounters, Ssd};
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
+use crate::overflow;
 use crate::series::{Cell, Series};
 use crate::watch::Watch;
 
@@ -58,7 +60,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
     let spec = host::checked(spec, ssd)?;
-    let before = ssd.counters();
+    let before = (ssd.counters(), ssd.placement_status());
     let mut run = Run::new(ssd, &spec)?;
     run.start();
     let interrupted = run.until_done(observer).is_break();
@@ -291,7 +293,11 @@ impl<'a> Run<'a> {
         self.ssd.submit(Nanos(now), host::command(request, index as u32, tag));
     }
 
-    fn finish(mut self, before: DriveCounters, interrupted: bool) -> StepOutcome {
+    fn finish(
+        mut self,
+        (before, placement): (DriveCounters, Option<PlacementStatus>),
+        interrupted: bool,
+    ) -> StepOutcome {
         let deadline = |job: &Job| match job.deadline_ns {
             Some(deadline) if !interrupted && job.may_issue(deadline - 1) => deadline,
             _ => job.last_completion_ns,
@@ -302,6 +308,8 @@ impl<'a> Run<'a> {
         self.ssd.idle_until(Nanos(end));
         let mut warnings = self.warnings();
         warnings.extend(unmapped_reads(&before, &self.ssd.counters()));
+        let placement = overflow::both(placement, self.ssd);
+        warnings.extend(overflow::warning(placement.as_ref()));
         let (ssd, watch) = (&*self.ssd, &mut self.watch);
         let intervals = self.series.finish(end, |end| watch.next(ssd, end));
         let thread_ios = |job: usize| {
@@ -321,6 +329,7 @@ impl<'a> Run<'a> {
             intervals,
             before,
             after: ssd.counters(),
+            placement,
             warnings,
             interrupted,
         }

@@ -13,6 +13,7 @@ use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
+use crate::overflow;
 use crate::series::Columns;
 
 /// Requests between two looks of the observer.
@@ -41,6 +42,7 @@ pub fn run(
     }
     ssd.quiesce();
     let before = ssd.counters();
+    let placement_before = ssd.placement_status();
     let started_ns = ssd.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
@@ -59,6 +61,7 @@ pub fn run(
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
     };
+    let placement = overflow::both(placement_before, ssd);
     Ok(StepOutcome {
         started_ns,
         elapsed_ns: 0,
@@ -66,7 +69,8 @@ pub fn run(
         intervals: Columns::default(),
         before,
         after: ssd.counters(),
-        warnings: Vec::new(),
+        warnings: overflow::warning(placement.as_ref()).into_iter().collect(),
+        placement,
         interrupted: stop,
     })
 }

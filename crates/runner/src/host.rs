@@ -165,7 +165,7 @@ impl Job {
 /// The workload as it is on this drive, if the drive can run it.
 pub(crate) fn checked(spec: &WorkloadSpec, ssd: &Ssd) -> Result<WorkloadSpec, SpecError> {
     let capacity = ssd.config().user_capacity;
-    spec.validate(&Limits { capacity, streams: ssd.config().ftl.streams })?;
+    spec.validate(&Limits { capacity, streams: ssd.stream_numbers() })?;
     Ok(spec.resolved(capacity))
 }
 

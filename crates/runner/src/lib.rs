@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod host;
 pub mod moments;
 pub mod outcome;
+pub mod overflow;
 pub mod quantile;
 pub mod replay;
 pub mod series;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use writecliff_ssd::DriveCounters;
+use writecliff_ssd::placement::status::PlacementStatus;
 
 use crate::histogram::Histogram;
 use crate::series::Columns;
@@ -38,6 +39,8 @@ pub struct StepOutcome {
     pub intervals: Columns,
     pub before: DriveCounters,
     pub after: DriveCounters,
+    /// The placement interface before and after; `None` for a drive without one.
+    pub placement: Option<(PlacementStatus, PlacementStatus)>,
     pub warnings: Vec<String>,
     /// The observer asked to stop before the step's end.
     pub interrupted: bool,

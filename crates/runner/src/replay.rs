@@ -8,7 +8,11 @@
 mod ledger;
 mod timed;
 
+use std::collections::BTreeMap;
+
 use writecliff_base::StreamId;
+use writecliff_ssd::placement::fdp::FdpStatistics;
+use writecliff_ssd::placement::status::PlacementStatus;
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
 use writecliff_workload::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
@@ -43,6 +47,13 @@ pub struct ReplayOutcome {
     /// Where measuring began, and the end.
     pub before: DriveCounters,
     pub after: DriveCounters,
+    /// The same two moments in FDP's figures.
+    pub statistics: (FdpStatistics, FdpStatistics),
+    /// The placement interface at the end; `None` for a drive without one.
+    pub placement: Option<PlacementStatus>,
+    /// Bytes that the rules gave to a stream which may not be used, by its number: they went to the
+    /// default stream.
+    pub overflow: BTreeMap<u16, u64>,
     /// Blocks written by the host and by the drive, since the replay began.
     pub series: Vec<(u64, u64)>,
     pub ledger: Ledger,
@@ -132,6 +143,9 @@ fn once(
         assigner,
         ledger: Ledger::new(trace, options.streams),
         before: ssd.counters(),
+        statistics: ssd.statistics(),
+        overflow: BTreeMap::new(),
+        given: (options.scheme == Scheme::Rules).then_some(options.streams),
         pieces: Vec::new(),
         series: Vec::with_capacity(ROWS as usize + 1),
         row_blocks: trace.written_blocks.div_ceil(ROWS).max(1),
@@ -163,6 +177,9 @@ fn once(
     ReplayOutcome {
         before: run.before,
         after: ssd.counters(),
+        statistics: (run.statistics, ssd.statistics()),
+        placement: ssd.placement_status(),
+        overflow: run.overflow,
         series: run.series,
         ledger: run.ledger.finished(),
         reads: latencies.0,
@@ -180,6 +197,10 @@ struct Run<'a> {
     ledger: Ledger,
     pieces: Vec<Piece>,
     before: DriveCounters,
+    statistics: FdpStatistics,
+    overflow: BTreeMap<u16, u64>,
+    /// Streams that may be used, where the trace says which.
+    given: Option<u16>,
     series: Vec<(u64, u64)>,
     row_blocks: u64,
     next_row: u64,
@@ -202,6 +223,10 @@ impl Run<'_> {
         if u64::from(clock) >= self.next_row {
             self.row(ssd);
         }
+        if self.given.is_some_and(|streams| request.stream >= streams) {
+            let bytes = u64::from(request.count) * BLOCK_BYTES;
+            *self.overflow.entry(request.stream).or_default() += bytes;
+        }
         self.assigner.write(request, clock, &mut self.pieces);
         let mut block = request.block;
         for &piece in &self.pieces {
@@ -222,6 +247,7 @@ impl Run<'_> {
         } else if !self.measuring {
             self.measuring = true;
             self.before = ssd.counters();
+            self.statistics = ssd.statistics();
         }
     }
 

@@ -8,6 +8,7 @@ use writecliff_port::{Identity, LinkConfig};
 
 use crate::ecc::EccConfig;
 use crate::housekeeping::HousekeepingConfig;
+use crate::placement::PlacementConfig;
 use crate::power::PowerConfig;
 
 /// The controller between link and flash.
@@ -53,6 +54,8 @@ pub struct DeviceConfig {
     pub housekeeping: Option<HousekeepingConfig>,
     pub ecc: Option<EccConfig>,
     pub power: Option<PowerConfig>,
+    /// Through which the host places its writes; without one its stream numbers are the FTL's.
+    pub placement: Option<PlacementConfig>,
 }
 
 impl DeviceConfig {
@@ -140,6 +143,7 @@ impl DeviceConfig {
         if let Some(power) = &self.power {
             power.canonical(&mut lines);
         }
+        lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
         lines.join("\n")
     }
 }

@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, housekeeping, power};
+use crate::{ecc, housekeeping, placement, power};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -42,6 +42,11 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
     let power = root.optional_table("power")?.map(power::read).transpose()?;
+    let placement_table = root.optional_table("placement")?;
+    let placement = match &placement_table {
+        Some(table) => placement::config::read(table, ftl.streams)?,
+        None => None,
+    };
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -62,6 +67,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         housekeeping,
         ecc,
         power,
+        placement,
     };
     check_buffer(&controller_table, &config)?;
 
@@ -69,6 +75,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     ftl_table.finish()?;
     controller_table.finish()?;
     link_table.finish()?;
+    placement_table.map_or(Ok(()), Table::finish)?;
     root.finish()?;
     Ok(config)
 }

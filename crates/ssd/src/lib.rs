@@ -15,9 +15,11 @@
 //! | `fill.rs` | program units on their way to flash |
 //! | `ecc.rs` | reads that have to be repeated, by wear and age |
 //! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
+//! | `placement/` | streams and FDP: what a host's stream number means |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the times that dies, channels, link and controller work |
+//! | `ssd/admin.rs` | administrative commands of the placement interfaces |
 //! | `snapshot.rs` | save and restore |
 //!
 //! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.
@@ -31,6 +33,7 @@ pub mod ecc;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
+pub mod placement;
 pub mod power;
 pub mod snapshot;
 pub mod ssd;

@@ -1,5 +1,6 @@
 //! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
 
+mod admin;
 mod io;
 mod placing;
 mod upkeep;
@@ -20,6 +21,7 @@ use crate::config::DeviceConfig;
 use crate::ecc::EccCounters;
 use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
+use crate::placement::{Face, Placement};
 use crate::power::{ActiveTime, Energy};
 use crate::ssd::placing::PlacingCore;
 use crate::words::{WordReader, WordWriter};
@@ -30,6 +32,7 @@ pub struct Ssd {
     pub(crate) ftl: Ftl,
     pub(crate) backend: Backend,
     frontend: Frontend,
+    pub(crate) placement: Placement,
     commands: CommandTable<InFlight>,
     /// Free slots of the write buffer. Negative while a command larger than the buffer is in it.
     buffer_free: i64,
@@ -75,7 +78,11 @@ pub struct DriveCounters {
 
 impl Ssd {
     pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
-        let ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
+        let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
+        let placement = Placement::new(&config);
+        if let Face::Fdp(_) = placement.face {
+            ftl.watch_mut().listen(config.ftl.streams);
+        }
         let controller = &config.controller;
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         let backend = Backend::new(&config);
@@ -83,6 +90,7 @@ impl Ssd {
             ftl,
             backend,
             frontend,
+            placement,
             commands: CommandTable::default(),
             buffer_free: 0,
             write_waiting: VecDeque::new(),
@@ -353,10 +361,12 @@ impl Ssd {
             Operation::Write => {
                 let slot = u64::from(SLOT_BYTES);
                 let end = command.offset + u64::from(command.length);
+                let now = self.backend.now;
+                let stream = self.placement.route(command.stream, command.length, now);
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
                     let bytes = io::slot_overlap(lpn, command.offset, end);
-                    self.ftl.write(lpn, command.stream, bytes, &mut FastForward);
+                    self.ftl.write(lpn, stream, bytes, &mut FastForward);
                 }
             }
             Operation::Trim => self.trim(command),
@@ -374,6 +384,7 @@ impl Ssd {
     pub fn purge(&mut self) {
         self.quiesce();
         self.ftl.purge();
+        self.release_all_streams();
         self.resynchronise_buffer();
         self.resynchronise_errors();
         self.backend.erased_all(u64::from(self.config.geometry.reclaim_units));
@@ -397,6 +408,9 @@ impl Ssd {
         if let Some(housekeeping) = &self.housekeeping {
             housekeeping.save(out);
         }
+        if self.config.placement.is_some() {
+            self.placement.save(self.ftl.watch(), out);
+        }
     }
 
     pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -415,6 +429,9 @@ impl Ssd {
         }
         if let Some(housekeeping) = &mut self.housekeeping {
             housekeeping.restore(input)?;
+        }
+        if self.config.placement.is_some() {
+            self.placement.restore(self.ftl.watch_mut(), input)?;
         }
         Ok(())
     }

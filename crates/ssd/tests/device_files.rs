@@ -93,3 +93,26 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
     }
     assert!(seen >= 2);
 }
+
+#[test]
+fn a_wrong_placement_section_is_refused_at_its_key() {
+    let rows = [
+        ("interface = \"nvme-stream\"", ":31: ", "nvme-streams"),
+        ("interfaces = \"nvme-fdp\"", ":30: ", "did you mean"),
+        ("interface = \"nvme-fdp\"\nopen_streams = 2", ":32: ", "belongs to"),
+        ("interface = \"scsi-streams\"\noverflow = \"release\"", ":32: ", "'nvme-streams'"),
+        ("interface = \"nvme-streams\"\nhandles = [0]", ":32: ", "'nvme-fdp'"),
+        ("interface = \"nvme-streams\"\nopen_streams = 4", ":32: ", "leave 3"),
+        ("interface = \"nvme-fdp\"\nhandles = [0, 4]", ":32: ", "0 to 3"),
+        ("interface = \"nvme-fdp\"\nhandles = [1, 1]", ":32: ", "twice"),
+        ("interface = \"nvme-fdp\"\nhandles = []", ":32: ", "1 to 4"),
+        ("interface = \"none\"\nhandles = [0]", ":32: ", "belongs to"),
+        ("interface = \"nvme-fdp\"\nhandels = [0]", ":32: ", "handles"),
+    ];
+    for (section, place, what) in rows {
+        let (message, hint) =
+            error("[controller]", &format!("[placement]\n{section}\n[controller]"));
+        let all = format!("{message} {}", hint.unwrap_or_default());
+        assert!(all.contains(place) && all.contains(what), "{section}: {all}");
+    }
+}

@@ -61,11 +61,22 @@ def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
         emit_json(description)
         return 0
     values = description.pop("values")
+    reports = description.pop("placement_reports")
     print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
+    if reports:
+        print(f"\n{description['placement_interface']}: what a new drive reports")
+        print(pairs((label(key), _report_text(key, value)) for key, value in reports.items()))
     print()
     rows = [(row["key"], row["value"], row["source"]) for row in values if row["source"]]
     print(table(("key", "value", "source, or the reasoning that bounds it"), rows))
     return 0
+
+
+def _report_text(name: str, value: Any) -> str:
+    """Types of handles are many and mostly alike."""
+    if name == "handles":
+        return ", ".join(f"{value.count(kind)} {kind}" for kind in dict.fromkeys(value))
+    return value_text(name, value)
 
 
 _UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")

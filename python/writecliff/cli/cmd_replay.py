@@ -15,6 +15,7 @@ from writecliff.cli.output import (
     pairs,
     size_text,
     table,
+    talk,
 )
 from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 from writecliff.cli.values import Whole
@@ -59,7 +60,7 @@ def replay(
     """
     from writecliff.replay.model import checked_scheme, lay_out
     from writecliff.replay.model import replay as run
-    from writecliff.replay.summary import replay_mapping
+    from writecliff.replay.summary import overflow_text, replay_mapping
 
     scheme = checked_scheme(assign, options.rules is not None)
     io = options.read(trace)
@@ -74,6 +75,8 @@ def replay(
         readers=readers,
         seed=options.seed,
     )
+    if (said := overflow_text(done)) is not None:
+        talk(f"warning: {said}")
     if json:
         emit_json(replay_mapping(trace, laid, done))
         return 0
@@ -102,6 +105,15 @@ def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{size_text(laid.endurance_bytes(done.waf))} on the whole drive"),
     ]
+    if done.placement is not None and done.placement.interface == "nvme-fdp":
+        figures = done.statistics
+        lines.append(
+            (
+                "FDP statistics",
+                f"HBMW {size_text(figures.hbmw)}, MBMW {size_text(figures.mbmw)}, "
+                f"MBE {size_text(figures.mbe)} in the measured half",
+            )
+        )
     if years is not None:
         lines.append(("at the trace's rate", f"{years:.3g} years"))
     if done.reads.count:

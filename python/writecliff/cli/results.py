@@ -16,6 +16,7 @@ from writecliff.cli.output import (
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.engines.base import StepResult
+    from writecliff.engines.placement_status import PlacementStatus
     from writecliff.workload.model import Workload
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
@@ -47,6 +48,8 @@ def result_table(result: StepResult) -> str:
         watts, per_io_j = power
         each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} uJ an I/O"
         lines.append(f"{watts:.2f} W{each}")
+    if result.placement is not None:
+        lines += placement_lines(*result.placement)
     return "\n".join(lines)
 
 
@@ -96,8 +99,37 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
             }
             for job in result.jobs
         ],
+        "placement": None if result.placement is None else placement_mapping(result.placement),
         "warnings": list(result.warnings),
     }
+
+
+def placement_mapping(looks: tuple[PlacementStatus, PlacementStatus]) -> dict[str, Any]:
+    """The interface after a step, with what it counted in the step."""
+    before, after = looks
+    return after.mapping(before)
+
+
+def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str]:
+    """The same for people, in a line or two."""
+    figures = after.statistics.since(before.statistics)
+    lines = []
+    if after.interface == "nvme-fdp":
+        lines.append(
+            f"FDP: HBMW {size_text(figures.hbmw)}, MBMW {size_text(figures.mbmw)}, "
+            f"MBE {size_text(figures.mbe)}; {after.limit} placement handles"
+        )
+        events = {name: count - before.events.get(name, 0) for name, count in after.events.items()}
+        seen = [f"{name} {count_text(count)}" for name, count in events.items() if count]
+        if seen:
+            lines.append(f"events: {', '.join(seen)}")
+    elif after.open_streams or after.overflow_bytes > before.overflow_bytes:
+        named = ", ".join(map(str, after.open_streams)) or "none"
+        lines.append(f"streams open: {named} (of {after.limit} beside the default one)")
+    released = after.streams_released - before.streams_released
+    if released:
+        lines.append(f"streams released by the drive to make room: {count_text(released)}")
+    return lines
 
 
 def _histogram_mapping(histogram: Histogram) -> dict[str, Any]:

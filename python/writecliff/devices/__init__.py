@@ -8,10 +8,12 @@ device files; this module finds them and says what they hold.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from writecliff import _native
 from writecliff.devices.families import variant_text, variants
@@ -58,6 +60,9 @@ class DeviceDescription:
     interface: str
     nand_type: str
     streams: int
+    placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
+    # The interface's return parameters, VPD fields or FDP configuration; empty without one.
+    placement_reports: Mapping[str, Any]
     write_cache: bool
     power_loss_protection: bool
     rated_tbw_bytes: int | None
@@ -103,6 +108,7 @@ def describe_device(text: str, file_name: str) -> DeviceDescription:
     with as_user_errors():
         raw = dict(_native.describe_device(text, file_name))
     rows = raw.pop("rows")
+    raw["placement_reports"] = raw["placement_reports"] or {}
     digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
     return DeviceDescription(
         **{key: value for key, value in raw.items() if key != "overprovisioning"},

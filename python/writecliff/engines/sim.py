@@ -22,6 +22,8 @@ from writecliff.engines.base import (
     PurgeReport,
     StepResult,
 )
+from writecliff.engines.placement import Placement
+from writecliff.engines.placement_status import PlacementStatus, status_of
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Workload
 
@@ -90,6 +92,11 @@ class SimEngine:
             rotational=False,
             rated_cycles=_rated_cycles(self.device_text),
         )
+
+    @property
+    def placement(self) -> Placement:
+        """The administrative commands of its placement interface, between steps."""
+        return Placement(self._drive.placement)
 
     def purge(self) -> PurgeReport:
         self._drive.purge()
@@ -201,4 +208,12 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
         counters_before=_counters(raw["before"]),
         counters_after=_counters(raw["after"]),
         warnings=tuple(raw["warnings"]),
+        placement=_placement(raw["placement"]),
     )
+
+
+def _placement(
+    raw: tuple[Mapping[str, Any], Mapping[str, Any]] | None,
+) -> tuple[PlacementStatus, PlacementStatus] | None:
+    before, after = (status_of(look) for look in raw or (None, None))
+    return (before, after) if before is not None and after is not None else None

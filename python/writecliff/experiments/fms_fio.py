@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from writecliff import _native
 from writecliff.devices import read_device_file
@@ -85,6 +86,7 @@ class Speed:
     read_mean_ns: float | None
     read_p99_ns: int | None  # None: not enough samples
     read_p9999_ns: int | None
+    placement: Mapping[str, Any]  # the drive's interface after it, its counts while measured
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,8 @@ def _speed(
         result = _highest(engine, state, reading, jobs)
     reads = next(job for job in result.jobs if job.name == "readers").operations["read"].service
     seconds = result.elapsed_ns / 1e9
+    assert result.placement is not None  # the drive has stream control
+    before_it, after = result.placement
     measured = result.counters_after.write_amplification_since(result.counters_before)
     return Speed(
         reading=reading,
@@ -285,6 +289,7 @@ def _speed(
         read_mean_ns=reads.mean_ns,
         read_p99_ns=reads.quantile(0.99).value_ns,
         read_p9999_ns=reads.quantile(0.9999).value_ns,
+        placement=after.mapping(before_it),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from writecliff import _native
 from writecliff.devices import describe_device, read_device_file
+from writecliff.engines.placement_status import FdpStatistics, PlacementStatus, status_of
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import drive_memory_bytes
@@ -98,6 +99,9 @@ class Replayed:
     timed_ns: int
     timed_written_bytes: int
     counters: Mapping[str, Any]  # at the end
+    statistics: FdpStatistics  # of the measured half
+    placement: PlacementStatus | None  # the interface at the end
+    overflow: Mapping[int, int]  # bytes of streams that could not be used, by number
 
     @property
     def read_p9999_ns(self) -> int | None:
@@ -231,4 +235,19 @@ def replay(
         timed_ns=raw["timed_ns"],
         timed_written_bytes=raw["timed_written_bytes"],
         counters=raw["after"],
+        statistics=_statistics(*raw["statistics"]),
+        placement=(placement := status_of(raw["placement"])),
+        overflow=_overflow(raw["overflow"], placement),
     )
+
+
+def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatistics:
+    return FdpStatistics(**end).since(FdpStatistics(**begin))
+
+
+def _overflow(given: Mapping[int, int], placement: PlacementStatus | None) -> dict[int, int]:
+    """Bytes in streams beyond --count, and in those that the drive then refused."""
+    overflow = dict(given)
+    for number, size in (placement.overflow_by_number if placement else {}).items():
+        overflow[number] = overflow.get(number, 0) + size
+    return dict(sorted(overflow.items()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import tomllib
 from dataclasses import dataclass
+from typing import Any
 
 from writecliff import _native
 from writecliff.devices import describe_device
@@ -81,6 +82,7 @@ def with_streams(text: str, streams: int) -> str:
     """The device with so many streams, and a buffer that holds their open program units."""
     device = tomllib.loads(text)
     device["ftl"]["streams"] = streams
+    _limit_placement(device.get("placement", {}), streams)
     flash = device["flash"]
     at_once = _BITS[flash["cell"]] if flash["one_shot"] else 1
     planes = flash["planes_per_die"] if flash["multi_plane"] else 1
@@ -89,6 +91,15 @@ def with_streams(text: str, streams: int) -> str:
     buffer = _native.parse_size(device["controller"]["write_buffer"])
     device["controller"]["write_buffer"] = f"{max(buffer, needed)} B"
     return device_toml(device)
+
+
+def _limit_placement(placement: dict[str, Any], streams: int) -> None:
+    """Limits that the drive's maker set below its streams are kept as far as they still fit."""
+    if "open_streams" in placement:
+        placement["open_streams"] = min(placement["open_streams"], streams - 1)
+    if "handles" in placement:
+        handles = [handle for handle in placement["handles"] if handle < streams]
+        placement["handles"] = handles or [0]
 
 
 def _flash(device: dict[str, dict[str, int | str]]) -> Flash:

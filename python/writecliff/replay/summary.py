@@ -59,6 +59,9 @@ def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
         "reads": done.reads.count,
         "write_bytes_per_s": rate,
         "oracle": done.oracle,
+        "statistics": done.statistics.mapping(),
+        "overflow_bytes": {str(number): size for number, size in done.overflow.items()},
+        "placement": None if done.placement is None else done.placement.mapping(),
     }
 
 
@@ -74,6 +77,18 @@ def replay_mapping(trace: Path, laid: Laid, done: Replayed) -> dict[str, Any]:
             "nand_bytes": done.nand_bytes.tolist(),
         },
     }
+
+
+def overflow_text(done: Replayed) -> str | None:
+    """What the rules asked for and the drive could not give; None if it gave everything."""
+    total = sum(done.overflow.values())
+    if not total:
+        return None
+    numbers = ", ".join(map(str, done.overflow))
+    return (
+        f"{total / 1e6:,.1f} MB of streams {numbers} went to the default stream: "
+        f"{done.streams} streams could be used"
+    )
 
 
 def stream_rows(laid: Laid, done: Replayed) -> list[dict[str, Any]]:

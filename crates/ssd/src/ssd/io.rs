@@ -79,13 +79,14 @@ impl Ssd {
     fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
+        let stream = self.placement.route(command.stream, command.length, self.backend.now);
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
             let bytes = slot_overlap(lpn, command.offset, end);
             if !durable {
-                self.wait_for_current_unit(number, command.stream);
+                self.wait_for_current_unit(number, stream);
             }
-            self.ftl.write(lpn, command.stream, bytes, &mut self.backend);
+            self.ftl.write(lpn, stream, bytes, &mut self.backend);
         }
         if !durable && self.writes_in_transfer == 0 {
             self.close_units(true);

@@ -1,0 +1,270 @@
+//! The placement interface of a drive: its administrative commands, and what can be seen of it, as
+//! plain values.
+
+use std::sync::MutexGuard;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use writecliff_ssd::Ssd;
+use writecliff_ssd::placement::events::{Event, EventType};
+use writecliff_ssd::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
+use writecliff_ssd::placement::scsi::BlockLimitsExtension;
+use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::placement::streams::StreamParameters;
+use writecliff_ssd::placement::{Refusal, Report};
+
+use crate::drive::Drive;
+use crate::errors;
+
+fn refusal(error: &Refusal) -> PyErr {
+    errors::config(&error.to_string(), None)
+}
+
+/// Fields of a dictionary, `name = value`.
+macro_rules! dict {
+    ($py:expr, $($name:literal = $value:expr),* $(,)?) => {{
+        let result = PyDict::new($py);
+        $(result.set_item($name, $value)?;)*
+        result
+    }};
+}
+
+type Dict<'py> = PyResult<Bound<'py, PyDict>>;
+
+fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
+    let known = || EventType::ALL.map(EventType::name).join(", ");
+    let find = |name: &String| {
+        let found = EventType::ALL.into_iter().find(|event| event.name() == name);
+        found.ok_or_else(|| {
+            let hint = format!("known: {}", known());
+            errors::config(&format!("there is no event '{name}'"), Some(&hint))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// The administrative commands of a drive.
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct PlacementCommands {
+    pub(crate) drive: Py<Drive>,
+}
+
+impl PlacementCommands {
+    fn ssd(&self) -> PyResult<MutexGuard<'_, Ssd>> {
+        self.drive.get().get()
+    }
+}
+
+#[pymethods]
+impl PlacementCommands {
+    // -- NVMe directives ------------------------------------------------------------------------
+
+    fn directives<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        let d = self.ssd()?.directives().map_err(|e| refusal(&e))?;
+        Ok(dict!(py, "supported" = d.supported, "enabled" = d.enabled, "persistent" = d.persistent))
+    }
+
+    fn enable_streams(&self, enabled: bool) -> PyResult<()> {
+        self.ssd()?.enable_streams(enabled).map_err(|e| refusal(&e))
+    }
+
+    fn stream_parameters<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        parameters(py, &self.ssd()?.stream_parameters().map_err(|e| refusal(&e))?)
+    }
+
+    fn stream_status(&self) -> PyResult<Vec<u16>> {
+        self.ssd()?.stream_status().map_err(|e| refusal(&e))
+    }
+
+    fn allocate_streams(&self, wanted: u16) -> PyResult<u16> {
+        self.ssd()?.allocate_streams(wanted).map_err(|e| refusal(&e))
+    }
+
+    fn release_stream(&self, id: u16) -> PyResult<bool> {
+        self.ssd()?.release_stream(id).map_err(|e| refusal(&e))
+    }
+
+    fn release_stream_resources(&self) -> PyResult<()> {
+        self.ssd()?.release_stream_resources().map_err(|e| refusal(&e))
+    }
+
+    // -- SCSI stream control --------------------------------------------------------------------
+
+    fn scsi_open_stream(&self) -> PyResult<u16> {
+        self.ssd()?.scsi_open_stream().map_err(|e| refusal(&e))
+    }
+
+    fn scsi_close_stream(&self, id: u16) -> PyResult<()> {
+        self.ssd()?.scsi_close_stream(id).map_err(|e| refusal(&e))
+    }
+
+    fn scsi_stream_status(&self, first: u16) -> PyResult<Vec<u16>> {
+        self.ssd()?.scsi_stream_status(first).map_err(|e| refusal(&e))
+    }
+
+    fn scsi_block_limits<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        block_limits(py, self.ssd()?.scsi_block_limits().map_err(|e| refusal(&e))?)
+    }
+
+    // -- FDP ------------------------------------------------------------------------------------
+
+    fn fdp_configuration<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        let config = self.ssd()?.fdp_configuration().map_err(|e| refusal(&e))?;
+        configuration(py, &config)
+    }
+
+    fn fdp_usage(&self) -> PyResult<Vec<bool>> {
+        self.ssd()?.fdp_usage().map_err(|e| refusal(&e))
+    }
+
+    fn fdp_handle_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        handles(py, &self.ssd()?.fdp_handle_status().map_err(|e| refusal(&e))?)
+    }
+
+    fn fdp_update(&self, ids: Vec<u16>) -> PyResult<u32> {
+        self.ssd()?.fdp_update(&ids).map_err(|e| refusal(&e))
+    }
+
+    fn fdp_enable_events(&self, id: u16, names: Vec<String>, enabled: bool) -> PyResult<()> {
+        let kinds = event_types(&names)?;
+        self.ssd()?.fdp_enable_events(id, &kinds, enabled).map_err(|e| refusal(&e))
+    }
+
+    fn fdp_enabled_events(&self, id: u16) -> PyResult<Vec<&'static str>> {
+        let kinds = self.ssd()?.fdp_enabled_events(id).map_err(|e| refusal(&e))?;
+        Ok(kinds.into_iter().map(EventType::name).collect())
+    }
+
+    fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> PyResult<Bound<'py, PyList>> {
+        let events = self.ssd()?.fdp_events(of_host).map_err(|e| refusal(&e))?;
+        let rows = PyList::empty(py);
+        for event in &events {
+            rows.append(event_row(py, event)?)?;
+        }
+        Ok(rows)
+    }
+
+    fn fdp_statistics<'py>(&self, py: Python<'py>) -> Dict<'py> {
+        statistics(py, &self.ssd()?.fdp_statistics().map_err(|e| refusal(&e))?)
+    }
+
+    // -- any interface --------------------------------------------------------------------------
+
+    fn controller_reset(&self, py: Python<'_>) -> PyResult<()> {
+        let mut ssd = self.ssd()?;
+        let ssd = &mut *ssd;
+        py.detach(|| ssd.controller_reset());
+        Ok(())
+    }
+
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.ssd()?.placement_status().map(|seen| status(py, &seen)).transpose()
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("PlacementCommands({})", self.ssd()?.interface_name()))
+    }
+}
+
+fn parameters<'py>(py: Python<'py>, p: &StreamParameters) -> Dict<'py> {
+    Ok(dict!(
+        py,
+        "msl" = p.msl,
+        "nssa" = p.nssa,
+        "nsso" = p.nsso,
+        "sws" = p.sws,
+        "sgs" = p.sgs,
+        "nsa" = p.nsa,
+        "nso" = p.nso,
+    ))
+}
+
+fn block_limits(py: Python<'_>, limits: BlockLimitsExtension) -> Dict<'_> {
+    Ok(dict!(
+        py,
+        "maximum_number_of_streams" = limits.maximum_number_of_streams,
+        "optimal_stream_write_size" = limits.optimal_stream_write_size,
+        "stream_granularity_size" = limits.stream_granularity_size,
+    ))
+}
+
+/// What a new drive reports of its interface.
+pub(crate) fn report<'py>(py: Python<'py>, report: &Report) -> Dict<'py> {
+    match report {
+        Report::Nvme(p) => parameters(py, p),
+        Report::Scsi(limits) => block_limits(py, *limits),
+        Report::Fdp(config) => configuration(py, config),
+    }
+}
+
+fn configuration<'py>(py: Python<'py>, c: &FdpConfiguration) -> Dict<'py> {
+    let kinds: Vec<&str> = c.handles.iter().map(|kind| kind.name()).collect();
+    Ok(dict!(
+        py,
+        "rgif" = c.rgif,
+        "fdpvwc" = c.fdpvwc,
+        "reclaim_groups" = c.reclaim_groups,
+        "handles" = kinds,
+        "max_placement_ids" = c.max_placement_ids,
+        "reclaim_unit_bytes" = c.reclaim_unit_bytes,
+        "time_limit_s" = c.time_limit_s,
+        "placement_handles" = c.placement_handles.clone(),
+    ))
+}
+
+fn event_row<'py>(py: Python<'py>, event: &Event) -> Dict<'py> {
+    Ok(dict!(
+        py,
+        "kind" = event.kind.name(),
+        "code" = event.kind.code(),
+        "time_ns" = event.time.0,
+        "placement_id" = event.placement_id,
+        "namespace" = event.namespace,
+        "handle" = event.handle,
+        "blocks_moved" = event.blocks_moved,
+    ))
+}
+
+pub(crate) fn statistics<'py>(py: Python<'py>, s: &FdpStatistics) -> Dict<'py> {
+    Ok(dict!(py, "hbmw" = s.hbmw, "mbmw" = s.mbmw, "mbe" = s.mbe))
+}
+
+fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for row in rows {
+        list.append(dict!(
+            py,
+            "placement_id" = row.placement_id,
+            "handle" = row.handle,
+            "time_remaining_s" = row.time_remaining_s,
+            "available_blocks" = row.available_blocks,
+        ))?;
+    }
+    Ok(list)
+}
+
+pub(crate) fn status<'py>(py: Python<'py>, seen: &PlacementStatus) -> Dict<'py> {
+    let result = dict!(
+        py,
+        "interface" = seen.interface,
+        "enabled" = seen.enabled,
+        "open_streams" = seen.open_streams.clone(),
+        "limit" = seen.limit,
+        "streams_opened" = seen.streams_opened,
+        "streams_released" = seen.streams_released,
+        "overflow_writes" = seen.overflow_writes,
+        "overflow_bytes" = seen.overflow_bytes,
+        "overflow_by_number" = seen.overflow_by_number.clone(),
+        "statistics" = statistics(py, &seen.statistics)?,
+    );
+    if let Some(fdp) = &seen.fdp {
+        result.set_item("handles", handles(py, &fdp.handles)?)?;
+        let events = PyDict::new(py);
+        for (kind, count) in EventType::ALL.into_iter().zip(fdp.events) {
+            events.set_item(kind.name(), count)?;
+        }
+        result.set_item("events", events)?;
+        result.set_item("abandoned_bytes", fdp.abandoned_bytes)?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,56 @@
+//! Streams that a load names and the drive does not have: their writes are counted, and said.
+
+use writecliff_base::Bytes;
+use writecliff_ssd::Ssd;
+use writecliff_ssd::placement::status::PlacementStatus;
+
+/// Numbers that a warning names one by one.
+const NAMED: usize = 8;
+
+/// The interface before and after a step.
+pub(crate) fn both(
+    before: Option<PlacementStatus>,
+    ssd: &mut Ssd,
+) -> Option<(PlacementStatus, PlacementStatus)> {
+    before.zip(ssd.placement_status())
+}
+
+/// Bytes of a step that named a stream which they did not get, by its number.
+pub fn since(before: &PlacementStatus, after: &PlacementStatus) -> Vec<(u16, u64)> {
+    let earlier = |number| {
+        let found = before.overflow_by_number.iter().find(|(n, _)| *n == number);
+        found.map_or(0, |&(_, bytes)| bytes)
+    };
+    let added = after.overflow_by_number.iter().map(|&(n, bytes)| (n, bytes - earlier(n)));
+    added.filter(|&(_, bytes)| bytes > 0).collect()
+}
+
+/// What a step has to say about them.
+pub(crate) fn warning(both: Option<&(PlacementStatus, PlacementStatus)>) -> Option<String> {
+    let (before, after) = both?;
+    let added = since(before, after);
+    let bytes = Bytes(added.iter().map(|(_, bytes)| bytes).sum());
+    if bytes.0 == 0 {
+        return None;
+    }
+    let mut numbers: Vec<String> = added.iter().map(|(n, _)| n.to_string()).collect();
+    if numbers.len() > NAMED {
+        let more = numbers.split_off(NAMED).len();
+        numbers.push(format!("and {more} more"));
+    }
+    let (numbers, limit) = (numbers.join(", "), after.limit);
+    Some(match (after.fdp.is_some(), after.enabled) {
+        (true, _) => format!(
+            "{bytes} were written with placement identifiers that the drive does not have \
+             ({numbers}) and went to placement handle 0; it has {limit} handles"
+        ),
+        (false, true) => format!(
+            "{bytes} of streams that could not be opened ({numbers}) went to the default stream: \
+             the drive has {limit} streams beside it"
+        ),
+        (false, false) => format!(
+            "{bytes} of streams ({numbers}) went to the default stream: the Streams directive is \
+             not enabled"
+        ),
+    })
+}

@@ -1,0 +1,123 @@
+//! The section `[placement]` of a device file: which interface the host places writes through.
+
+use writecliff_base::located::{LocatedError, Table};
+
+/// How the host names the stream of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// Streams directive: NVMe Base Specification 2.1, 8.1.8.3.
+    NvmeStreams,
+    /// Stream control: SBC-4, STREAM CONTROL and WRITE STREAM.
+    ScsiStreams,
+    /// Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146).
+    NvmeFdp,
+}
+
+impl Interface {
+    pub const ALL: [Self; 3] = [Self::NvmeStreams, Self::ScsiStreams, Self::NvmeFdp];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NvmeStreams => "nvme-streams",
+            Self::ScsiStreams => "scsi-streams",
+            Self::NvmeFdp => "nvme-fdp",
+        }
+    }
+}
+
+/// What becomes of a write in a stream beyond those that may be open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overflow {
+    /// The host keeps to the limit: it sends the write without a stream.
+    Default,
+    /// The host does not, and the controller releases another stream (8.1.8.3).
+    Release,
+}
+
+/// A checked section.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlacementConfig {
+    pub interface: Interface,
+    /// Streams: how many may be open beside the default one.
+    pub open_streams: u16,
+    pub overflow: Overflow,
+    /// FDP: the reclaim unit handle of each placement handle of the namespace.
+    pub handles: Vec<u16>,
+}
+
+type Answer<T> = Result<T, LocatedError>;
+
+/// The section, `None` for a drive without an interface. `streams`: those of the FTL.
+pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> {
+    let mut choices: Vec<_> = Interface::ALL.iter().map(|&i| (i.name(), Some(i))).collect();
+    choices.push(("none", None));
+    let interface = table.required_choice("interface", &choices)?;
+    let fdp = interface == Some(Interface::NvmeFdp);
+    let directive = interface == Some(Interface::NvmeStreams);
+    let belongs = [
+        ("open_streams", interface.is_some() && !fdp, "nvme-streams' and 'scsi-streams"),
+        ("overflow", directive, "nvme-streams"),
+        ("handles", fdp, "nvme-fdp"),
+    ];
+    if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
+        return Err(table.error(key, format!("{key} belongs to interface '{to}'"), None));
+    }
+    let most = u64::from(streams) - 1;
+    let open = table.optional_integer("open_streams", 0..=u64::from(u16::MAX))?.unwrap_or(most);
+    if open > most {
+        let message = format!(
+            "open_streams is {open}; {streams} streams leave {most} beside the default one"
+        );
+        return Err(table.error("open_streams", message, Some("raise ftl.streams".to_owned())));
+    }
+    let overflow = [("default", Overflow::Default), ("release", Overflow::Release)];
+    let overflow = table.optional_choice("overflow", &overflow)?.unwrap_or(Overflow::Default);
+    let handles = if fdp { handles(table, streams)? } else { Vec::new() };
+    let config =
+        |interface| PlacementConfig { interface, open_streams: open as u16, overflow, handles };
+    Ok(interface.map(config))
+}
+
+fn handles(table: &Table<'_>, streams: u16) -> Answer<Vec<u16>> {
+    const KEY: &str = "handles";
+    let Some(listed) = table.optional_numbers(KEY, 0.0..=127.0)? else {
+        return Ok((0..streams).collect());
+    };
+    let fail = |message: String| Err(table.error(KEY, message, None));
+    if listed.is_empty() || listed.len() > usize::from(streams) {
+        return fail(format!("{KEY} has {}; it must have 1 to {streams}", listed.len()));
+    }
+    let mut handles = Vec::new();
+    for number in listed {
+        let handle = number as u16;
+        if number.fract() != 0.0 || handle >= streams {
+            let last = streams - 1;
+            return fail(format!(
+                "{KEY} has {number}; the drive's reclaim unit handles are 0 to {last}"
+            ));
+        }
+        // NVMe Base 2.1, 8.1.10: a namespace's list has each handle once.
+        if handles.contains(&handle) {
+            return fail(format!("{KEY} has {handle} twice; each placement handle has its own"));
+        }
+        handles.push(handle);
+    }
+    Ok(handles)
+}
+
+impl PlacementConfig {
+    /// What changes how the drive behaves, for the device hash: `key = value` lines.
+    pub fn canonical(&self) -> Vec<String> {
+        let mut lines = vec![format!("placement_interface = {}", self.interface.name())];
+        if self.interface == Interface::NvmeFdp {
+            let handles: Vec<String> = self.handles.iter().map(u16::to_string).collect();
+            lines.push(format!("placement_handles = {}", handles.join(",")));
+        } else {
+            lines.push(format!("open_streams = {}", self.open_streams));
+        }
+        if self.overflow == Overflow::Release {
+            lines.push("overflow = release".to_owned());
+        }
+        lines
+    }
+}

@@ -1,0 +1,189 @@
+//! Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146), for one endurance group
+//! with one reclaim group and one namespace. It is enabled, with its only configuration: changing
+//! that would take a drive without namespaces.
+//!
+//! A placement identifier is a placement handle (RGIF is 0: there is one reclaim group), and the
+//! namespace's list says which reclaim unit handle stands behind it. A reclaim unit handle is an
+//! FTL stream. A write without an identifier, or with an invalid one, goes to placement handle 0.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::{Nanos, StreamId};
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::watch::{Happening, Watch};
+
+use super::Sizes;
+use super::error::Refusal;
+use super::events::{EventLog, EventType};
+use crate::words::{WordReader, WordWriter};
+
+/// Reclaim Unit Handle Type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Data are kept apart until collection moves them (1h).
+    Initially,
+    /// For good (2h).
+    Persistently,
+}
+
+impl Isolation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Initially => "initially isolated",
+            Self::Persistently => "persistently isolated",
+        }
+    }
+}
+
+/// The FDP configuration descriptor (log page 20h, 5.1.12.1.28).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdpConfiguration {
+    /// Reclaim Group Identifier Format: bits of an identifier that name the reclaim group.
+    pub rgif: u8,
+    /// A volatile write cache is present.
+    pub fdpvwc: bool,
+    pub reclaim_groups: u32,
+    /// Type of each reclaim unit handle; their number is NRUH.
+    pub handles: Vec<Isolation>,
+    /// Max Placement Identifiers.
+    pub max_placement_ids: u16,
+    /// Reclaim Unit Nominal Size.
+    pub reclaim_unit_bytes: u64,
+    /// Estimated Reclaim Unit Time Limit in seconds: 0, none is reported.
+    pub time_limit_s: u32,
+    /// The namespace's list: the reclaim unit handle of each placement handle.
+    pub placement_handles: Vec<u16>,
+}
+
+/// Reclaim unit handle status descriptor (I/O Management Receive, 7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandleStatus {
+    pub placement_id: u16,
+    pub handle: u16,
+    /// Estimated Active Reclaim Unit Time Remaining, in seconds: 0, not reported.
+    pub time_remaining_s: u32,
+    /// Reclaim Unit Available Media Writes: logical blocks until the unit is full.
+    pub available_blocks: u64,
+}
+
+/// The FDP Statistics log page (22h, 5.1.12.1.30).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FdpStatistics {
+    /// Host Bytes with Metadata Written.
+    pub hbmw: u64,
+    /// Media Bytes with Metadata Written, by host and controller.
+    pub mbmw: u64,
+    /// Media Bytes Erased.
+    pub mbe: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fdp {
+    pub(crate) events: EventLog,
+    pub(crate) handles: Vec<u16>,
+    types: Vec<Isolation>,
+    /// Blocks left unwritten in units that the host or a reset gave up.
+    pub(crate) abandoned_slots: u64,
+}
+
+impl Fdp {
+    pub(crate) fn new(handles: &[u16], streams: u16, policy: PlacementPolicy) -> Self {
+        let isolation = |stream| {
+            let for_good = policy.isolates(StreamId(stream));
+            if for_good { Isolation::Persistently } else { Isolation::Initially }
+        };
+        Self {
+            events: EventLog::new(streams),
+            handles: handles.to_vec(),
+            types: (0..streams).map(isolation).collect(),
+            abandoned_slots: 0,
+        }
+    }
+
+    /// The route of each placement identifier.
+    pub(crate) fn routes(&self) -> Vec<u16> {
+        self.handles.clone()
+    }
+
+    pub(crate) fn configuration(&self, sizes: &Sizes, cache: bool) -> FdpConfiguration {
+        FdpConfiguration {
+            rgif: 0,
+            fdpvwc: cache,
+            reclaim_groups: 1,
+            handles: self.types.clone(),
+            max_placement_ids: self.handles.len() as u16,
+            reclaim_unit_bytes: sizes.reclaim_unit_bytes,
+            time_limit_s: 0,
+            placement_handles: self.handles.clone(),
+        }
+    }
+
+    /// The placement handle behind which a reclaim unit handle stands.
+    pub(crate) fn placement_id(&self, handle: u16) -> Option<u16> {
+        self.handles.iter().position(|&listed| listed == handle).map(|index| index as u16)
+    }
+
+    /// The reclaim unit handles of a list of placement identifiers, all or none.
+    pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
+        if ids.is_empty() || ids.len() > self.handles.len() {
+            let (count, most) = (ids.len(), self.handles.len());
+            let about = format!("{count} placement identifiers; 1 to {most} can be given");
+            return Err(Refusal::InvalidField(about));
+        }
+        ids.iter().map(|&id| self.handle(id)).collect()
+    }
+
+    pub(crate) fn handle(&self, id: u16) -> Result<u16, Refusal> {
+        self.handles.get(usize::from(id)).copied().ok_or_else(|| {
+            let last = self.handles.len() - 1;
+            Refusal::InvalidField(format!(
+                "placement identifier {id}; the namespace has 0 to {last}"
+            ))
+        })
+    }
+
+    /// A write with an invalid identifier: the handle that the controller chooses.
+    pub(crate) fn route_invalid(&mut self, id: u16, now: Nanos) -> StreamId {
+        let handle = self.handles[0];
+        self.events.count(EventType::InvalidPlacementId, 1);
+        self.events.about(EventType::InvalidPlacementId, now, handle, Some(id), None);
+        StreamId(handle)
+    }
+
+    /// Make events of what collection has done.
+    pub(crate) fn gather(&mut self, watch: Watch, now: Nanos, blocks_per_slot: u32) {
+        for (&kind, counts) in self.types.iter().zip(&watch.counts) {
+            let moved = if kind == Isolation::Initially { counts.moved } else { 0 };
+            self.events.count(EventType::MediaReallocated, moved);
+            self.events.count(EventType::ImplicitlyModified, counts.rolled_over);
+        }
+        for happening in watch.kept {
+            match happening {
+                Happening::Moved { stream, slots } => {
+                    // Of persistently isolated handles the standard has no such event.
+                    if self.types[stream.index()] == Isolation::Initially {
+                        let blocks = u16::try_from(slots * blocks_per_slot).unwrap_or(u16::MAX);
+                        self.about(EventType::MediaReallocated, now, stream, Some(blocks));
+                    }
+                }
+                Happening::RolledOver { stream } => {
+                    self.about(EventType::ImplicitlyModified, now, stream, None);
+                }
+            }
+        }
+    }
+
+    fn about(&mut self, kind: EventType, now: Nanos, stream: StreamId, blocks: Option<u16>) {
+        let id = self.placement_id(stream.0);
+        self.events.about(kind, now, stream.0, id, blocks);
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.abandoned_slots);
+        self.events.save(out);
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.abandoned_slots = input.get()?;
+        self.events.restore(input)
+    }
+}

@@ -1,0 +1,270 @@
+//! The interface through which a host says where its writes go: NVMe streams, SCSI streams, FDP.
+//!
+//! A write carries the number that the host gives to its stream: a stream identifier, or a
+//! placement identifier. What FTL stream that is stands in a table; only a number that is not in it
+//! needs thought. So a drive without an interface and one with it take the same way.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `config.rs` | the section `[placement]` of device files |
+//! | `resources.rs` | streams that are open: the core of both kinds of streams |
+//! | `streams.rs` | the NVMe Streams directive |
+//! | `scsi.rs` | SCSI stream control |
+//! | `fdp.rs` | flexible data placement: handles, statistics |
+//! | `events.rs` | its events |
+//! | `status.rs` | what can be seen of all of them at one moment |
+//! | `error.rs` | how commands are refused |
+//!
+//! Administrative commands are methods of `Ssd`, in `ssd/admin.rs`.
+
+pub mod config;
+pub mod error;
+pub mod events;
+pub mod fdp;
+mod resources;
+pub mod scsi;
+pub mod status;
+pub mod streams;
+
+use std::collections::BTreeMap;
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::{Nanos, StreamId};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::watch::{Counts, Happening, Watch};
+
+use self::fdp::{Fdp, FdpConfiguration};
+use self::resources::UNROUTED;
+use self::scsi::{BlockLimitsExtension, ScsiStreams};
+use self::streams::{NvmeStreams, StreamParameters};
+use crate::config::DeviceConfig;
+use crate::words::{WordReader, WordWriter, damaged};
+
+pub use config::{Interface, Overflow, PlacementConfig};
+pub use error::Refusal;
+
+/// Bytes of a logical block, in which the interfaces count.
+pub const BLOCK_BYTES: u32 = 512;
+/// Stream numbers whose overflow is told one by one.
+const NUMBERS_TOLD: usize = 64;
+
+/// The sizes that the interfaces report, from the drive's geometry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Logical blocks of a program unit.
+    pub(crate) write_blocks: u32,
+    /// Program units of a reclaim unit.
+    pub(crate) granularity: u32,
+    pub(crate) reclaim_unit_bytes: u64,
+}
+
+impl Sizes {
+    fn of(config: &DeviceConfig) -> Self {
+        let g = &config.geometry;
+        Self {
+            write_blocks: g.slots_per_unit * (SLOT_BYTES / BLOCK_BYTES),
+            granularity: g.units_per_reclaim_unit,
+            reclaim_unit_bytes: u64::from(g.slots_per_reclaim_unit) * u64::from(SLOT_BYTES),
+        }
+    }
+}
+
+/// What has become of streams since the drive was new.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) opened: u64,
+    /// Released by the controller to make room.
+    pub(crate) released: u64,
+    /// Writes that named a stream and went to the default one, and their bytes.
+    pub(crate) overflow_writes: u64,
+    pub(crate) overflow_bytes: u64,
+    /// Their bytes by number of the stream; the last number stands for all beyond it.
+    pub(crate) overflow_by_number: BTreeMap<u16, u64>,
+}
+
+impl Tally {
+    fn overflow(&mut self, number: u16, bytes: u32) {
+        self.overflow_writes += 1;
+        self.overflow_bytes += u64::from(bytes);
+        let full = self.overflow_by_number.len() == NUMBERS_TOLD;
+        let known = self.overflow_by_number.contains_key(&number);
+        let number = if full && !known { u16::MAX } else { number };
+        *self.overflow_by_number.entry(number).or_default() += u64::from(bytes);
+    }
+}
+
+/// What a new drive reports of its interface, without there being one: for listings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    Nvme(StreamParameters),
+    Scsi(BlockLimitsExtension),
+    Fdp(FdpConfiguration),
+}
+
+impl Report {
+    /// `None` for a drive without an interface.
+    pub fn of(config: &DeviceConfig) -> Option<Self> {
+        let Placement { face, sizes, .. } = Placement::new(config);
+        match face {
+            Face::None => None,
+            Face::Nvme(nvme) => Some(Self::Nvme(nvme.parameters(&sizes))),
+            Face::Scsi(scsi) => Some(Self::Scsi(scsi.limits(&sizes))),
+            Face::Fdp(fdp) => Some(Self::Fdp(fdp.configuration(&sizes, has_volatile(config)))),
+        }
+    }
+}
+
+pub(crate) fn has_volatile(config: &DeviceConfig) -> bool {
+    !config.controller.power_loss_protection
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Face {
+    /// The host's numbers are the FTL's.
+    None,
+    Nvme(NvmeStreams),
+    Scsi(ScsiStreams),
+    Fdp(Fdp),
+}
+
+/// The interface of a drive and its state.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    /// FTL stream by the host's number.
+    pub(crate) route: Vec<u16>,
+    pub(crate) face: Face,
+    pub(crate) tally: Tally,
+    pub(crate) sizes: Sizes,
+}
+
+impl Placement {
+    pub(crate) fn new(config: &DeviceConfig) -> Self {
+        let streams = config.ftl.streams;
+        let (face, route) = match &config.placement {
+            None => (Face::None, (0..streams).collect()),
+            Some(placement) => match placement.interface {
+                Interface::NvmeStreams => {
+                    let face = NvmeStreams::new(placement.open_streams, placement.overflow);
+                    (Face::Nvme(face), all_closed())
+                }
+                Interface::ScsiStreams => {
+                    (Face::Scsi(ScsiStreams::new(placement.open_streams)), all_closed())
+                }
+                Interface::NvmeFdp => {
+                    let face = Fdp::new(&placement.handles, streams, config.ftl.placement);
+                    let route = face.routes();
+                    (Face::Fdp(face), route)
+                }
+            },
+        };
+        Self { route, face, tally: Tally::default(), sizes: Sizes::of(config) }
+    }
+
+    /// The FTL stream of a write of `bytes` that names `number`.
+    #[inline]
+    pub(crate) fn route(&mut self, number: StreamId, bytes: u32, now: Nanos) -> StreamId {
+        match self.route.get(number.index()) {
+            Some(&stream) if stream != UNROUTED => StreamId(stream),
+            _ => self.route_other(number.0, bytes, now),
+        }
+    }
+
+    #[cold]
+    fn route_other(&mut self, number: u16, bytes: u32, now: Nanos) -> StreamId {
+        let Self { route, face, tally, .. } = self;
+        let found = match face {
+            Face::None => panic!("stream {number} is beyond those that the load was checked for"),
+            Face::Nvme(nvme) => nvme.route(route, number, tally),
+            Face::Scsi(scsi) => scsi.route(route, number, tally),
+            Face::Fdp(fdp) => {
+                tally.overflow(number, bytes);
+                return fdp.route_invalid(number, now);
+            }
+        };
+        found.unwrap_or_else(|| {
+            tally.overflow(number, bytes);
+            StreamId::DEFAULT
+        })
+    }
+
+    /// `watch`: what has not been made events of yet.
+    pub(crate) fn save(&self, watch: &Watch, out: &mut WordWriter) {
+        save_watch(watch, out);
+        let t = &self.tally;
+        for count in [t.opened, t.released, t.overflow_writes, t.overflow_bytes] {
+            out.put(count);
+        }
+        out.list(t.overflow_by_number.iter(), |out, (&number, &bytes)| {
+            out.put(number);
+            out.put(bytes);
+        });
+        match &self.face {
+            Face::None => {}
+            Face::Nvme(nvme) => nvme.save(out),
+            Face::Scsi(scsi) => scsi.save(out),
+            Face::Fdp(fdp) => fdp.save(out),
+        }
+    }
+
+    pub(crate) fn restore(
+        &mut self,
+        watch: &mut Watch,
+        input: &mut WordReader<'_>,
+    ) -> Result<(), CodecError> {
+        restore_watch(watch, input)?;
+        self.tally = Tally {
+            opened: input.get()?,
+            released: input.get()?,
+            overflow_writes: input.get()?,
+            overflow_bytes: input.get()?,
+            overflow_by_number: input
+                .list(|input| Ok((input.narrow()?, input.get()?)))?
+                .into_iter()
+                .collect(),
+        };
+        let Self { route, face, .. } = self;
+        match face {
+            Face::None => Ok(()),
+            Face::Nvme(nvme) => nvme.restore(input, route),
+            Face::Scsi(scsi) => scsi.restore(input, route),
+            Face::Fdp(fdp) => fdp.restore(input),
+        }
+    }
+}
+
+fn save_watch(watch: &Watch, out: &mut WordWriter) {
+    out.list(watch.kept.iter(), |out, happening| match *happening {
+        Happening::Moved { stream, slots } => {
+            out.put(u64::from(slots) << 32 | u64::from(stream.0));
+        }
+        Happening::RolledOver { stream } => out.put(stream.0),
+    });
+    out.list(watch.counts.iter(), |out, counts| {
+        out.put(counts.moved);
+        out.put(counts.rolled_over);
+    });
+}
+
+/// Moved slots are one or more, so that 0 in the upper half tells the kinds apart.
+fn restore_watch(watch: &mut Watch, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+    let kept = input.list(|input| {
+        let word = input.get()?;
+        let (slots, stream) = ((word >> 32) as u32, StreamId(word as u16));
+        Ok(match slots {
+            0 => Happening::RolledOver { stream },
+            slots => Happening::Moved { stream, slots },
+        })
+    })?;
+    let streams = watch.counts.len();
+    watch.kept = kept.into();
+    watch.counts =
+        input.list(|input| Ok(Counts { moved: input.get()?, rolled_over: input.get()? }))?;
+    if watch.counts.len() == streams { Ok(()) } else { Err(damaged()) }
+}
+
+/// Routes of all identifiers while no stream is open: 0 is none.
+fn all_closed() -> Vec<u16> {
+    let mut route = vec![UNROUTED; usize::from(u16::MAX) + 1];
+    route[0] = 0;
+    route
+}

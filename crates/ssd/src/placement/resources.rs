@@ -1,0 +1,122 @@
+//! Stream resources: the FTL's streams behind the identifiers that a host uses. NVMe and SCSI
+//! streams are two faces of this.
+//!
+//! A resource is an FTL stream with the unit that it fills. When its identifier is released the
+//! unit stays open, and the next identifier that gets the resource goes on filling it: closing it
+//! would cost the rest of the unit at every release, and neither standard asks for it.
+
+use writecliff_base::StreamId;
+use writecliff_base::codec::CodecError;
+
+use crate::words::{WordReader, WordWriter, damaged};
+
+/// Route of an identifier that has no resource.
+pub(crate) const UNROUTED: u16 = u16::MAX;
+
+/// A stream that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Open {
+    id: u16,
+    /// Number of the opening: the oldest is the one to release.
+    order: u64,
+}
+
+/// The streams of a drive beside the default one.
+#[derive(Clone, Debug)]
+pub(crate) struct Resources {
+    /// By resource; resource n is FTL stream n + 1.
+    open: Vec<Option<Open>>,
+    openings: u64,
+}
+
+impl Resources {
+    pub(crate) fn new(limit: u16) -> Self {
+        Self { open: vec![None; usize::from(limit)], openings: 0 }
+    }
+
+    /// Most streams that the drive can have open.
+    pub(crate) fn limit(&self) -> u16 {
+        self.open.len() as u16
+    }
+
+    pub(crate) fn count(&self) -> u16 {
+        self.open.iter().flatten().count() as u16
+    }
+
+    fn find(&self, id: u16) -> Option<usize> {
+        self.open.iter().position(|open| open.is_some_and(|open| open.id == id))
+    }
+
+    pub(crate) fn is_open(&self, id: u16) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Open identifiers in ascending order, as both standards list them.
+    pub(crate) fn ids(&self) -> Vec<u16> {
+        let mut ids: Vec<u16> = self.open.iter().flatten().map(|open| open.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Open `id`, which is not open, in the first free resource; `None` if there is none.
+    pub(crate) fn open(&mut self, route: &mut [u16], id: u16) -> Option<StreamId> {
+        let free = self.open.iter().position(Option::is_none)?;
+        self.open[free] = Some(Open { id, order: self.openings });
+        self.openings += 1;
+        route[usize::from(id)] = free as u16 + 1;
+        Some(StreamId(free as u16 + 1))
+    }
+
+    /// Close `id`; false if it was not open.
+    pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> bool {
+        let Some(found) = self.find(id) else { return false };
+        self.open[found] = None;
+        route[usize::from(id)] = UNROUTED;
+        true
+    }
+
+    pub(crate) fn close_all(&mut self, route: &mut [u16]) {
+        self.ids().into_iter().for_each(|id| {
+            self.close(route, id);
+        });
+    }
+
+    /// The identifier that has been open for longest.
+    pub(crate) fn oldest(&self) -> Option<u16> {
+        self.open.iter().flatten().min_by_key(|open| open.order).map(|open| open.id)
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.openings);
+        out.list(self.open.iter(), |out, open| {
+            out.put(u64::from(open.is_some()));
+            let open = open.unwrap_or(Open { id: 0, order: 0 });
+            out.put(open.id);
+            out.put(open.order);
+        });
+    }
+
+    /// Read back, and route the open identifiers.
+    pub(crate) fn restore(
+        &mut self,
+        input: &mut WordReader<'_>,
+        route: &mut [u16],
+    ) -> Result<(), CodecError> {
+        self.close_all(route);
+        self.openings = input.get()?;
+        let open = input.list(|input| {
+            let (is_open, id, order) = (input.flag()?, input.narrow()?, input.get()?);
+            Ok(is_open.then_some(Open { id, order }))
+        })?;
+        if open.len() != self.open.len() {
+            return Err(damaged());
+        }
+        self.open = open;
+        for (resource, open) in self.open.iter().enumerate() {
+            if let Some(open) = open {
+                route[usize::from(open.id)] = resource as u16 + 1;
+            }
+        }
+        Ok(())
+    }
+}

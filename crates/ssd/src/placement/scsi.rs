@@ -1,0 +1,103 @@
+//! Stream control: SBC-4, STREAM CONTROL (9Eh/14h), GET STREAM STATUS (9Eh/16h), WRITE STREAM(16)
+//! and (32), and the Block Limits Extension VPD page (B7h).
+//!
+//! The host opens a stream and the drive assigns its identifier: the lowest that is free. The
+//! host's side of a load knows streams by number; it opens one after the other until the drive has
+//! assigned the number that it needs, or refuses. A write whose stream could not be opened goes out
+//! as a plain WRITE.
+
+use writecliff_base::StreamId;
+use writecliff_base::codec::CodecError;
+
+use super::error::{Refusal, Sense};
+use super::resources::Resources;
+use super::{Sizes, Tally};
+use crate::words::{WordReader, WordWriter};
+
+/// Fields of the Block Limits Extension VPD page that are about streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockLimitsExtension {
+    pub maximum_number_of_streams: u16,
+    /// Logical blocks: a program unit. FFFFh if it is more.
+    pub optimal_stream_write_size: u16,
+    /// In optimal stream write sizes: a reclaim unit.
+    pub stream_granularity_size: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ScsiStreams {
+    pub(crate) resources: Resources,
+}
+
+impl ScsiStreams {
+    pub(crate) fn new(limit: u16) -> Self {
+        Self { resources: Resources::new(limit) }
+    }
+
+    pub(crate) fn limits(&self, sizes: &Sizes) -> BlockLimitsExtension {
+        BlockLimitsExtension {
+            maximum_number_of_streams: self.resources.limit(),
+            optimal_stream_write_size: u16::try_from(sizes.write_blocks).unwrap_or(u16::MAX),
+            stream_granularity_size: sizes.granularity,
+        }
+    }
+
+    /// STREAM CONTROL with STR_CTL 01b: the assigned identifier.
+    pub(crate) fn open(&mut self, route: &mut [u16], tally: &mut Tally) -> Result<u16, Refusal> {
+        let assigned = (1..=self.resources.limit()).find(|&id| !self.resources.is_open(id));
+        let Some(id) = assigned else {
+            let about = format!("{} streams are open", self.resources.limit());
+            return Err(Refusal::CheckCondition { sense: Sense::TooManyStreams, about });
+        };
+        self.resources.open(route, id);
+        tally.opened += 1;
+        Ok(id)
+    }
+
+    /// STREAM CONTROL with STR_CTL 10b.
+    pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> Result<(), Refusal> {
+        if self.resources.close(route, id) {
+            return Ok(());
+        }
+        let about = format!("stream {id} is not open");
+        Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about })
+    }
+
+    /// GET STREAM STATUS: open identifiers from `first` on.
+    pub(crate) fn status(&self, first: u16) -> Result<Vec<u16>, Refusal> {
+        let most = self.resources.limit();
+        if first > most {
+            let about = format!("starting stream identifier {first}; the drive has {most} streams");
+            return Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about });
+        }
+        Ok(self.resources.ids().into_iter().filter(|&id| id >= first).collect())
+    }
+
+    /// A write in a stream that is not open.
+    pub(crate) fn route(
+        &mut self,
+        route: &mut [u16],
+        id: u16,
+        tally: &mut Tally,
+    ) -> Option<StreamId> {
+        if id > self.resources.limit() {
+            return None;
+        }
+        while !self.resources.is_open(id) {
+            self.open(route, tally).ok()?;
+        }
+        Some(StreamId(route[usize::from(id)]))
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        self.resources.save(out);
+    }
+
+    pub(crate) fn restore(
+        &mut self,
+        input: &mut WordReader<'_>,
+        route: &mut [u16],
+    ) -> Result<(), CodecError> {
+        self.resources.restore(input, route)
+    }
+}

@@ -1,0 +1,196 @@
+//! The Streams directive: NVMe Base Specification 2.1, 8.1.8.3, for one host and one namespace.
+//!
+//! A stream opens with the first write that names it. Where all resources are taken, the standard
+//! has the controller release an arbitrary open stream for the new one: here the one that has been
+//! open for longest (`overflow = "release"`). A host that knows the limit does not let it come to
+//! that, as Linux did not: it sends such a write without a stream (`overflow = "default"`).
+
+use writecliff_base::StreamId;
+use writecliff_base::codec::CodecError;
+
+use super::config::Overflow;
+use super::error::Refusal;
+use super::resources::Resources;
+use super::{Sizes, Tally};
+use crate::words::{WordReader, WordWriter};
+
+/// The Return Parameters data structure (figure "Streams Directive - Return Parameters").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamParameters {
+    /// Max Streams Limit.
+    pub msl: u16,
+    /// NVM Subsystem Streams Available: not allocated for exclusive use.
+    pub nssa: u16,
+    /// NVM Subsystem Streams Open, of those without exclusive resources.
+    pub nsso: u16,
+    /// Stream Write Size, in logical blocks: a program unit.
+    pub sws: u32,
+    /// Stream Granularity Size, in stream write sizes: a reclaim unit. FFFFh if it is more.
+    pub sgs: u16,
+    /// Namespace Streams Allocated for exclusive use.
+    pub nsa: u16,
+    /// Namespace Streams Open.
+    pub nso: u16,
+}
+
+/// Identify directive, Return Parameters (8.1.8.2): bits of the directive types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directives {
+    pub supported: u8,
+    pub enabled: u8,
+    /// Enabled across a Controller Level Reset.
+    pub persistent: u8,
+}
+
+pub const IDENTIFY: u8 = 1 << 0;
+pub const STREAMS: u8 = 1 << 1;
+pub const DATA_PLACEMENT: u8 = 1 << 2;
+
+#[derive(Clone, Debug)]
+pub(crate) struct NvmeStreams {
+    pub(crate) resources: Resources,
+    enabled: bool,
+    /// Namespace Streams Allocated.
+    allocated: u16,
+    overflow: Overflow,
+}
+
+impl NvmeStreams {
+    /// Enabled: as the host's driver leaves it when it has found the drive.
+    pub(crate) fn new(limit: u16, overflow: Overflow) -> Self {
+        Self { resources: Resources::new(limit), enabled: true, allocated: 0, overflow }
+    }
+
+    pub(crate) fn directives(&self) -> Directives {
+        let streams = if self.enabled { STREAMS } else { 0 };
+        Directives {
+            supported: IDENTIFY | STREAMS,
+            enabled: IDENTIFY | streams,
+            persistent: IDENTIFY,
+        }
+    }
+
+    /// Enable or disable; disabling releases all streams and resources.
+    pub(crate) fn set_enabled(&mut self, route: &mut [u16], enabled: bool) {
+        self.enabled = enabled;
+        if !enabled {
+            self.allocated = 0;
+            self.resources.close_all(route);
+        }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Streams that the namespace may have open.
+    pub(crate) fn most(&self) -> u16 {
+        if self.allocated > 0 { self.allocated } else { self.resources.limit() }
+    }
+
+    pub(crate) fn parameters(&self, sizes: &Sizes) -> StreamParameters {
+        let open = self.resources.count();
+        StreamParameters {
+            msl: self.resources.limit(),
+            nssa: self.resources.limit() - self.allocated,
+            nsso: if self.allocated > 0 { 0 } else { open },
+            sws: sizes.write_blocks,
+            sgs: u16::try_from(sizes.granularity).unwrap_or(u16::MAX),
+            nsa: self.allocated,
+            nso: open,
+        }
+    }
+
+    /// Allocate Resources: how many were granted of those requested. Streams that are open already
+    /// take theirs of them, the oldest are released if there are too many.
+    pub(crate) fn allocate(&mut self, route: &mut [u16], wanted: u16) -> Result<u16, Refusal> {
+        self.check_enabled()?;
+        if self.allocated > 0 {
+            let allocated = self.allocated;
+            let about = format!("{allocated} streams are allocated; release them first");
+            return Err(Refusal::InvalidField(about));
+        }
+        if self.resources.limit() == 0 {
+            return Err(Refusal::AllocationFailed);
+        }
+        self.allocated = wanted.min(self.resources.limit());
+        while self.resources.count() > self.most() {
+            self.release_oldest(route);
+        }
+        Ok(self.allocated)
+    }
+
+    /// Release Identifier; one that is not open is no error.
+    pub(crate) fn release(&mut self, route: &mut [u16], id: u16) -> Result<bool, Refusal> {
+        self.check_enabled()?;
+        if id == 0 {
+            let about = "stream identifiers are 1 to 65535".to_owned();
+            return Err(Refusal::InvalidField(about));
+        }
+        Ok(self.resources.close(route, id))
+    }
+
+    /// Release Resources: with none allocated it does nothing.
+    pub(crate) fn release_resources(&mut self, route: &mut [u16]) -> Result<(), Refusal> {
+        self.check_enabled()?;
+        if self.allocated > 0 {
+            self.allocated = 0;
+            self.resources.close_all(route);
+        }
+        Ok(())
+    }
+
+    /// Operations of a directive that is not enabled are refused (8.1.8).
+    pub(crate) fn check_enabled(&self) -> Result<(), Refusal> {
+        let about = || "the Streams directive is not enabled".to_owned();
+        if self.enabled { Ok(()) } else { Err(Refusal::InvalidField(about())) }
+    }
+
+    fn release_oldest(&mut self, route: &mut [u16]) {
+        if let Some(oldest) = self.resources.oldest() {
+            self.resources.close(route, oldest);
+        }
+    }
+
+    /// A write in a stream that is not open.
+    pub(crate) fn route(
+        &mut self,
+        route: &mut [u16],
+        id: u16,
+        tally: &mut Tally,
+    ) -> Option<StreamId> {
+        if !self.enabled {
+            return None; // the type is ignored while no directive is enabled
+        }
+        if self.resources.count() >= self.most() {
+            if self.overflow == Overflow::Default || self.most() == 0 {
+                return None;
+            }
+            self.release_oldest(route);
+            tally.released += 1;
+        }
+        tally.opened += 1;
+        self.resources.open(route, id)
+    }
+
+    /// A Controller Level Reset disables the directive.
+    pub(crate) fn reset(&mut self, route: &mut [u16]) {
+        self.set_enabled(route, false);
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.enabled);
+        out.put(self.allocated);
+        self.resources.save(out);
+    }
+
+    pub(crate) fn restore(
+        &mut self,
+        input: &mut WordReader<'_>,
+        route: &mut [u16],
+    ) -> Result<(), CodecError> {
+        self.enabled = input.flag()?;
+        self.allocated = input.narrow()?;
+        self.resources.restore(input, route)
+    }
+}

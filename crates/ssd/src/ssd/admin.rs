@@ -1,0 +1,315 @@
+//! Administrative commands of the placement interfaces. They take no time on the drive.
+
+use writecliff_base::StreamId;
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::frontier::FrontierId;
+
+use super::Ssd;
+use crate::placement::events::{Event, EventType};
+use crate::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
+use crate::placement::scsi::BlockLimitsExtension;
+use crate::placement::status::{FdpStatus, PlacementStatus};
+use crate::placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
+use crate::placement::{BLOCK_BYTES, Face, Interface, Refusal, has_volatile};
+
+type Answer<T> = Result<T, Refusal>;
+
+const BLOCKS_PER_SLOT: u32 = SLOT_BYTES / BLOCK_BYTES;
+
+/// Defines accessors of one face beside the table of routes; others refuse.
+macro_rules! faces {
+    ($($name:ident = $face:ident($type:ty) of $interface:expr;)*) => {$(
+        fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
+            let has = self.interface_name();
+            match &mut self.placement.face {
+                Face::$face(face) => Ok((face, &mut self.placement.route)),
+                _ => Err(Refusal::OtherInterface { has, wants: $interface.name() }),
+            }
+        }
+    )*};
+}
+
+impl Ssd {
+    faces! {
+        nvme = Nvme(crate::placement::streams::NvmeStreams) of Interface::NvmeStreams;
+        scsi = Scsi(crate::placement::scsi::ScsiStreams) of Interface::ScsiStreams;
+        fdp = Fdp(crate::placement::fdp::Fdp) of Interface::NvmeFdp;
+    }
+
+    pub fn interface_name(&self) -> &'static str {
+        self.config.placement.as_ref().map_or("none", |placement| placement.interface.name())
+    }
+
+    // -- NVMe directives (Base 2.1, 8.1.8) ------------------------------------------------------
+
+    /// Identify directive, Return Parameters.
+    pub fn directives(&self) -> Answer<Directives> {
+        match &self.placement.face {
+            Face::Nvme(nvme) => Ok(nvme.directives()),
+            Face::Fdp(_) => {
+                let all = IDENTIFY | DATA_PLACEMENT;
+                Ok(Directives { supported: all, enabled: all, persistent: all })
+            }
+            Face::None | Face::Scsi(_) => {
+                let has = self.interface_name();
+                Err(Refusal::OtherInterface { has, wants: "NVMe directives" })
+            }
+        }
+    }
+
+    /// Identify directive, Enable Directive, of the Streams directive.
+    pub fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
+        if let Face::Fdp(_) = self.placement.face {
+            let about = "the endurance group has flexible data placement enabled".to_owned();
+            return Err(Refusal::InvalidField(about));
+        }
+        let (nvme, route) = self.nvme()?;
+        nvme.set_enabled(route, enabled);
+        Ok(())
+    }
+
+    pub fn stream_parameters(&mut self) -> Answer<StreamParameters> {
+        let sizes = self.placement.sizes;
+        let (nvme, _) = self.nvme()?;
+        nvme.check_enabled()?;
+        Ok(nvme.parameters(&sizes))
+    }
+
+    /// Get Status: open identifiers, ascending.
+    pub fn stream_status(&mut self) -> Answer<Vec<u16>> {
+        let (nvme, _) = self.nvme()?;
+        nvme.check_enabled()?;
+        Ok(nvme.resources.ids())
+    }
+
+    /// Allocate Resources: how many streams were granted.
+    pub fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
+        let (nvme, route) = self.nvme()?;
+        nvme.allocate(route, wanted)
+    }
+
+    /// Release Identifier: whether it was open.
+    pub fn release_stream(&mut self, id: u16) -> Answer<bool> {
+        let (nvme, route) = self.nvme()?;
+        nvme.release(route, id)
+    }
+
+    pub fn release_stream_resources(&mut self) -> Answer<()> {
+        let (nvme, route) = self.nvme()?;
+        nvme.release_resources(route)
+    }
+
+    // -- SCSI stream control (SBC-4) ------------------------------------------------------------
+
+    /// STREAM CONTROL, open: the assigned identifier.
+    pub fn scsi_open_stream(&mut self) -> Answer<u16> {
+        self.scsi()?;
+        let placement = &mut self.placement;
+        let Face::Scsi(scsi) = &mut placement.face else { unreachable!("checked above") };
+        scsi.open(&mut placement.route, &mut placement.tally)
+    }
+
+    pub fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
+        let (scsi, route) = self.scsi()?;
+        scsi.close(route, id)
+    }
+
+    /// GET STREAM STATUS from an identifier on.
+    pub fn scsi_stream_status(&mut self, first: u16) -> Answer<Vec<u16>> {
+        self.scsi()?.0.status(first)
+    }
+
+    pub fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
+        let sizes = self.placement.sizes;
+        Ok(self.scsi()?.0.limits(&sizes))
+    }
+
+    // -- FDP (Base 2.1, 8.1.10) -----------------------------------------------------------------
+
+    pub fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
+        let sizes = self.placement.sizes;
+        let volatile = has_volatile(&self.config);
+        Ok(self.fdp()?.0.configuration(&sizes, volatile))
+    }
+
+    /// Reclaim unit handle usage (log page 21h): is the handle one that the host can specify?
+    pub fn fdp_usage(&mut self) -> Answer<Vec<bool>> {
+        let streams = self.config.ftl.streams;
+        let (fdp, _) = self.fdp()?;
+        Ok((0..streams).map(|handle| fdp.placement_id(handle).is_some()).collect())
+    }
+
+    /// I/O Management Receive, reclaim unit handle status.
+    pub fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
+        let handles = self.fdp()?.0.handles.clone();
+        Ok(handles.iter().enumerate().map(|(id, &handle)| self.handle_status(id, handle)).collect())
+    }
+
+    fn handle_status(&self, id: usize, handle: u16) -> HandleStatus {
+        let (slots, _) = self.ftl.host_room(FrontierId(handle));
+        HandleStatus {
+            placement_id: id as u16,
+            handle,
+            time_remaining_s: 0,
+            available_blocks: u64::from(slots) * u64::from(BLOCKS_PER_SLOT),
+        }
+    }
+
+    /// I/O Management Send, reclaim unit handle update: the units that these identifiers reference
+    /// are left as they are, and their next writes go to empty ones. Returns how many were given up.
+    pub fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
+        let handles = self.fdp()?.0.checked(ids)?;
+        let mut modified = 0;
+        for (&id, &handle) in ids.iter().zip(&handles) {
+            if self.abandon(handle) {
+                modified += 1;
+                let now = self.backend.now;
+                let (fdp, _) = self.fdp()?;
+                fdp.events.count(EventType::NotFullyWritten, 1);
+                fdp.events.about(EventType::NotFullyWritten, now, handle, Some(id), None);
+            }
+        }
+        Ok(modified)
+    }
+
+    /// Leave the unit of a handle, if anything is written in it.
+    fn abandon(&mut self, handle: u16) -> bool {
+        let frontier = FrontierId(handle);
+        if !self.ftl.host_room(frontier).1 {
+            return false;
+        }
+        let slots = self.ftl.abandon(frontier, &mut self.backend);
+        if let Face::Fdp(fdp) = &mut self.placement.face {
+            fdp.abandoned_slots += u64::from(slots);
+        }
+        true
+    }
+
+    /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
+    pub fn fdp_enable_events(&mut self, id: u16, kinds: &[EventType], enabled: bool) -> Answer<()> {
+        let (fdp, _) = self.fdp()?;
+        let handle = fdp.handle(id)?;
+        fdp.events.enable(handle, kinds, enabled);
+        Ok(())
+    }
+
+    /// Get Features, FDP events.
+    pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<EventType>> {
+        let (fdp, _) = self.fdp()?;
+        let handle = fdp.handle(id)?;
+        Ok(EventType::ALL.into_iter().filter(|&k| fdp.events.is_enabled(handle, k)).collect())
+    }
+
+    /// FDP Events log page (23h): the newest 63 of the host or of the controller, oldest first.
+    pub fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<Event>> {
+        self.gather_events();
+        Ok(self.fdp()?.0.events.list(of_host))
+    }
+
+    pub fn fdp_statistics(&mut self) -> Answer<FdpStatistics> {
+        self.fdp()?;
+        Ok(self.statistics())
+    }
+
+    /// The same figures of any drive.
+    pub fn statistics(&self) -> FdpStatistics {
+        FdpStatistics {
+            hbmw: self.host_write_bytes(),
+            mbmw: self.nand_write_bytes(),
+            mbe: self.ftl.wear().total() * self.placement.sizes.reclaim_unit_bytes,
+        }
+    }
+
+    // -- any interface --------------------------------------------------------------------------
+
+    /// Make events of what collection has done since the last time.
+    fn gather_events(&mut self) {
+        let now = self.backend.now;
+        if let Face::Fdp(fdp) = &mut self.placement.face {
+            fdp.gather(self.ftl.watch_mut().take(), now, BLOCKS_PER_SLOT);
+        }
+    }
+
+    /// A Controller Level Reset. The Streams directive is disabled by it. Without power-loss
+    /// protection the drive loses its place in open units: reclaim unit handles reference empty
+    /// ones then.
+    pub fn controller_reset(&mut self) {
+        self.quiesce();
+        let now = self.backend.now;
+        if let Ok((nvme, route)) = self.nvme() {
+            nvme.reset(route);
+        }
+        if self.config.controller.power_loss_protection {
+            return;
+        }
+        let mut modified = false;
+        for handle in 0..self.config.ftl.streams {
+            modified |= self.abandon(handle);
+        }
+        self.quiesce();
+        if let (true, Ok((fdp, _))) = (modified, self.fdp()) {
+            fdp.events.count(EventType::ResetModifiedHandles, 1);
+            fdp.events.about_all(EventType::ResetModifiedHandles, now);
+        }
+    }
+
+    /// Format NVM, and any purge, releases all streams (8.1.8.3).
+    pub(super) fn release_all_streams(&mut self) {
+        let placement = &mut self.placement;
+        match &mut placement.face {
+            Face::Nvme(nvme) => nvme.resources.close_all(&mut placement.route),
+            Face::Scsi(scsi) => scsi.resources.close_all(&mut placement.route),
+            Face::None | Face::Fdp(_) => {}
+        }
+    }
+
+    /// `None` for a drive without an interface.
+    pub fn placement_status(&mut self) -> Option<PlacementStatus> {
+        self.gather_events();
+        let interface = self.config.placement.as_ref()?.interface.name();
+        let p = &self.placement;
+        let (open_streams, limit, fdp) = match &p.face {
+            Face::None => return None,
+            Face::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
+            Face::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
+            Face::Fdp(fdp) => {
+                let each = fdp.handles.iter().enumerate();
+                let status = FdpStatus {
+                    handles: each.map(|(id, &handle)| self.handle_status(id, handle)).collect(),
+                    events: fdp.events.happened,
+                    abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
+                };
+                (Vec::new(), fdp.handles.len() as u16, Some(status))
+            }
+        };
+        Some(PlacementStatus {
+            interface,
+            enabled: !matches!(&p.face, Face::Nvme(nvme) if !nvme.is_enabled()),
+            open_streams,
+            limit,
+            streams_opened: p.tally.opened,
+            streams_released: p.tally.released,
+            overflow_writes: p.tally.overflow_writes,
+            overflow_bytes: p.tally.overflow_bytes,
+            overflow_by_number: p.tally.overflow_by_number.iter().map(|(&n, &b)| (n, b)).collect(),
+            statistics: self.statistics(),
+            fdp,
+        })
+    }
+
+    /// Most that a load's stream numbers may be: what the interface can take, or the FTL's streams.
+    pub fn stream_numbers(&self) -> u16 {
+        match self.config.placement {
+            Some(_) => u16::MAX,
+            None => self.config.ftl.streams,
+        }
+    }
+}
+
+/// The FTL stream that a write which names `number` would go to now; for tests.
+impl Ssd {
+    pub fn routed(&self, number: u16) -> Option<StreamId> {
+        let found = self.placement.route.get(usize::from(number)).copied();
+        found.filter(|&stream| stream < self.config.ftl.streams).map(StreamId)
+    }
+}

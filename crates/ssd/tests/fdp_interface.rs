@@ -1,0 +1,263 @@
+//! Flexible data placement: one test for each rule of the standard.
+
+mod common;
+
+use common::{alone, drive, precondition, user_slots, write};
+use writecliff_base::{Prng, StreamId};
+use writecliff_ssd::placement::Refusal;
+use writecliff_ssd::placement::events::{EventType, LOG_EVENTS};
+use writecliff_ssd::placement::fdp::Isolation;
+use writecliff_ssd::{Command, Ssd};
+
+/// Logical blocks of a reclaim unit: 16 pages of 16 KiB on 4 dies.
+const UNIT_BLOCKS: u64 = 16 * 4 * 32;
+
+fn with(section: &str, more: &[(&str, &str)]) -> Ssd {
+    let section = format!("[placement]\ninterface = \"nvme-fdp\"\n{section}\n[controller]");
+    let changes: Vec<_> = more.iter().copied().chain([("[controller]", &section[..])]).collect();
+    drive(&changes)
+}
+
+fn fdp() -> Ssd {
+    with("", &[])
+}
+
+const SHARED: (&str, &str) = ("placement = \"own\"", "placement = \"shared\"");
+const REJOIN: (&str, &str) = ("placement = \"own\"", "placement = \"rejoin\"");
+
+fn write_to(ssd: &mut Ssd, id: u16, slot: u64, slots: u32) {
+    alone(ssd, Command { stream: StreamId(id), ..write(slot, slots) });
+}
+
+fn happened(ssd: &mut Ssd, kind: EventType) -> u64 {
+    ssd.placement_status().unwrap().fdp.unwrap().events[kind as usize]
+}
+
+fn available(ssd: &mut Ssd, id: usize) -> u64 {
+    ssd.fdp_handle_status().unwrap()[id].available_blocks
+}
+
+#[test]
+fn the_configuration_says_what_the_device_file_does() {
+    use Isolation::{Initially, Persistently};
+    let mut ssd = with("handles = [1, 3]", &[]);
+    let c = ssd.fdp_configuration().unwrap();
+    assert_eq!((c.rgif, c.reclaim_groups, c.max_placement_ids, c.time_limit_s), (0, 1, 2, 0));
+    assert_eq!((c.reclaim_unit_bytes, c.fdpvwc), (UNIT_BLOCKS * 512, true));
+    assert_eq!(c.placement_handles, [1, 3]);
+    assert_eq!(c.handles, [Persistently; 4]);
+    assert_eq!(ssd.fdp_usage().unwrap(), [false, true, false, true]);
+    let per_handle = "placement = \"per-handle\"\nisolated_streams = [1, 3]";
+    let kinds = |to| {
+        let mut ssd = with("", &[("placement = \"own\"", to)]);
+        ssd.fdp_configuration().unwrap().handles
+    };
+    assert_eq!(kinds("placement = \"shared\""), [Initially; 4]);
+    assert_eq!(kinds("placement = \"rejoin\""), [Persistently; 4]);
+    assert_eq!(kinds(per_handle), [Initially, Persistently, Initially, Persistently]);
+}
+
+#[test]
+fn identifiers_go_through_the_namespaces_list() {
+    let mut ssd = with("handles = [2, 0]", &[]);
+    assert_eq!((ssd.routed(0), ssd.routed(1)), (Some(StreamId(2)), Some(StreamId(0))));
+    write_to(&mut ssd, 1, 0, 1);
+    let status = ssd.fdp_handle_status().unwrap();
+    assert_eq!((status[1].placement_id, status[1].handle), (1, 0));
+    assert_eq!(status[1].available_blocks, UNIT_BLOCKS - 8);
+    assert_eq!(status[0].available_blocks, UNIT_BLOCKS);
+}
+
+#[test]
+fn available_writes_count_down_and_begin_anew_with_the_next_unit() {
+    let mut ssd = fdp();
+    assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS);
+    write_to(&mut ssd, 2, 0, 100);
+    assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 800);
+    write_to(&mut ssd, 2, 100, 156);
+    assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS, "full: the handle references an empty unit");
+    write_to(&mut ssd, 2, 256, 3);
+    assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 24);
+    assert_eq!(happened(&mut ssd, EventType::ImplicitlyModified), 0, "the host filled it");
+}
+
+#[test]
+fn an_update_leaves_the_unit_and_says_so_once() {
+    let mut ssd = fdp();
+    ssd.fdp_enable_events(1, &[EventType::NotFullyWritten], true).unwrap();
+    write_to(&mut ssd, 1, 0, 10);
+    write_to(&mut ssd, 3, 20, 10);
+    assert_eq!(ssd.fdp_update(&[1]), Ok(1));
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
+    assert_eq!(available(&mut ssd, 3), UNIT_BLOCKS - 80, "others keep their unit");
+    assert_eq!(ssd.fdp_update(&[1, 1]), Ok(0), "an empty unit needs no other");
+    assert_eq!(ssd.fdp_update(&[3]), Ok(1));
+    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!(events.len(), 1, "handle 3 has them not enabled");
+    assert_eq!((events[0].kind.code(), events[0].placement_id), (0, Some(1)));
+    assert_eq!((events[0].namespace, events[0].handle), (Some(1), Some(1)));
+    assert_eq!(happened(&mut ssd, EventType::NotFullyWritten), 2, "but it happened twice");
+    let status = ssd.placement_status().unwrap().fdp.unwrap();
+    assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+    // The old data are still read, the next ones go elsewhere.
+    let unit = |ssd: &Ssd, slot| {
+        let ppn = ssd.ftl().lookup(writecliff_base::Lpn(slot));
+        ssd.ftl().geometry().reclaim_unit_of(ppn)
+    };
+    let before = unit(&ssd, 9);
+    write_to(&mut ssd, 1, 40, 1);
+    assert_ne!(unit(&ssd, 40), before);
+}
+
+#[test]
+fn invalid_identifiers_of_an_update_change_nothing() {
+    let mut ssd = fdp();
+    write_to(&mut ssd, 1, 0, 10);
+    for ids in [&[1_u16, 4][..], &[], &[0, 1, 2, 3, 0]] {
+        assert!(matches!(ssd.fdp_update(ids), Err(Refusal::InvalidField(_))));
+    }
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 80);
+    assert!(ssd.fdp_enable_events(4, &EventType::ALL, true).is_err());
+}
+
+#[test]
+fn a_drive_that_is_updated_all_the_time_still_works() {
+    let mut ssd = fdp();
+    precondition(&mut ssd, 1);
+    let (user, mut random) = (user_slots(&ssd), Prng::new(1));
+    for round in 0..600 {
+        write_to(&mut ssd, round % 4, random.below(user), 1);
+        ssd.fdp_update(&[round % 4]).unwrap();
+    }
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+    assert_eq!(happened(&mut ssd, EventType::NotFullyWritten), 600);
+}
+
+#[test]
+fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
+    let mut ssd = with("handles = [3, 1]", &[]);
+    ssd.fdp_enable_events(0, &[EventType::InvalidPlacementId], true).unwrap();
+    write_to(&mut ssd, 2, 0, 2);
+    assert_eq!(available(&mut ssd, 0), UNIT_BLOCKS - 16);
+    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!((events.len(), events[0].kind.code()), (1, 3));
+    assert_eq!((events[0].placement_id, events[0].handle), (Some(2), Some(3)));
+    let status = ssd.placement_status().unwrap();
+    assert_eq!((status.overflow_writes, status.overflow_bytes), (1, 8192));
+    ssd.fdp_enable_events(0, &[EventType::InvalidPlacementId], false).unwrap();
+    write_to(&mut ssd, 700, 0, 1);
+    assert_eq!(ssd.fdp_events(true).unwrap().len(), 1);
+    assert_eq!(happened(&mut ssd, EventType::InvalidPlacementId), 2);
+}
+
+#[test]
+fn the_log_keeps_the_newest() {
+    let mut ssd = fdp();
+    ssd.fdp_enable_events(0, &EventType::ALL, true).unwrap();
+    assert_eq!(ssd.fdp_enabled_events(0).unwrap(), EventType::ALL);
+    assert!(ssd.fdp_enabled_events(1).unwrap().is_empty());
+    (0..100).for_each(|n| write_to(&mut ssd, 100 + n, 0, 1));
+    let events = ssd.fdp_events(true).unwrap();
+    let ids: Vec<_> = events.iter().map(|event| event.placement_id.unwrap()).collect();
+    assert_eq!(events.len(), LOG_EVENTS);
+    assert_eq!(ids, (200 - LOG_EVENTS as u16..200).collect::<Vec<_>>());
+    assert!(events.is_sorted_by_key(|event| event.time));
+    assert!(ssd.fdp_events(false).unwrap().is_empty());
+}
+
+/// Overwrite at random, with ids 0 to 3.
+fn churn(ssd: &mut Ssd, count: u64) {
+    let (user, mut random) = (user_slots(ssd), Prng::new(5));
+    for _ in 0..count {
+        let stream = StreamId(random.below(4) as u16);
+        ssd.fast_forward(&Command { stream, ..write(random.below(user), 1) });
+    }
+    ssd.end_fast_forward();
+}
+
+#[test]
+fn media_are_reallocated_for_initially_isolated_handles_only() {
+    let mut own = fdp();
+    precondition(&mut own, 1);
+    assert_eq!(happened(&mut own, EventType::MediaReallocated), 0);
+
+    let mut ssd = with("", &[SHARED]);
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    precondition(&mut ssd, 0);
+    churn(&mut ssd, 20_000);
+    let counted = happened(&mut ssd, EventType::MediaReallocated);
+    assert!(counted > LOG_EVENTS as u64, "{counted}");
+    assert!(counted <= ssd.ftl().counters().collections);
+    let events = ssd.fdp_events(false).unwrap();
+    assert_eq!(events.len(), LOG_EVENTS);
+    assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.blocks_moved.unwrap() >= 8));
+    assert!(events.iter().any(|e| e.placement_id != events[0].placement_id));
+    // Each once: reading again finds nothing new.
+    assert_eq!(ssd.fdp_events(false).unwrap(), events);
+    assert_eq!(happened(&mut ssd, EventType::MediaReallocated), counted);
+}
+
+#[test]
+fn collected_data_that_fill_the_hosts_unit_modify_its_handle_implicitly() {
+    let mut ssd = with("", &[REJOIN]);
+    precondition(&mut ssd, 0);
+    churn(&mut ssd, 20_000);
+    assert!(happened(&mut ssd, EventType::ImplicitlyModified) > 0);
+    assert_eq!(happened(&mut ssd, EventType::MediaReallocated), 0);
+}
+
+#[test]
+fn statistics_are_the_counters_of_the_drive() {
+    let mut ssd = fdp();
+    precondition(&mut ssd, 1);
+    let (s, c) = (ssd.fdp_statistics().unwrap(), ssd.counters());
+    assert_eq!((s.hbmw, s.mbmw), (c.host_write_bytes, c.nand_write_bytes));
+    assert_eq!(s.mbmw - s.hbmw, c.gc_moved_bytes + c.wear_moved_bytes + c.padding_bytes);
+    let erases: u64 = ssd.ftl().wear().erases.iter().map(|&n| u64::from(n)).sum();
+    assert_eq!(s.mbe, erases * UNIT_BLOCKS * 512);
+    assert!(s.mbe > 0);
+}
+
+#[test]
+fn a_reset_modifies_handles_only_where_power_loss_would() {
+    let mut ssd = fdp();
+    ssd.fdp_enable_events(2, &[EventType::ResetModifiedHandles], true).unwrap();
+    ssd.controller_reset();
+    assert!(ssd.fdp_events(true).unwrap().is_empty(), "nothing was written");
+    write_to(&mut ssd, 1, 0, 5);
+    ssd.controller_reset();
+    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!((events.len(), events[0].kind.code()), (1, 2));
+    assert_eq!((events[0].placement_id, events[0].namespace, events[0].handle), (None, None, None));
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
+
+    let mut protected =
+        with("", &[("power_loss_protection = false", "power_loss_protection = true")]);
+    write_to(&mut protected, 1, 0, 5);
+    protected.controller_reset();
+    assert_eq!(available(&mut protected, 1), UNIT_BLOCKS - 40);
+    assert_eq!(happened(&mut protected, EventType::ResetModifiedHandles), 0);
+}
+
+#[test]
+fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
+    let mut ssd = with("", &[SHARED]);
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    precondition(&mut ssd, 0);
+    write_to(&mut ssd, 9, 0, 1);
+    churn(&mut ssd, 12_000);
+    let saved = ssd.save(Vec::new()).unwrap();
+    let mut restored = with("", &[SHARED]);
+    churn(&mut restored, 5_000);
+    restored.restore(&saved[..]).unwrap();
+    assert_eq!(restored.save(Vec::new()).unwrap(), saved);
+    for of_host in [true, false] {
+        let events = restored.fdp_events(of_host).unwrap();
+        assert!(!events.is_empty());
+        assert_eq!(events, ssd.fdp_events(of_host).unwrap());
+    }
+    assert_eq!(restored.placement_status(), ssd.placement_status());
+}

@@ -1,0 +1,110 @@
+"""What a simulated drive's placement interface shows: open streams, overflow, FDP's statistics.
+
+Owns: the plain form of it, what happened between two looks, and both as JSON. The figures are named
+as in NVMe Base Specification 2.1, 5.1.12.1.30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FdpStatistics:
+    """The FDP Statistics log page (22h). Every simulated drive can tell these figures."""
+
+    hbmw: int  # Host Bytes with Metadata Written
+    mbmw: int  # Media Bytes with Metadata Written, by host and controller
+    mbe: int  # Media Bytes Erased
+
+    def since(self, earlier: FdpStatistics) -> FdpStatistics:
+        return FdpStatistics(
+            self.hbmw - earlier.hbmw, self.mbmw - earlier.mbmw, self.mbe - earlier.mbe
+        )
+
+    @property
+    def dlwa(self) -> float | None:
+        """Device-level write amplification, MBMW per HBMW; None if nothing was written."""
+        return self.mbmw / self.hbmw if self.hbmw > 0 else None
+
+    def mapping(self) -> dict[str, Any]:
+        return {
+            "hbmw_bytes": self.hbmw,
+            "mbmw_bytes": self.mbmw,
+            "mbe_bytes": self.mbe,
+            "dlwa": self.dlwa,
+        }
+
+
+@dataclass(frozen=True)
+class HandleStatus:
+    """Reclaim unit handle status descriptor (I/O Management Receive, 7.3)."""
+
+    placement_id: int
+    handle: int  # reclaim unit handle
+    time_remaining_s: int  # EARUTR; 0: not reported
+    available_blocks: int  # RUAMW: blocks of 512 bytes until the unit is full
+
+
+@dataclass(frozen=True)
+class PlacementStatus:
+    """A look at the interface. Counts are since the drive was new."""
+
+    interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
+    enabled: bool
+    open_streams: tuple[int, ...]
+    limit: int  # streams beside the default one, or placement handles
+    streams_opened: int
+    streams_released: int  # by the controller, to make room
+    overflow_writes: int  # writes that named a stream which they did not get
+    overflow_bytes: int
+    overflow_by_number: Mapping[int, int]  # bytes; 65535 stands for all beyond the first 64
+    statistics: FdpStatistics
+    handles: tuple[HandleStatus, ...] = ()  # FDP only, as is what follows
+    events: Mapping[str, int] = field(default_factory=dict)  # how often, logged or not
+    abandoned_bytes: int = 0  # left unwritten in units that the host or a reset gave up
+
+    def mapping(self, earlier: PlacementStatus | None = None) -> dict[str, Any]:
+        """As JSON: the state, and the counts since `earlier` (None: since the drive was new)."""
+        base = earlier or PlacementStatus(
+            self.interface, True, (), self.limit, 0, 0, 0, 0, {}, FdpStatistics(0, 0, 0)
+        )
+        before = base.overflow_by_number
+        by_number = {n: size - before.get(n, 0) for n, size in self.overflow_by_number.items()}
+        shown = {
+            "interface": self.interface,
+            "enabled": self.enabled,
+            "limit": self.limit,
+            "open_streams": list(self.open_streams),
+            "streams_opened": self.streams_opened - base.streams_opened,
+            "streams_released": self.streams_released - base.streams_released,
+            "overflow_writes": self.overflow_writes - base.overflow_writes,
+            "overflow_bytes": self.overflow_bytes - base.overflow_bytes,
+            "overflow_by_number_bytes": {str(n): size for n, size in by_number.items() if size},
+            **self.statistics.since(base.statistics).mapping(),
+        }
+        if self.interface == "nvme-fdp":
+            shown["handles"] = [asdict(handle) for handle in self.handles]
+            shown["events"] = {
+                name: count - base.events.get(name, 0) for name, count in self.events.items()
+            }
+            shown["abandoned_bytes"] = self.abandoned_bytes - base.abandoned_bytes
+        return shown
+
+
+def status_of(raw: Mapping[str, Any] | None) -> PlacementStatus | None:
+    """From what the native module hands over; None for a drive without an interface."""
+    if raw is None:
+        return None
+    values = dict(raw)
+    return PlacementStatus(
+        **{
+            **values,
+            "open_streams": tuple(values["open_streams"]),
+            "overflow_by_number": dict(values["overflow_by_number"]),
+            "statistics": FdpStatistics(**values["statistics"]),
+            "handles": tuple(HandleStatus(**row) for row in values.get("handles", ())),
+        }
+    )

@@ -1,0 +1,46 @@
+"""What commands show of a drive's placement interface."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.small_drive import write_small_drive
+from writecliff.devices import show_device
+
+MIB = 1 << 20
+
+
+def test_device_show_says_what_the_interface_reports(cli: CommandLine) -> None:
+    shown = json.loads(cli(["device", "show", "nvme-tlc-960", "--json"]).out)
+    assert shown["placement_interface"] == "nvme-fdp"
+    assert shown["placement_reports"]["max_placement_ids"] == 16
+    text = cli(["device", "show", "sas-ms-480"]).out
+    assert "maximum number of streams" in text and "scsi-streams" in text
+    assert show_device("sata-tlc-120").placement_reports == {}
+
+
+def test_run_shows_statistics_events_and_overflow(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cli = CommandLine(capsys)  # the fixture serves a fake drive only
+    drive = write_small_drive(tmp_path)
+    drive.write_text(drive.read_text() + '\n[placement]\ninterface = "nvme-fdp"\n')
+    load = tmp_path / "load.toml"
+    load.write_text(
+        'name = "load"\n[[job]]\nname = "a"\nstream = 12\nvolume = "1 MiB"\nblock_size = "4 KiB"\n',
+        "utf-8",
+    )
+    target = f"sim:{drive}"
+    done = cli(["run", str(load), "--on", target, "--json"])
+    placement = json.loads(done.out)["steps"][0]["placement"]
+    assert placement["hbmw_bytes"] == MIB and placement["dlwa"] == 1.0
+    assert placement["overflow_by_number_bytes"] == {"12": MIB}
+    assert placement["events"]["invalid placement identifier"] == 256
+    assert "placement identifiers that the drive does not have (12)" in done.err
+    text = cli(["run", str(load), "--on", target]).out
+    assert "FDP: HBMW 1,024 KiB" in text or "FDP: HBMW 1.05 MB" in text
+    assert "invalid placement identifier 256" in text
