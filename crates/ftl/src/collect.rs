@@ -235,8 +235,7 @@ impl Ftl {
         }
     }
 
-    /// Bring what the next groups of the victim will need into the cache. The group at `first` is the
-    /// next one.
+    /// Bring what later groups of the victim will need into the cache; the next one is at `first`.
     #[inline]
     fn fetch_ahead(&self, first: u32, group: u32) {
         let (begin, into_burst) = (first as usize, self.collection.next_slot as usize % FETCHED);
