@@ -148,8 +148,9 @@ def _power_load(figure: PublishedFigure) -> Load | None:
     read = figure.read_pct
     if read is None:
         read = 100.0 if "read" in metric else 0.0
+    # The range over block sizes: the least for sectors, the most where the link is full.
     if metric == "power_random_read_min":
-        return Load("sustained", "random", 4 * KIB, 100.0, 32, _READ_SECONDS)
+        return Load("sustained", "random", KIB // 2, 100.0, 32, _READ_SECONDS)
     if metric == "power_random_read_max":
         return Load("sustained", "random", 128 * KIB, 100.0, 32, _READ_SECONDS)
     if metric == "power_random_write":

@@ -7,6 +7,7 @@ comes from the same derivatives: the standard error of each parameter, and the c
 parameters that hardly change any figure.
 
     drives = ["pm863-960", "pm863-800"]  # or paths of device files
+    rivals = []  # drives that stay as they are, for figures relative to them
     scale = 16  # the drives are simulated at this fraction of their size
     [parameters."controller.collect_time"]
     from = "2 us"
@@ -70,6 +71,7 @@ class Parameter:
 @dataclass(frozen=True)
 class Specification:
     drives: tuple[str, ...]
+    rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
 
@@ -111,16 +113,17 @@ def read_specification(path: Path) -> Specification:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
-    unknown = set(data) - {"drives", "scale", "parameters"}
+    unknown = set(data) - {"drives", "rivals", "scale", "parameters"}
     if unknown:
         raise ConfigError(
-            f"{path}: unknown key '{min(unknown)}'", hint="known: drives, parameters, scale"
+            f"{path}: unknown key '{min(unknown)}'", hint="known: drives, parameters, rivals, scale"
         )
     drives, tables = data.get("drives"), data.get("parameters")
     if not drives or not tables:
         raise ConfigError(f"{path}: a fit needs 'drives' and a table of 'parameters'")
     parameters = tuple(_parameter(path, key, table) for key, table in tables.items())
-    return Specification(tuple(drives), parameters, float(data.get("scale", 16)))
+    rivals = tuple(data.get("rivals", ()))
+    return Specification(tuple(drives), rivals, parameters, float(data.get("scale", 16)))
 
 
 def _parameter(path: Path, key: str, table: Mapping[str, Any]) -> Parameter:
@@ -149,7 +152,8 @@ class _Problem:
 
     def __init__(self, spec: Specification, figures: Sequence[PublishedFigure]) -> None:
         self.spec = spec
-        self.texts = {name: read_device_file(name) for name in spec.drives}
+        self.all = (*spec.drives, *spec.rivals)
+        self.texts = {name: read_device_file(name) for name in self.all}
         self.figures = tuple(f for f in figures if self._usable(f))
         if not self.figures:
             raise ConfigError(f"there are no figures of {', '.join(spec.drives)} to fit to")
@@ -159,12 +163,13 @@ class _Problem:
         self.low = np.log([p.low for p in spec.parameters])
         self.high = np.log([p.high for p in spec.parameters])
         self.simulations = 0
+        self.rivals = self._measure_all([(self._drive(name, None)) for name in spec.rivals])
 
     def _usable(self, figure: PublishedFigure) -> bool:
-        mine = preset_of(figure.device) in self.spec.drives
-        other = not figure.baseline or preset_of(figure.baseline) in self.spec.drives
+        pair = {preset_of(figure.device), preset_of(figure.baseline or figure.device)}
+        mine = pair <= set(self.all) and not pair.isdisjoint(self.spec.drives)
         one = condition(figure)
-        return mine and other and figure.metric in _METRICS and bool(one and one.load)
+        return mine and figure.metric in _METRICS and bool(one and one.load)
 
     def loads(self, drive: str) -> set[Load]:
         found = {condition(f) for f in self.figures} | {baseline_condition(f) for f in self.figures}
@@ -179,19 +184,23 @@ class _Problem:
 
     def rows(self, points: Sequence[Vector]) -> list[list[Row]]:
         """All figures at each point, side by side."""
-        tasks = [
-            Task(f"{drive} {n}", drive_memory(scaled), partial(self._measure, scaled))
-            for n, at in enumerate(points)
-            for drive in self.spec.drives
-            for scaled in (self._drive(drive, at),)
-        ]
-        self.simulations += len(tasks)
-        answers = iter(run_side_by_side(tasks))
-        results = [{drive: next(answers) for drive in self.spec.drives} for _ in points]
-        return [[row_of(figure, result, {}) for figure in self.figures] for result in results]
+        wanted = [self._drive(name, at) for at in points for name in self.spec.drives]
+        answers = iter(self._measure_all(wanted))
+        results = [{name: next(answers) for name in self.spec.drives} for _ in points]
+        fixed = dict(zip(self.spec.rivals, self.rivals, strict=True))
+        return [[row_of(f, result | fixed, {}) for f in self.figures] for result in results]
 
-    def _drive(self, name: str, at: Vector) -> Drive:
-        text = self.text(name, at)
+    def _measure_all(self, drives: Sequence[Drive]) -> list[Mapping[Load, Mapping[str, float]]]:
+        self.simulations += len(drives)
+        return run_side_by_side(
+            [
+                Task(f"{drive.name} {n}", drive_memory(drive), partial(self._measure, drive))
+                for n, drive in enumerate(drives)
+            ]
+        )
+
+    def _drive(self, name: str, at: Vector | None) -> Drive:
+        text = self.texts[name][0] if at is None else self.text(name, at)
         if self.spec.scale > 1:
             text = scaled_device(text, self.spec.scale, largest_io_bytes=LARGEST_IO_BYTES)
         return Drive(name, text, self.texts[name][1])
