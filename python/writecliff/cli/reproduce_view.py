@@ -48,7 +48,7 @@ class ReproduceView(Watch):
             left = len(self._left[drive])
             quiet = time.monotonic() - self._said_s < _SILENCE_S
         if left and not quiet:
-            self.say(f"{drive}: {left} loads left")
+            self.say(f"{drive}: {left} load{'s' * (left > 1)} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
         with self._lock:

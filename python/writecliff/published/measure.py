@@ -119,7 +119,7 @@ def measure(
     for load in sorted(loads, key=lambda one: one.order):
         by_state.setdefault(load.state, []).append(load)
     for state, ordered in by_state.items():
-        tell(f"{drive.name}: {state}, {len(ordered)} loads")
+        tell(f"{drive.name}: {state}, {len(ordered)} load{'s' * (len(ordered) > 1)}")
         for n, load in enumerate(ordered):
             watch.look()
             if n == 0 or state == "fresh":
