@@ -80,7 +80,13 @@ def reproduce(
 
 
 def _list(as_json: bool) -> int:
-    from writecliff.published.figures import CAMPAIGNS, read_figures
+    from writecliff.published.figures import (
+        CAMPAIGNS,
+        OTHERS,
+        OTHERS_ABOUT,
+        OTHERS_NAME,
+        read_figures,
+    )
 
     figures = read_figures()
     known = [
@@ -92,6 +98,8 @@ def _list(as_json: bool) -> int:
         for one in CAMPAIGNS
     ]
     known.append({"name": "all", "figures": len(figures), "about": "all of them"})
+    others = len(read_figures(OTHERS))
+    known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
     if as_json:
         emit_json({"campaigns": known})
     else:

@@ -17,6 +17,9 @@ from pathlib import Path
 from writecliff.errors import ConfigError
 
 SHIPPED = Path(__file__).parent / "figures.csv"
+# Of other sources: no fit uses them, so they show what the fitted drives predict.
+OTHERS = Path(__file__).parent / "others.csv"
+OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
 COLUMNS = (
     "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
     "value", "unit", "note",
@@ -106,7 +109,7 @@ def campaign(name: str) -> Campaign:
             return one
     names = [one.name for one in CAMPAIGNS]
     near = get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: all, {', '.join(names)}"
+    hint = f"did you mean '{near[0]}'?" if near else f"known: all, {', '.join(names)}, others"
     raise ConfigError(f"there is no campaign '{name}'", hint=hint)
 
 

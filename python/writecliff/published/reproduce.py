@@ -23,7 +23,15 @@ from writecliff.published.conditions import (
     preset_of,
 )
 from writecliff.published.derived import derive
-from writecliff.published.figures import SHIPPED, PublishedFigure, campaign, read_figures
+from writecliff.published.figures import (
+    OTHERS,
+    OTHERS_ABOUT,
+    OTHERS_NAME,
+    SHIPPED,
+    PublishedFigure,
+    campaign,
+    read_figures,
+)
 from writecliff.published.goals import Goal, goals_of
 from writecliff.published.measure import Drive, Tell, Watch, measure_all
 from writecliff.published.scores import GROUPS, Duel, Row, Score, duels_of, row_of, scores_of
@@ -84,6 +92,8 @@ def choose(name: str, path: Path | None = None) -> Chosen:
     """The figures of a campaign (or of a source, in a table of the user's); "all" of them.
 
     Raises ConfigError: no such campaign or source, a malformed table."""
+    if name == OTHERS_NAME and path is None:
+        return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
     figures = read_figures(path or SHIPPED)
     if not figures:
         raise ConfigError(f"{path}: no figures in it")
