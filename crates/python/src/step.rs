@@ -126,6 +126,8 @@ pub(crate) fn counters_to_dict<'py>(
     result.set_item("flash_energy_j", c.energy.map(|energy| energy.flash))?;
     result.set_item("read_retries", c.ecc.map(|ecc| ecc.retries))?;
     result.set_item("uncorrectable_reads", c.ecc.map(|ecc| ecc.uncorrectable_reads))?;
+    result.set_item("temperature_c", c.thermal.map(|thermal| thermal.celsius))?;
+    result.set_item("throttled_ns", c.thermal.map(|thermal| thermal.throttled.0))?;
     let kept = c.housekeeping;
     result.set_item("media_operations", kept.map(|done| done.media_operations))?;
     result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;

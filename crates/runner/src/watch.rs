@@ -38,6 +38,7 @@ impl Watch {
             _ => f64::NAN,
         };
         let waf = if host == 0 { f64::NAN } else { nand as f64 / host as f64 };
-        WholeDrive { waf, watts, celsius: f64::NAN }
+        let celsius = ssd.thermal_at(Nanos(at_ns)).map_or(f64::NAN, |thermal| thermal.celsius);
+        WholeDrive { waf, watts, celsius }
     }
 }

@@ -250,6 +250,13 @@ impl Backend {
         end
     }
 
+    /// Let no channel carry anything new for `duration` of its time.
+    pub fn stop_channels(&mut self, duration: Nanos) {
+        for taken in &mut self.channels {
+            *taken = (*taken).max(self.now) + duration;
+        }
+    }
+
     /// All dies have erased `blocks` blocks in turn.
     pub fn erased_all(&mut self, blocks: u64) {
         let time = Nanos(blocks * self.timing.erase.0);

@@ -10,6 +10,7 @@ use crate::ecc::EccConfig;
 use crate::housekeeping::HousekeepingConfig;
 use crate::placement::PlacementConfig;
 use crate::power::PowerConfig;
+use crate::thermal::ThermalConfig;
 
 /// The controller between link and flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,7 @@ pub struct DeviceConfig {
     pub power: Option<PowerConfig>,
     /// Through which the host places its writes; without one its stream numbers are the FTL's.
     pub placement: Option<PlacementConfig>,
+    pub thermal: Option<ThermalConfig>,
 }
 
 impl DeviceConfig {
@@ -142,6 +144,9 @@ impl DeviceConfig {
         }
         if let Some(power) = &self.power {
             power.canonical(&mut lines);
+        }
+        if let Some(thermal) = &self.thermal {
+            thermal.canonical(&mut lines);
         }
         lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
         lines.join("\n")

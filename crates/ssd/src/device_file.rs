@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, housekeeping, placement, power};
+use crate::{ecc, housekeeping, placement, power, thermal};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -47,6 +47,8 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         Some(table) => placement::config::read(table, ftl.streams)?,
         None => None,
     };
+    let thermal = root.optional_table("thermal")?;
+    let thermal = thermal.map(|t| thermal::read(t, power.is_some())).transpose()?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -68,6 +70,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         ecc,
         power,
         placement,
+        thermal,
     };
     check_buffer(&controller_table, &config)?;
 

@@ -32,6 +32,8 @@ pub enum Event {
     CoreCaughtUp,
     /// Time for the firmware's next media work.
     MediaWork,
+    /// Time to look how warm the drive is.
+    ThermalPeriod,
 }
 
 /// Events that take about as long from being scheduled to happening.
@@ -62,6 +64,7 @@ impl Event {
             Self::IdleCheck => 5 << 16,
             Self::CoreCaughtUp => 6 << 16,
             Self::MediaWork => 7 << 16,
+            Self::ThermalPeriod => 8 << 16,
         }
     }
 
@@ -76,6 +79,7 @@ impl Event {
             4 => Self::Completed { command: index },
             6 => Self::CoreCaughtUp,
             7 => Self::MediaWork,
+            8 => Self::ThermalPeriod,
             _ => Self::IdleCheck,
         }
     }
@@ -296,6 +300,7 @@ mod tests {
             Event::IdleCheck,
             Event::CoreCaughtUp,
             Event::MediaWork,
+            Event::ThermalPeriod,
         ];
         for event in events {
             assert_eq!(Event::unpack(event.pack()), event);

@@ -20,6 +20,7 @@
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the times that dies, channels, link and controller work |
 //! | `ssd/admin.rs` | administrative commands of the placement interfaces |
+//! | `thermal.rs` | temperature, and throttling by it |
 //! | `snapshot.rs` | save and restore |
 //!
 //! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.
@@ -37,6 +38,7 @@ pub mod placement;
 pub mod power;
 pub mod snapshot;
 pub mod ssd;
+pub mod thermal;
 
 pub use config::DeviceConfig;
 pub use ssd::{DriveCounters, Ssd};

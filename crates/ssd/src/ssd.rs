@@ -1,6 +1,7 @@
 //! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod admin;
+mod energy;
 mod io;
 mod placing;
 mod upkeep;
@@ -24,6 +25,7 @@ use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::placement::{Face, Placement};
 use crate::power::{ActiveTime, Energy};
 use crate::ssd::placing::PlacingCore;
+use crate::thermal::{Thermal, ThermalCounters};
 use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -51,6 +53,9 @@ pub struct Ssd {
     idle_check_scheduled: bool,
     quiescing: bool,
     housekeeping: Option<Box<Housekeeping>>,
+    thermal: Option<Box<Thermal>>,
+    /// Mechanisms that commands meet as they begin.
+    mechanisms: u8,
     active: ActiveTime,
 }
 
@@ -74,6 +79,7 @@ pub struct DriveCounters {
     pub housekeeping: Option<HousekeepingCounters>,
     pub ecc: Option<EccCounters>,
     pub energy: Option<Energy>,
+    pub thermal: Option<ThermalCounters>,
 }
 
 impl Ssd {
@@ -104,6 +110,9 @@ impl Ssd {
             idle_check_scheduled: false,
             quiescing: false,
             housekeeping: Housekeeping::of(&config),
+            thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
+            mechanisms: u8::from(config.housekeeping.is_some())
+                + u8::from(config.thermal.is_some()),
             active: ActiveTime::NONE,
             config,
         };
@@ -163,14 +172,8 @@ impl Ssd {
             housekeeping: self.housekeeping.as_ref().map(|h| h.counters),
             ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
             energy: self.energy_until(self.backend.now),
+            thermal: self.thermal_at(self.backend.now),
         }
-    }
-
-    /// What the drive has taken by `time`, which is about now: work that was begun counts.
-    pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
-        let config = self.config.power.as_ref()?;
-        let (active, link) = (self.active.until(time), self.frontend.link_busy());
-        Some(Energy::of(config, &self.backend.busy, active, link, time))
     }
 
     /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
@@ -226,6 +229,10 @@ impl Ssd {
                 self.core_caught_up();
                 None
             }
+            Event::ThermalPeriod => {
+                self.thermal_period();
+                None
+            }
             Event::MediaWork => {
                 self.media_work();
                 None
@@ -235,7 +242,7 @@ impl Ssd {
 
     #[inline]
     fn begin(&mut self, command: Command) {
-        if self.housekeeping.is_some() {
+        if self.mechanisms > 0 {
             self.begin_among_upkeep(command);
         } else {
             self.begin_with(command, Nanos::ZERO);
@@ -408,6 +415,9 @@ impl Ssd {
         if let Some(housekeeping) = &self.housekeeping {
             housekeeping.save(out);
         }
+        if let Some(thermal) = &self.thermal {
+            thermal.save(out);
+        }
         if self.config.placement.is_some() {
             self.placement.save(self.ftl.watch(), out);
         }
@@ -429,6 +439,9 @@ impl Ssd {
         }
         if let Some(housekeeping) = &mut self.housekeeping {
             housekeeping.restore(input)?;
+        }
+        if let Some(thermal) = &mut self.thermal {
+            thermal.restore(input)?;
         }
         if self.config.placement.is_some() {
             self.placement.restore(self.ftl.watch_mut(), input)?;

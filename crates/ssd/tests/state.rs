@@ -44,7 +44,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 3] = [&common::PLACING, &HOUSEKEEPING, &ECC];
+const MECHANISMS: [&[(&str, &str)]; 4] = [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM];
 
 /// Everything that a firmware does besides, on a part that can suspend it.
 const HOUSEKEEPING: [(&str, &str); 2] = [
@@ -57,6 +57,15 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
          hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n[link]",
     ),
 ];
+
+/// A drive so small that it throttles and recovers all the time.
+const WARM: [(&str, &str); 1] = [(
+    "[link]",
+    "[power]\nidle = \"1 W\"\nactive = \"1 W\"\nread = \"1 W\"\nprogram = \"2 W\"\n\
+     [thermal]\nambient = \"25 C\"\nresistance = \"10 C/W\"\ncapacity = \"0.001 J/C\"\n\
+     throttle_at = \"70 C\"\nrecover_at = \"60 C\"\nthrottle_factor = 4\n\
+     period = \"3 ms\"\n[link]",
+)];
 
 /// Errors that grow with wear and time, some of them beyond correction.
 const ECC: [(&str, &str); 1] = [(
@@ -143,7 +152,7 @@ fn saving_disturbs_nothing() {
         }
         all
     };
-    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..]] {
+    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..], &WARM[..]] {
         assert_eq!(run(true, changes), run(false, changes));
     }
 }

@@ -73,6 +73,8 @@ class Counters:
     erases_max: int | None = None
     percentage_used: float | None = None
     energy_j: float | None = None
+    temperature_c: float | None = None
+    throttled_ns: int | None = None  # for its temperature
     read_retries: int | None = None
     uncorrectable_reads: int | None = None
     checkpoints: int | None = None  # of the mapping, that stopped the firmware

@@ -284,6 +284,7 @@ class ScaledEngine:
             nand_write_bytes=grown(small.nand_write_bytes),
             gc_moved_bytes=grown(small.gc_moved_bytes),
             energy_j=None if small.energy_j is None else small.energy_j * self.scale,
+            throttled_ns=grown(small.throttled_ns),
             read_retries=grown(small.read_retries),
             uncorrectable_reads=grown(small.uncorrectable_reads),
         )

@@ -182,6 +182,8 @@ def _counters(raw: Mapping[str, Any]) -> Counters:
         erases_max=raw["erases_max"],
         percentage_used=raw["percentage_used"],
         energy_j=raw["energy_j"],
+        temperature_c=raw["temperature_c"],
+        throttled_ns=raw["throttled_ns"],
         read_retries=raw["read_retries"],
         uncorrectable_reads=raw["uncorrectable_reads"],
         checkpoints=raw["checkpoints"],

@@ -58,6 +58,7 @@ ROUNDS_SCHEMA = pa.schema(
         ("erases_max", pa.int64()),
         ("percentage_used", pa.float64()),
         ("energy_j", pa.float64()),  # in this step, as are the next; where the drive tells
+        ("throttled_ns", pa.int64()),  # for its temperature
         ("read_retries", pa.int64()),
         ("uncorrectable_reads", pa.int64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
@@ -191,6 +192,7 @@ def _counters(before: Counters, after: Counters) -> dict[str, float | int | None
         "erases_max": after.erases_max,
         "percentage_used": after.percentage_used,
         "energy_j": after.joules_since(before),
+        "throttled_ns": grown("throttled_ns"),
         "read_retries": grown("read_retries"),
         "uncorrectable_reads": grown("uncorrectable_reads"),
     }

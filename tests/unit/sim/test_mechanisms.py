@@ -24,6 +24,15 @@ erase = "60 mW"
 transfer = "50 mW"
 link = "100 mW"
 """
+THERMAL = """
+[thermal]
+ambient = "25 C"
+resistance = "20 C/W"
+capacity = "0.01 J/C"
+throttle_at = "70 C"
+recover_at = "60 C"
+throttle_factor = 3
+"""
 ECC = """
 [ecc]
 rber = 7e-3
@@ -70,6 +79,20 @@ def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
     assert mapping["watts"] == pytest.approx(joules / 3, rel=0.01)
     assert mapping["joules_per_io"] == pytest.approx(joules / result.total()[0])
     assert " W, " in result_table(result).splitlines()[-1]
+
+
+def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> None:
+    cool = run(engine_with(tmp_path, POWER), seconds=3)
+    warm = run(engine_with(tmp_path, POWER, THERMAL), seconds=3)
+    assert np.isnan(cool.intervals["temperature_c"]).all()
+    degrees = warm.intervals["temperature_c"]
+    # 40 degrees by the controller alone, and what the dies add until it throttles.
+    assert ((degrees > 60) & (degrees < 80)).all()
+    assert warm.total()[0] < 0.9 * cool.total()[0]
+    throttled_ns = (warm.counters_after.throttled_ns or 0) - (
+        warm.counters_before.throttled_ns or 0
+    )
+    assert 0 < throttled_ns < 3.2 * SECOND_NS
 
 
 def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 //! A drive with many dies is often not bound by its flash when it collects, but by the processor
 //! that looks up, moves and maps slot after slot. The core owes `place_time` for each slot of the
 //! host and `collect_time` for each slot that collection moves for it; a read takes `lookup_time`
-//! of it, and goes before everything else. Writes complete from the buffer all the same; but when the core is a buffer's worth of host slots behind, the buffer is
+//! of it, and goes before everything else. Writes complete from the buffer all the same; but when
+//! the core is a buffer's worth of host slots behind, the buffer is
 //! full of data without a place, and further writes wait at the link. With both times zero there is
 //! no such bound, and none of this is in the way.
 

@@ -13,6 +13,7 @@ impl Ssd {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
             self.schedule_media_work();
         }
+        self.resume_thermal();
         let is_write = command.operation == Operation::Write;
         let hiccup = if is_write { Nanos::ZERO } else { self.hiccup() };
         self.begin_with(command, hiccup);

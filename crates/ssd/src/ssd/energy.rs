@@ -1,0 +1,53 @@
+//! Energy and temperature of the drive as a whole.
+
+use writecliff_base::Nanos;
+
+use super::Ssd;
+use crate::event::{Event, Lane};
+use crate::power::Energy;
+use crate::thermal::ThermalCounters;
+
+impl Ssd {
+    /// What the drive has taken by `time`, which is about now: work that was begun counts.
+    pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
+        let config = self.config.power.as_ref()?;
+        let (active, link) = (self.active.until(time), self.frontend.link_busy());
+        Some(Energy::of(config, &self.backend.busy, active, link, time))
+    }
+
+    /// Temperature at `time`, which is about now, and throttling until then.
+    pub fn thermal_at(&self, time: Nanos) -> Option<ThermalCounters> {
+        let joules = self.energy_until(time)?.total();
+        self.thermal.as_ref().map(|thermal| thermal.counters(time, joules))
+    }
+
+    /// A command begins: look at the temperature now, and in each period from now on.
+    pub(super) fn resume_thermal(&mut self) {
+        if self.thermal.as_ref().is_some_and(|thermal| !thermal.scheduled) {
+            self.look_at_temperature();
+        }
+    }
+
+    fn look_at_temperature(&mut self) {
+        let now = self.backend.now;
+        let joules = self.energy_until(now).map_or(0.0, |energy| energy.total());
+        let Some(thermal) = &mut self.thermal else { return };
+        thermal.look(now, joules);
+        let until = thermal.period_end(now);
+        let stop = thermal.stop_for(now, until);
+        thermal.scheduled = true;
+        self.backend.stop_channels(stop);
+        self.backend.queue.push(Lane::DieLong, until, Event::ThermalPeriod);
+    }
+
+    /// A period is over. While the host is silent there is nobody to throttle; the temperature of
+    /// the time until the next command follows from the energy of that time.
+    pub(super) fn thermal_period(&mut self) {
+        if let Some(thermal) = &mut self.thermal {
+            thermal.scheduled = false;
+        }
+        if self.commands.in_flight() > 0 {
+            self.look_at_temperature();
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! How warm a drive gets and what it does about it: the section `[thermal]` of a device file.
+//!
+//! One body with a heat capacity, behind a thermal resistance to its surroundings, warmed by what
+//! `[power]` says. Its temperature is exact for power that is constant between two looks, and is
+//! looked at in each period while commands are in flight and when they come after a silence. From
+//! `throttle_at` until it is back at `recover_at` the controller stops its channels for a part of
+//! each period, so that all work takes `throttle_factor` times as long and takes less power.
+
+use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::units::Physical;
+
+use crate::words::{WordReader, WordWriter};
+
+const PERIOD: Nanos = Nanos(100_000_000);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThermalConfig {
+    /// Degrees Celsius around the drive; it begins so warm.
+    pub ambient: f64,
+    /// Degrees a watt.
+    pub resistance: f64,
+    /// Joules a degree.
+    pub capacity: f64,
+    pub throttle: Option<Throttle>,
+    pub period: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throttle {
+    pub at: f64,
+    pub recover_at: f64,
+    pub factor: f64,
+}
+
+/// What a drive tells of its temperature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThermalCounters {
+    pub celsius: f64,
+    /// Time throttled since the drive was new.
+    pub throttled: Nanos,
+}
+
+/// Read the section.
+///
+/// # Errors
+/// Names the key where a value is missing or impossible; the section wants `[power]`.
+pub fn read(table: Table<'_>, has_power: bool) -> Result<ThermalConfig, LocatedError> {
+    if !has_power {
+        let hint = "add [power] with idle = ... and what else the drive takes".to_owned();
+        let message = "temperature follows from power, and the file has no [power]";
+        return Err(table.error("ambient", message, Some(hint)));
+    }
+    let config = ThermalConfig {
+        ambient: table.required_physical("ambient", Physical::Temperature)?,
+        resistance: above_zero(&table, "resistance", Physical::ThermalResistance)?,
+        capacity: above_zero(&table, "capacity", Physical::HeatCapacity)?,
+        throttle: throttle(&table)?,
+        period: table.optional_time("period")?.unwrap_or(PERIOD),
+    };
+    if config.period < Nanos(1_000_000) {
+        return Err(table.error("period", "it must be 1 ms or more", None));
+    }
+    table.finish()?;
+    Ok(config)
+}
+
+fn above_zero(table: &Table<'_>, key: &str, kind: Physical) -> Result<f64, LocatedError> {
+    let value = table.required_physical(key, kind)?;
+    if value > 0.0 { Ok(value) } else { Err(table.error(key, "it must be above zero", None)) }
+}
+
+fn throttle(table: &Table<'_>) -> Result<Option<Throttle>, LocatedError> {
+    let Some(at) = table.optional_physical("throttle_at", Physical::Temperature)? else {
+        for key in ["recover_at", "throttle_factor"] {
+            if table.has(key) {
+                return Err(table.error(key, "it says nothing without throttle_at", None));
+            }
+        }
+        return Ok(None);
+    };
+    let recover_at = table.required_physical("recover_at", Physical::Temperature)?;
+    if recover_at >= at {
+        let message = format!("{recover_at} C is not below throttle_at ({at} C)");
+        return Err(table.error("recover_at", message, None));
+    }
+    let factor = table.required_number("throttle_factor", 1.0..=1000.0)?;
+    Ok(Some(Throttle { at, recover_at, factor }))
+}
+
+impl ThermalConfig {
+    /// Lines of the device's canonical text.
+    pub fn canonical(&self, lines: &mut Vec<String>) {
+        lines.push(format!("ambient_c = {}", self.ambient));
+        lines.push(format!("thermal_resistance_c_per_w = {}", self.resistance));
+        lines.push(format!("heat_capacity_j_per_c = {}", self.capacity));
+        lines.push(format!("thermal_period_ns = {}", self.period.0));
+        if let Some(throttle) = self.throttle {
+            lines.push(format!("throttle_at_c = {}", throttle.at));
+            lines.push(format!("recover_at_c = {}", throttle.recover_at));
+            lines.push(format!("throttle_factor = {}", throttle.factor));
+        }
+    }
+}
+
+/// The section at work.
+#[derive(Clone, Debug)]
+pub struct Thermal {
+    config: ThermalConfig,
+    celsius: f64,
+    /// When the temperature was last looked at, and the energy taken until then.
+    at: Nanos,
+    joules: f64,
+    is_throttled: bool,
+    throttled: Nanos,
+    /// The event of the next period is in the queue.
+    pub(crate) scheduled: bool,
+}
+
+impl Thermal {
+    pub fn new(config: ThermalConfig) -> Self {
+        Self {
+            celsius: config.ambient,
+            at: Nanos::ZERO,
+            joules: 0.0,
+            is_throttled: false,
+            throttled: Nanos::ZERO,
+            scheduled: false,
+            config,
+        }
+    }
+
+    /// The temperature at `now`, when `joules` have been taken since the drive was new.
+    pub fn celsius(&self, now: Nanos, joules: f64) -> f64 {
+        let seconds = now.saturating_sub(self.at).as_secs_f64();
+        if seconds <= 0.0 {
+            return self.celsius;
+        }
+        let c = &self.config;
+        let settles_at = c.ambient + (joules - self.joules) / seconds * c.resistance;
+        let left = (-seconds / (c.resistance * c.capacity)).exp();
+        settles_at + (self.celsius - settles_at) * left
+    }
+
+    pub fn counters(&self, now: Nanos, joules: f64) -> ThermalCounters {
+        ThermalCounters { celsius: self.celsius(now, joules), throttled: self.throttled }
+    }
+
+    /// Look at the temperature, and decide whether to throttle from now on.
+    pub fn look(&mut self, now: Nanos, joules: f64) {
+        self.celsius = self.celsius(now, joules);
+        (self.at, self.joules) = (now, joules);
+        if let Some(throttle) = self.config.throttle {
+            let limit = if self.is_throttled { throttle.recover_at } else { throttle.at };
+            self.is_throttled = self.celsius > limit;
+        }
+    }
+
+    /// The end of the period that `now` is in.
+    pub fn period_end(&self, now: Nanos) -> Nanos {
+        Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0)
+    }
+
+    /// For how long of the time until `until` the channels stop; counts it as throttled.
+    pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
+        let Some(throttle) = self.config.throttle.filter(|_| self.is_throttled) else {
+            return Nanos::ZERO;
+        };
+        let period = until - now;
+        self.throttled += period;
+        Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.celsius.to_bits());
+        out.put(self.at.0);
+        out.put(self.joules.to_bits());
+        out.put(self.is_throttled);
+        out.put(self.throttled.0);
+        out.put(self.scheduled);
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.celsius = f64::from_bits(input.get()?);
+        self.at = Nanos(input.get()?);
+        self.joules = f64::from_bits(input.get()?);
+        self.is_throttled = input.flag()?;
+        self.throttled = Nanos(input.get()?);
+        self.scheduled = input.flag()?;
+        Ok(())
+    }
+}
