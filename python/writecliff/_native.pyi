@@ -15,7 +15,7 @@ class NativeConfigError(ValueError):
 
 @final
 class Drive:
-    """A simulated SSD. Every method that works lets go of the interpreter.
+    """A simulated drive, SSD or hard disk. Every method that works lets go of the interpreter.
 
     While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
     """
@@ -32,7 +32,7 @@ class Drive:
     def fast_forward(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """The same without simulating time: elapsed_ns is 0 and there are no latencies."""
     def purge(self) -> None:
-        """Erase every block, which takes device time."""
+        """Erase every block, which takes device time. Of a disk: write what its cache holds."""
     def set_write_cache(self, enabled: bool) -> None: ...
     @property
     def write_cache(self) -> bool: ...
@@ -43,7 +43,8 @@ class Drive:
     def placement(self) -> PlacementCommands: ...
     def counters(self) -> dict[str, Any]:
         """Since the drive was new: bytes (`*_bytes`), collections, free_reclaim_units, erases_min,
-        erases_mean, erases_max, percentage_used."""
+        erases_mean, erases_max, percentage_used. Of a disk: host_*_bytes, unmapped_read_bytes,
+        cache_hits, flash_hits, media_accesses, retries, recalibrations."""
     def check(self) -> None:
         """Check every invariant of the state; raises ValueError naming the first violated one."""
     def save(self, path: str) -> None:

@@ -1,4 +1,4 @@
-//! `Drive`: a simulated SSD.
+//! `Drive`: a simulated drive, SSD or hard disk.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use writecliff_runner::{StepOutcome, drive, fast_forward};
-use writecliff_ssd::{Ssd, device_file};
+use writecliff_runner::{AnyConfig, AnyDrive, StepOutcome};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::errors;
@@ -17,19 +16,19 @@ use crate::step::{Hook, counters_to_dict, outcome_to_dict};
 
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct Drive {
-    inner: Mutex<Ssd>,
+    inner: Mutex<AnyDrive>,
     name: String,
 }
 
 type Clock = fn(
-    &mut Ssd,
+    &mut AnyDrive,
     &WorkloadSpec,
     &mut dyn writecliff_runner::outcome::Observer,
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
     /// The drive, unless it is running: a hook that asks for it would wait for itself.
-    pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, Ssd>> {
+    pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, AnyDrive>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -48,9 +47,9 @@ impl Drive {
     ) -> PyResult<Bound<'py, PyDict>> {
         let spec = WorkloadSpec::from_json(workload).map_err(|e| errors::spec(&e))?;
         let mut hook = Hook { callback: hook, raised: None };
-        let mut ssd = self.get()?;
-        let ssd = &mut *ssd;
-        let outcome = py.detach(|| clock(ssd, &spec, &mut hook));
+        let mut drive = self.get()?;
+        let drive = &mut *drive;
+        let outcome = py.detach(|| clock(drive, &spec, &mut hook));
         if let Some(raised) = hook.raised {
             return Err(raised);
         }
@@ -62,10 +61,10 @@ impl Drive {
 impl Drive {
     #[new]
     fn new(text: &str, file_name: &str, seed: u64) -> PyResult<Self> {
-        let config = device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
-        let name = config.identity.name.clone();
-        let ssd = Ssd::new(config).map_err(|e| errors::config(&e.to_string(), None))?;
-        Ok(Self { inner: Mutex::new(ssd), name })
+        let config = AnyConfig::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+        let name = config.identity().name.clone();
+        let drive = AnyDrive::new(config).map_err(|e| errors::config(&e, None))?;
+        Ok(Self { inner: Mutex::new(drive), name })
     }
 
     #[pyo3(signature = (workload, hook = None))]
@@ -75,7 +74,7 @@ impl Drive {
         workload: &str,
         hook: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.on_clock(py, drive::run, workload, hook)
+        self.on_clock(py, AnyDrive::run, workload, hook)
     }
 
     #[pyo3(signature = (workload, hook = None))]
@@ -85,13 +84,13 @@ impl Drive {
         workload: &str,
         hook: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.on_clock(py, fast_forward::run, workload, hook)
+        self.on_clock(py, AnyDrive::fast_forward, workload, hook)
     }
 
     fn purge(&self, py: Python<'_>) -> PyResult<()> {
-        let mut ssd = self.get()?;
-        let ssd = &mut *ssd;
-        py.detach(|| ssd.purge());
+        let mut drive = self.get()?;
+        let drive = &mut *drive;
+        py.detach(|| drive.purge());
         Ok(())
     }
 
@@ -123,18 +122,18 @@ impl Drive {
     /// Check every invariant of the drive's state; raises `ValueError` naming the first violated
     /// one.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let ssd = self.get()?;
-        let ssd = &*ssd;
-        let outcome = py.detach(|| ssd.ftl().check_invariants());
+        let drive = self.get()?;
+        let drive = &*drive;
+        let outcome = py.detach(|| drive.check());
         outcome.map_err(PyValueError::new_err)
     }
 
     fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        let ssd = self.get()?;
-        let ssd = &*ssd;
+        let drive = self.get()?;
+        let drive = &*drive;
         py.detach(|| {
             let file = File::create(path).map_err(|e| errors::state(path, &e))?;
-            let out = ssd.save(BufWriter::with_capacity(1 << 20, file));
+            let out = drive.save(BufWriter::with_capacity(1 << 20, file));
             let out = out.map_err(|e| errors::state(path, &e))?;
             let file = out.into_inner().map_err(|e| errors::state(path, &e))?;
             file.sync_all().map_err(|e| errors::state(path, &e))
@@ -143,18 +142,12 @@ impl Drive {
 
     /// Go back to a saved state. If that fails half way, the drive is a new one.
     fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        let mut ssd = self.get()?;
-        let ssd = &mut *ssd;
+        let mut drive = self.get()?;
+        let drive = &mut *drive;
         py.detach(|| {
             let file = File::open(path).map_err(|e| errors::state(path, &e))?;
-            let restored = ssd.restore(BufReader::with_capacity(1 << 20, file));
-            restored.map_err(|e| {
-                let config = ssd.config().clone();
-                if let Ok(fresh) = Ssd::new(config) {
-                    *ssd = fresh;
-                }
-                errors::config(&format!("{path}: {e}"), None)
-            })
+            let restored = drive.restore(BufReader::with_capacity(1 << 20, file));
+            restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
         })
     }
 

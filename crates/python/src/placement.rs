@@ -1,10 +1,12 @@
 //! The placement interface of a drive: its administrative commands, and what can be seen of it, as
 //! plain values.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use writecliff_runner::AnyDrive;
 use writecliff_ssd::Ssd;
 use writecliff_ssd::placement::events::{Event, EventType};
 use writecliff_ssd::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
@@ -43,6 +45,40 @@ fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
     names.iter().map(find).collect()
 }
 
+/// A drive that is an SSD, for as long as nobody else may have it.
+struct SsdGuard<'a>(MutexGuard<'a, AnyDrive>);
+
+impl<'a> SsdGuard<'a> {
+    fn of(drive: MutexGuard<'a, AnyDrive>) -> PyResult<Self> {
+        match &*drive {
+            AnyDrive::Ssd(_) => Ok(Self(drive)),
+            AnyDrive::Disk(_) => {
+                Err(errors::config("the drive is a hard disk and has no placement interface", None))
+            }
+        }
+    }
+}
+
+impl Deref for SsdGuard<'_> {
+    type Target = Ssd;
+
+    fn deref(&self) -> &Ssd {
+        match &*self.0 {
+            AnyDrive::Ssd(ssd) => ssd,
+            AnyDrive::Disk(_) => unreachable!("looked at when it was made"),
+        }
+    }
+}
+
+impl DerefMut for SsdGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Ssd {
+        match &mut *self.0 {
+            AnyDrive::Ssd(ssd) => ssd,
+            AnyDrive::Disk(_) => unreachable!("looked at when it was made"),
+        }
+    }
+}
+
 /// The administrative commands of a drive.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct PlacementCommands {
@@ -50,8 +86,8 @@ pub(crate) struct PlacementCommands {
 }
 
 impl PlacementCommands {
-    fn ssd(&self) -> PyResult<MutexGuard<'_, Ssd>> {
-        self.drive.get().get()
+    fn ssd(&self) -> PyResult<SsdGuard<'_>> {
+        SsdGuard::of(self.drive.get().get()?)
     }
 }
 

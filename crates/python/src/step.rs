@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
-use writecliff_runner::{Live, StepOutcome};
+use writecliff_runner::{Counters, Live, StepOutcome};
 use writecliff_ssd::DriveCounters;
 use writecliff_ssd::placement::status::PlacementStatus;
 
@@ -103,14 +103,30 @@ fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDic
     Ok(result)
 }
 
+/// What the drive counts, under the same names for all kinds where they mean the same; what a kind
+/// does not have is absent.
 pub(crate) fn counters_to_dict<'py>(
     py: Python<'py>,
-    c: &DriveCounters,
+    counters: &Counters,
 ) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
-    result.set_item("host_write_bytes", c.host_write_bytes)?;
-    result.set_item("host_read_bytes", c.host_read_bytes)?;
-    result.set_item("unmapped_read_bytes", c.unmapped_read_bytes)?;
+    result.set_item("host_write_bytes", counters.host_write_bytes())?;
+    result.set_item("host_read_bytes", counters.host_read_bytes())?;
+    result.set_item("unmapped_read_bytes", counters.unmapped_read_bytes())?;
+    match counters {
+        Counters::Ssd(c) => flash_counters(&result, c)?,
+        Counters::Disk(c) => {
+            result.set_item("cache_hits", c.cache_hits)?;
+            result.set_item("flash_hits", c.flash_hits)?;
+            result.set_item("media_accesses", c.media_accesses)?;
+            result.set_item("retries", c.retries)?;
+            result.set_item("recalibrations", c.recalibrations)?;
+        }
+    }
+    Ok(result)
+}
+
+fn flash_counters(result: &Bound<'_, PyDict>, c: &DriveCounters) -> PyResult<()> {
     result.set_item("nand_write_bytes", c.nand_write_bytes)?;
     result.set_item("gc_moved_bytes", c.gc_moved_bytes)?;
     result.set_item("wear_moved_bytes", c.wear_moved_bytes)?;
@@ -133,5 +149,5 @@ pub(crate) fn counters_to_dict<'py>(
     result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;
     result.set_item("checkpoints", kept.map(|done| done.checkpoints))?;
     result.set_item("hiccups", kept.map(|done| done.hiccups))?;
-    Ok(result)
+    Ok(())
 }

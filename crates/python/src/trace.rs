@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use writecliff_runner::Counters;
 use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
 use writecliff_ssd::{Ssd, device_file};
 use writecliff_workload::assign::{Bucketing, Scheme};
@@ -212,8 +213,8 @@ impl PyBlockTrace {
 fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("waf", outcome.write_amplification())?;
-    result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
-    result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
+    result.set_item("before", counters_to_dict(py, &Counters::Ssd(outcome.before))?)?;
+    result.set_item("after", counters_to_dict(py, &Counters::Ssd(outcome.after))?)?;
     let (begin, end) = &outcome.statistics;
     let both = (placement::statistics(py, begin)?, placement::statistics(py, end)?);
     result.set_item("statistics", both)?;

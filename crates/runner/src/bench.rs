@@ -21,6 +21,7 @@ use writecliff_workload::assign::Scheme;
 use writecliff_workload::trace::{LayOut, Repeats, TraceError, WriteBack, synthetic};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 
+use crate::device::Counters;
 use crate::outcome::{StepOutcome, Unobserved};
 use crate::replay::ReplayOptions;
 use crate::{drive, fast_forward, replay};
@@ -318,8 +319,9 @@ impl Meter {
     fn row(&self, case: &str, steps: &[StepOutcome]) -> Row {
         let (cpu_s, wall_s) = self.elapsed();
         let host: u64 = steps.iter().flat_map(|s| &s.jobs).flat_map(|j| &j.thread_ios).sum();
-        let written = |s: &StepOutcome| s.after.host_write_bytes - s.before.host_write_bytes;
-        let programmed = |s: &StepOutcome| s.after.nand_write_bytes - s.before.nand_write_bytes;
+        let written = |s: &StepOutcome| s.after.host_write_bytes() - s.before.host_write_bytes();
+        let nand = |c: &Counters| c.nand_write_bytes().unwrap_or(0);
+        let programmed = |s: &StepOutcome| nand(&s.after) - nand(&s.before);
         let last = steps.last().filter(|s| written(s) > 0);
         let waf = last.map(|s| ("waf", programmed(s) as f64 / written(s) as f64));
         Row {

@@ -1,4 +1,4 @@
-//! The timed clock: a host with threads and queues drives a simulated SSD in virtual time.
+//! The timed clock: a host with threads and queues drives a simulated drive in virtual time.
 //!
 //! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
 //! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a place is
@@ -9,11 +9,12 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
+use writecliff_port::Completion;
 use writecliff_ssd::placement::status::PlacementStatus;
-use writecliff_ssd::{Completion, DriveCounters, Ssd};
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
+use crate::device::{Counters, Drive};
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::overflow;
@@ -36,8 +37,8 @@ struct Outstanding {
     arrival_ns: u64,
 }
 
-struct Run<'a> {
-    ssd: &'a mut Ssd,
+struct Run<'a, D> {
+    drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     results: Vec<[OperationOutcome; OPERATIONS]>,
@@ -54,26 +55,26 @@ struct Run<'a> {
 
 /// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
 /// after, so that steps follow each other without a gap.
-pub fn run(
-    ssd: &mut Ssd,
+pub fn run<D: Drive>(
+    drive: &mut D,
     spec: &WorkloadSpec,
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
-    let spec = host::checked(spec, ssd)?;
-    let before = (ssd.counters(), ssd.placement_status());
-    let mut run = Run::new(ssd, &spec)?;
+    let spec = host::checked(spec, drive)?;
+    let before = (drive.counters(), drive.placement_status());
+    let mut run = Run::new(drive, &spec)?;
     run.start();
     let interrupted = run.until_done(observer).is_break();
     Ok(run.finish(before, interrupted))
 }
 
-impl<'a> Run<'a> {
-    fn new(ssd: &'a mut Ssd, spec: &WorkloadSpec) -> Result<Self, SpecError> {
-        let start_ns = ssd.now().0;
+impl<'a, D: Drive> Run<'a, D> {
+    fn new(drive: &'a mut D, spec: &WorkloadSpec) -> Result<Self, SpecError> {
+        let start_ns = drive.now().0;
         let cells: Vec<Cell> = (0..spec.jobs.len() as u32)
             .flat_map(|job| (0..OPERATIONS as u8).map(move |operation| Cell { job, operation }))
             .collect();
-        let capacity = ssd.config().user_capacity;
+        let capacity = drive.capacity();
         let open = |job: &Job| job.is_open.then(Histogram::new);
         let jobs: Vec<Job> = spec.jobs.iter().map(|job| Job::new(job, start_ns)).collect();
         let result = |job: &Job| {
@@ -90,8 +91,8 @@ impl<'a> Run<'a> {
             start_ns,
             ios: 0,
             stopping: false,
-            watch: Watch::of(ssd),
-            ssd,
+            watch: Watch::of(drive),
+            drive,
         })
     }
 
@@ -112,14 +113,14 @@ impl<'a> Run<'a> {
         let mut verdict = ControlFlow::Continue(());
         loop {
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-            match self.ssd.step(Nanos(timer)) {
+            match self.drive.step(Nanos(timer)) {
                 Some(completion) => self.completed(completion),
                 None if timer == u64::MAX => return verdict,
                 None => self.wake(timer),
             }
             if self.ios >= look_at && verdict.is_continue() {
                 look_at = self.ios + LOOK_EVERY;
-                let now = self.ssd.now().0;
+                let now = self.drive.now().0;
                 verdict = observer.look(&self.live(last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
                 // Stopped: let what is outstanding complete, issue nothing more.
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
     }
 
     fn live(&self, last_ns: u64, last_ios: u64) -> Live {
-        let now = self.ssd.now().0;
+        let now = self.drive.now().0;
         let seconds = (now - last_ns) as f64 / 1e9;
         let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
         let c = self.series.columns();
@@ -150,7 +151,7 @@ impl<'a> Run<'a> {
             ios: self.ios,
             iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
             waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
-            counters: self.ssd.counters(),
+            counters: self.drive.counters(),
         }
     }
 
@@ -170,8 +171,8 @@ impl<'a> Run<'a> {
             self.jobs[job].last_completion_ns = now;
             let service = now - issued_ns;
             if self.series.is_due(now) {
-                let (ssd, watch) = (&*self.ssd, &mut self.watch);
-                self.series.advance(now, |end| watch.next(ssd, end));
+                let (drive, watch) = (&*self.drive, &mut self.watch);
+                self.series.advance(now, |end| watch.next(drive, end));
             }
             self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
             let result = &mut self.results[job][operation as usize];
@@ -232,7 +233,7 @@ impl<'a> Run<'a> {
                 }
                 return;
             }
-            let request = thread.requests.next(self.ssd);
+            let request = thread.requests.next(self.drive);
             if request.op != Operation::Flush {
                 thread.pause = thread.pacing.pause_after_issue();
             }
@@ -243,9 +244,9 @@ impl<'a> Run<'a> {
     fn issue_by_schedule(&mut self, index: usize, now: u64) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
-            let (start, ssd) = (self.start_ns, &*self.ssd);
+            let (start, drive) = (self.start_ns, &*self.drive);
             let (arrival, request) = *thread.next.get_or_insert_with(|| {
-                let request = thread.requests.next(ssd);
+                let request = thread.requests.next(drive);
                 if request.op == Operation::Flush {
                     // It belongs to the write before it: the rate is one of I/Os.
                     return (now, request);
@@ -290,12 +291,12 @@ impl<'a> Run<'a> {
             self.table.push(outstanding);
             self.table.len() as u32 - 1
         };
-        self.ssd.submit(Nanos(now), host::command(request, index as u32, tag));
+        self.drive.submit(Nanos(now), host::command(request, index as u32, tag));
     }
 
     fn finish(
         mut self,
-        (before, placement): (DriveCounters, Option<PlacementStatus>),
+        (before, placement): (Counters, Option<PlacementStatus>),
         interrupted: bool,
     ) -> StepOutcome {
         let deadline = |job: &Job| match job.deadline_ns {
@@ -304,14 +305,14 @@ impl<'a> Run<'a> {
         };
         let ends: Vec<u64> =
             self.jobs.iter().map(|job| deadline(job).max(job.last_completion_ns)).collect();
-        let end = ends.iter().copied().fold(self.ssd.now().0, u64::max);
-        self.ssd.idle_until(Nanos(end));
+        let end = ends.iter().copied().fold(self.drive.now().0, u64::max);
+        self.drive.idle_until(Nanos(end));
         let mut warnings = self.warnings();
-        warnings.extend(unmapped_reads(&before, &self.ssd.counters()));
-        let placement = overflow::both(placement, self.ssd);
+        warnings.extend(unmapped_reads(&before, &self.drive.counters()));
+        let placement = overflow::both(placement, self.drive);
         warnings.extend(overflow::warning(placement.as_ref()));
-        let (ssd, watch) = (&*self.ssd, &mut self.watch);
-        let intervals = self.series.finish(end, |end| watch.next(ssd, end));
+        let (drive, watch) = (&*self.drive, &mut self.watch);
+        let intervals = self.series.finish(end, |end| watch.next(drive, end));
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
         };
@@ -328,7 +329,7 @@ impl<'a> Run<'a> {
             jobs: jobs.collect(),
             intervals,
             before,
-            after: ssd.counters(),
+            after: drive.counters(),
             placement,
             warnings,
             interrupted,
@@ -357,9 +358,9 @@ impl<'a> Run<'a> {
 }
 
 /// Reads of addresses without data need no flash: a result that rests on them is not the drive's.
-fn unmapped_reads(before: &DriveCounters, after: &DriveCounters) -> Option<String> {
-    let read = after.host_read_bytes - before.host_read_bytes;
-    let unmapped = after.unmapped_read_bytes - before.unmapped_read_bytes;
+fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
+    let read = after.host_read_bytes() - before.host_read_bytes();
+    let unmapped = after.unmapped_read_bytes() - before.unmapped_read_bytes();
     let share = unmapped as f64 / read.max(1) as f64;
     (share > UNMAPPED_SHARE_MAX).then(|| {
         format!(

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use writecliff_ssd::Ssd;
 use writecliff_workload::{SpecError, WorkloadSpec};
 
+use crate::device::Drive;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
 use crate::overflow;
@@ -20,13 +20,13 @@ use crate::series::Columns;
 const LOOK_EVERY: u64 = 1 << 20;
 
 /// Bring the drive to the state after `spec`. Jobs need an end by volume or number of I/Os.
-pub fn run(
-    ssd: &mut Ssd,
+pub fn run<D: Drive>(
+    drive: &mut D,
     spec: &WorkloadSpec,
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
-    let capacity = ssd.config().user_capacity;
-    let spec = host::checked(spec, ssd)?;
+    let capacity = drive.capacity();
+    let spec = host::checked(spec, drive)?;
     for job in &spec.jobs {
         if job.volume_bytes.is_none() && job.ios.is_none() {
             return Err(SpecError::Workload(format!(
@@ -40,43 +40,43 @@ pub fn run(
         let message = "fast-forward cannot order jobs with a rate beside jobs without one";
         return Err(SpecError::Workload(message.to_owned()));
     }
-    ssd.quiesce();
-    let before = ssd.counters();
-    let placement_before = ssd.placement_status();
-    let started_ns = ssd.now().0;
+    drive.quiesce();
+    let before = drive.counters();
+    let placement_before = drive.placement_status();
+    let started_ns = drive.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
     let mut run =
-        Run { ssd, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
+        Run { drive, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
     if rated == 0 {
         run.in_turns();
     } else {
         run.by_schedule();
     }
     let (stop, threads) = (run.stop, run.threads);
-    ssd.end_fast_forward();
+    drive.end_fast_forward();
     let outcome = |(index, job): (usize, &writecliff_workload::JobSpec)| JobOutcome {
         name: job.name.clone(),
         elapsed_ns: 0,
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
     };
-    let placement = overflow::both(placement_before, ssd);
+    let placement = overflow::both(placement_before, drive);
     Ok(StepOutcome {
         started_ns,
         elapsed_ns: 0,
         jobs: spec.jobs.iter().enumerate().map(outcome).collect(),
         intervals: Columns::default(),
         before,
-        after: ssd.counters(),
+        after: drive.counters(),
         warnings: overflow::warning(placement.as_ref()).into_iter().collect(),
         placement,
         interrupted: stop,
     })
 }
 
-struct Run<'a> {
-    ssd: &'a mut Ssd,
+struct Run<'a, D> {
+    drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     requests: u64,
@@ -85,7 +85,7 @@ struct Run<'a> {
     stop: bool,
 }
 
-impl Run<'_> {
+impl<D: Drive> Run<'_, D> {
     fn in_turns(&mut self) {
         let mut active: Vec<usize> = (0..self.threads.len()).collect();
         while !active.is_empty() && !self.stop {
@@ -123,12 +123,12 @@ impl Run<'_> {
         if !job.may_issue(0) {
             return false;
         }
-        let request = thread.requests.next(self.ssd);
+        let request = thread.requests.next(self.drive);
         if request.op != writecliff_workload::Operation::Flush {
             job.count_issue(request.length);
             thread.ios += 1;
         }
-        self.ssd.fast_forward(&host::command(&request, 0, 0));
+        self.drive.fast_forward(&host::command(&request, 0, 0));
         self.requests += 1;
         if self.requests == self.look_at {
             self.look();
@@ -145,7 +145,7 @@ impl Run<'_> {
             ios: self.requests,
             iops: 0.0,
             waf: None,
-            counters: self.ssd.counters(),
+            counters: self.drive.counters(),
         };
         self.stop = self.observer.look(&live).is_break();
     }

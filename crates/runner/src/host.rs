@@ -1,11 +1,13 @@
 //! The host: jobs and their threads, each with what it has outstanding and what it does next.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_ssd::{Command, Operation, Ssd};
+use writecliff_port::{Command, Operation};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
 };
+
+use crate::device::Drive;
 
 /// Requests that are drawn at a time.
 const BATCH: usize = 32;
@@ -28,22 +30,22 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self, ssd: &Ssd) -> IoRequest {
+    pub(crate) fn next<D: Drive>(&mut self, drive: &D) -> IoRequest {
         let request = self.drawn[self.next % (2 * BATCH)];
         self.next += 1;
         if self.next.is_multiple_of(BATCH) {
-            self.draw(ssd);
+            self.draw(drive);
         }
         request
     }
 
     /// Draw the batch before `next` anew.
     #[cold]
-    fn draw(&mut self, ssd: &Ssd) {
+    fn draw<D: Drive>(&mut self, drive: &D) {
         let used = &mut self.drawn[self.next - BATCH..self.next];
         used.fill_with(|| self.generator.next());
         for request in used {
-            ssd.announce(request.offset);
+            drive.announce(request.offset);
         }
         self.next %= 2 * BATCH;
     }
@@ -163,9 +165,14 @@ impl Job {
 }
 
 /// The workload as it is on this drive, if the drive can run it.
-pub(crate) fn checked(spec: &WorkloadSpec, ssd: &Ssd) -> Result<WorkloadSpec, SpecError> {
-    let capacity = ssd.config().user_capacity;
-    spec.validate(&Limits { capacity, streams: ssd.stream_numbers() })?;
+pub(crate) fn checked<D: Drive>(spec: &WorkloadSpec, drive: &D) -> Result<WorkloadSpec, SpecError> {
+    let capacity = drive.capacity();
+    spec.validate(&Limits { capacity, streams: drive.streams() })?;
+    if let Some(why) = drive.refuses_trim()
+        && let Some(job) = spec.jobs.iter().find(|job| job.trim_pct > 0.0)
+    {
+        return Err(SpecError::Workload(format!("job '{}' trims; {why}", job.name)));
+    }
     Ok(spec.resolved(capacity))
 }
 

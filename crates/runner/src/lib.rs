@@ -9,6 +9,7 @@
 //! drives measured through fio fill the same types.
 
 pub mod bench;
+pub mod device;
 pub mod drive;
 pub mod fast_forward;
 pub mod histogram;
@@ -22,6 +23,7 @@ pub mod series;
 pub mod validation;
 mod watch;
 
+pub use device::{AnyConfig, AnyDrive, Counters, Drive};
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;
 pub use outcome::{Live, StepOutcome};

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use writecliff_ssd::DriveCounters;
 use writecliff_ssd::placement::status::PlacementStatus;
 
+use crate::device::Counters;
 use crate::histogram::Histogram;
 use crate::series::Columns;
 
@@ -37,8 +37,8 @@ pub struct StepOutcome {
     pub elapsed_ns: u64,
     pub jobs: Vec<JobOutcome>,
     pub intervals: Columns,
-    pub before: DriveCounters,
-    pub after: DriveCounters,
+    pub before: Counters,
+    pub after: Counters,
     /// The placement interface before and after; `None` for a drive without one.
     pub placement: Option<(PlacementStatus, PlacementStatus)>,
     pub warnings: Vec<String>,
@@ -57,7 +57,7 @@ pub struct Live {
     pub iops: f64,
     pub waf: Option<f64>,
     /// The drive's own counters, since it was new.
-    pub counters: DriveCounters,
+    pub counters: Counters,
 }
 
 /// Looks at a running step now and then; may stop it.

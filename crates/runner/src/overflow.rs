@@ -1,18 +1,19 @@
 //! Streams that a load names and the drive does not have: their writes are counted, and said.
 
 use writecliff_base::Bytes;
-use writecliff_ssd::Ssd;
 use writecliff_ssd::placement::status::PlacementStatus;
+
+use crate::device::Drive;
 
 /// Numbers that a warning names one by one.
 const NAMED: usize = 8;
 
 /// The interface before and after a step.
-pub(crate) fn both(
+pub(crate) fn both<D: Drive>(
     before: Option<PlacementStatus>,
-    ssd: &mut Ssd,
+    drive: &mut D,
 ) -> Option<(PlacementStatus, PlacementStatus)> {
-    before.zip(ssd.placement_status())
+    before.zip(drive.placement_status())
 }
 
 /// Bytes of a step that named a stream which they did not get, by its number.

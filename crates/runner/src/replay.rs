@@ -20,6 +20,7 @@ use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace}
 pub use self::ledger::{BUCKETS, Ledger};
 pub use self::timed::Timed;
 use crate::Histogram;
+use crate::device::Counters;
 use crate::outcome::{Live, Observer};
 
 /// Requests ahead of which the drive is told of an address.
@@ -288,7 +289,7 @@ fn look(observer: &mut dyn Observer, ssd: &Ssd, done: usize, whole: usize) -> bo
         ios: done as u64,
         iops: 0.0,
         waf: None,
-        counters: ssd.counters(),
+        counters: Counters::Ssd(ssd.counters()),
     };
     observer.look(&live).is_break()
 }

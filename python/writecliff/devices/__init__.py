@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from writecliff import _native
 from writecliff.devices.families import variant_text, variants
@@ -31,8 +31,8 @@ class DeviceSummary:
     description: str
     capacity_bytes: int
     interface: str
-    nand_type: str
-    overprovision_pct: float
+    nand_type: str | None  # None for hard disks, as is the next
+    overprovision_pct: float | None
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,23 @@ class DeviceValue:
 
 @dataclass(frozen=True)
 class DeviceDescription:
-    """Everything that a device file says. `device_hash` covers all values that change behaviour."""
+    """Everything that a device file says. `device_hash` covers all values that change behaviour.
+
+    Hard disks have None where a figure belongs to flash.
+    """
 
     name: str
+    kind: Literal["ssd", "disk"]
     description: str
     vendor: str
     model: str
     firmware: str
     capacity_bytes: int
-    raw_bytes: int
-    overprovision_pct: float
+    raw_bytes: int | None
+    overprovision_pct: float | None
     interface: str
-    nand_type: str
+    nand_type: str | None
+    rpm: int | None
     streams: int
     placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
     # The interface's return parameters, VPD fields or FDP configuration; empty without one.
@@ -69,6 +74,13 @@ class DeviceDescription:
     device_hash: str
     path: str
     values: tuple[DeviceValue, ...]
+
+    def flash_bytes(self, what_for: str) -> int:
+        """Raw bytes of the flash. Raises ConfigError for a hard disk: `what_for` needs flash."""
+        if self.raw_bytes is None:
+            hint = "`writecliff device list` has drives with flash"
+            raise ConfigError(f"{self.name} is a hard disk; {what_for} needs flash", hint=hint)
+        return self.raw_bytes
 
 
 def preset_names() -> list[str]:
@@ -109,10 +121,11 @@ def describe_device(text: str, file_name: str) -> DeviceDescription:
         raw = dict(_native.describe_device(text, file_name))
     rows = raw.pop("rows")
     raw["placement_reports"] = raw["placement_reports"] or {}
+    spare = raw.pop("overprovisioning")
     digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
     return DeviceDescription(
-        **{key: value for key, value in raw.items() if key != "overprovisioning"},
-        overprovision_pct=round(100 * raw["overprovisioning"], 2),
+        **raw,
+        overprovision_pct=None if spare is None else round(100 * spare, 2),
         device_hash=digest,
         path=file_name,
         values=tuple(DeviceValue(*row) for row in rows),

@@ -15,6 +15,9 @@ to hold the open units of all streams. Where it empties (pauses, a change to rea
 takes in too much; that error is about proportional to the scale, so that two scales can be
 extrapolated.
 
+A hard disk shrinks by its capacity alone: seeks take the share of the stroke that they span, so a
+small disk answers as the large one does.
+
 Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume within 0.1 % at
 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because the reserve
 of collection cannot shrink.
@@ -51,11 +54,14 @@ from writecliff.workload.model import Job, Segments, Workload
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
 UNITS_A_DIE = 2  # program units in the buffer: one is programmed while the next one fills
+DISK_SCALES = (64.0, 32.0, 16.0, 8.0, 4.0, 2.0)
 _BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
 
 
 def scales(full: SimEngine) -> list[float]:
     """Factors by which the drive can be made smaller, the largest first; 1 is not among them."""
+    if full.description.kind == "disk":
+        return list(DISK_SCALES)
     lines = _word_lines(full)
     counts = []
     count = 1
@@ -76,6 +82,8 @@ def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES
     `largest_io_bytes` of the load: a command waits until the buffer has room for all of it.
     """
     device = tomllib.loads(text)
+    if "disk" in device:
+        return _scaled_disk(device, scale)
     flash, controller = device["flash"], device["controller"]
     bits = _BITS[flash["cell"]]
     flash["pages_per_block"] = max(1, round(flash["pages_per_block"] / bits / scale)) * bits
@@ -104,6 +112,15 @@ def _unit_bytes(device: Mapping[str, Any]) -> int:
     flash = device["flash"]
     page: int = _native.parse_size(flash["page"])
     return page * int(flash["planes_per_die"]) * _BITS[flash["cell"]]
+
+
+def _scaled_disk(device: dict[str, Any], scale: float) -> str:
+    """Fewer tracks of the same kind; the flash of a hybrid keeps its share of them."""
+    for table in (device, device.get("flash_cache", {})):
+        for key in {"user_capacity", "size"} & table.keys():
+            size_bytes = _native.parse_size(table[key])
+            table[key] = f"{max(1, round(size_bytes / scale / SLOT_BYTES)) * SLOT_BYTES} B"
+    return device_toml(device)
 
 
 def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:

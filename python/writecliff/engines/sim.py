@@ -1,11 +1,11 @@
-"""The simulated engine: a drive in virtual time, behind the same seam as a real one."""
+"""The simulated engine: an SSD or hard disk in virtual time, behind the seam of real ones."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -29,12 +29,16 @@ from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
 
+# What only a hard disk counts.
+_DISK_COUNTERS = ("cache_hits", "flash_hits", "media_accesses", "retries", "recalibrations")
+
 
 class SimEngine:
     """A simulated drive from a preset name or a device file.
 
-    `seed` fixes the drive's own random choices (the d-choices collection policy); the workload's
-    seed fixes the host's. Same device, workloads and seeds: the same results, to the byte.
+    `seed` fixes the drive's own random choices (the d-choices collection policy, a disk's retries);
+    the workload's seed fixes the host's. Same device, workloads and seeds: the same results, to
+    the byte.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -89,7 +93,7 @@ class SimEngine:
             rated_tbw_bytes=device.rated_tbw_bytes,
             device_hash=device.device_hash,
             simulated=True,
-            rotational=False,
+            rotational=device.kind == "disk",
             rated_cycles=_rated_cycles(self.device_text),
         )
 
@@ -100,6 +104,12 @@ class SimEngine:
 
     def purge(self) -> PurgeReport:
         self._drive.purge()
+        if self._description.kind == "disk":
+            return PurgeReport(
+                method="not applicable (hard disk)",
+                conformant=True,
+                note="platters have no state that a purge would reset",
+            )
         return PurgeReport(method="simulated purge (every block erased)", conformant=True)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
@@ -122,8 +132,11 @@ class SimEngine:
         return _counters(self._drive.counters())
 
     def health(self) -> Mapping[str, object] | None:
-        """The counters that a real drive would have in its SMART log, and its erase counts."""
-        return {"source": "simulated drive", **asdict(self.counters())}
+        """The counters that a real drive would have in its SMART log, and its erase counts; of a
+        hard disk, what its arm and its caches did."""
+        raw = self._drive.counters()
+        log = {key: raw[key] for key in _DISK_COUNTERS if key in raw}
+        return {"source": "simulated drive", **asdict(_counters(raw)), **log}
 
     def check(self) -> None:
         """Check every invariant of the drive's state; raises ValueError. For tests."""
@@ -172,22 +185,8 @@ def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:
 
 
 def _counters(raw: Mapping[str, Any]) -> Counters:
-    return Counters(
-        host_write_bytes=raw["host_write_bytes"],
-        host_read_bytes=raw["host_read_bytes"],
-        nand_write_bytes=raw["nand_write_bytes"],
-        gc_moved_bytes=raw["gc_moved_bytes"],
-        erases_min=raw["erases_min"],
-        erases_mean=raw["erases_mean"],
-        erases_max=raw["erases_max"],
-        percentage_used=raw["percentage_used"],
-        energy_j=raw["energy_j"],
-        temperature_c=raw["temperature_c"],
-        throttled_ns=raw["throttled_ns"],
-        read_retries=raw["read_retries"],
-        uncorrectable_reads=raw["uncorrectable_reads"],
-        checkpoints=raw["checkpoints"],
-    )
+    """Hard disks have no counters of flash."""
+    return Counters(**{field.name: raw.get(field.name) for field in fields(Counters)})
 
 
 def _step_result(raw: Mapping[str, Any]) -> StepResult:

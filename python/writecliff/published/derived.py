@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from writecliff.devices import describe_device
+from writecliff.errors import ConfigError
 from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
 from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
@@ -102,6 +103,8 @@ def lifetime_ratio(drive: Drive) -> float:
     Write amplification alone decides it. The slide can be read in two ways; the smaller of both
     ratios is taken, at the over-provisioning of the drive."""
     spare = describe_device(drive.text, drive.file_name).overprovision_pct
+    if spare is None:
+        raise ConfigError(f"{drive.name} is a hard disk; lifetimes by streams need flash")
     flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_UNIT * SLOT_BYTES
     tasks = [
         Task(

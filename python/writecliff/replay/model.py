@@ -16,7 +16,7 @@ from writecliff.engines.placement_status import FdpStatistics, PlacementStatus, 
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import drive_memory_bytes
-from writecliff.replay.sizing import sized_device, with_streams
+from writecliff.replay.sizing import PURPOSE, sized_device, with_streams
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,8 @@ class Laid:
     @property
     def memory_bytes(self) -> int:
         """Of one replay."""
-        drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.raw_bytes)
+        flash_bytes = self.simulated.flash_bytes(PURPOSE)
+        drive = drive_memory_bytes(self.simulated.capacity_bytes, flash_bytes)
         return drive + self.simulated.capacity_bytes // 4096 * BYTES_PER_BLOCK_IN_REPLAY
 
     @property
@@ -74,7 +75,7 @@ class Laid:
 
     def endurance_bytes(self, waf: float) -> float:
         """What a host can write to the whole drive until its flash has its rated cycles."""
-        return self.rated_cycles * self.device.raw_bytes / waf
+        return self.rated_cycles * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
         """Until then at the rate of the trace, on the whole drive."""
@@ -147,6 +148,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     _check(sizing)
     text, file_name = read_device_file(simulated_name(target))
     device = describe_device(text, file_name)
+    device.flash_bytes(PURPOSE)
     with as_user_errors():
         needs = io.native.footprint(sizing.coalesce)
     if sizing.fill_pct is not None:

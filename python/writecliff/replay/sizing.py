@@ -20,6 +20,7 @@ from writecliff.engines.scaled import device_toml
 from writecliff.errors import ConfigError
 
 SLOT_BYTES = 4096
+PURPOSE = "a replay"  # what messages say that hard disks do not do
 UNITS_MIN = 256
 # Units of spare space: those that streams and collection keep open must stay few against them.
 SPARE_UNITS, SPARE_UNITS_A_STREAM = 16, 4
@@ -51,7 +52,7 @@ def sized_device(
     """
     described = describe_device(text, file_name)
     device = tomllib.loads(text)
-    spare = described.raw_bytes / described.capacity_bytes
+    spare = described.flash_bytes(PURPOSE) / described.capacity_bytes
     raw_bytes = capacity_bytes * spare
     old, old_name = _flash(device), described.name
     if units is None:

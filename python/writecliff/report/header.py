@@ -97,7 +97,7 @@ def _device(data: Reported) -> Rows:
         ("Firmware ver", device.firmware or units.UNKNOWN),
         ("Capacity", units.capacity(device.capacity_bytes)),
         ("Interface", interface),
-        ("NAND Type", device.nand_type or units.UNKNOWN),
+        ("NAND Type", NOT_APPLICABLE if device.rotational else device.nand_type or units.UNKNOWN),
         ("PCIe NVM", pcie),
         ("Purge Method", manifest.purge.method if manifest.purge else units.UNKNOWN),
         ("Write Cache", {True: "WCE", False: "WCD", None: units.UNKNOWN}[enabled]),

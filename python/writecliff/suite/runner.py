@@ -91,4 +91,6 @@ def _memory_bytes(target: str) -> int:
     from writecliff.devices import show_device
 
     device = show_device(target.removeprefix("sim:"))
+    if device.raw_bytes is None:  # a hard disk has no map
+        return PROCESS_BYTES
     return drive_memory_bytes(device.capacity_bytes, device.raw_bytes) + PROCESS_BYTES

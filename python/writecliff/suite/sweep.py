@@ -97,7 +97,7 @@ def _device(target: str, percent: float) -> str:
             hint="vary active_range_pct: what is never written serves as spare space",
         )
     text, name = read_device_file(target.removeprefix("sim:"))
-    raw_bytes = describe_device(text, name).raw_bytes
+    raw_bytes = describe_device(text, name).flash_bytes("over-provisioning")
     capacity_mb = int(raw_bytes / (1 + percent / 100)) // 1_000_000
     lines = [
         f'user_capacity = "{capacity_mb} MB"  # {percent:g} % over-provisioning'

@@ -9,21 +9,21 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
+from writecliff.devices import preset_names
 from writecliff.validate.waf import OVERPROVISIONS, POLICIES, WafCase
 
 
 def test_device_list(cli: CommandLine) -> None:
     said = cli("device list")
     assert (said.code, said.err) == (0, "")
-    assert [line.split()[0] for line in said.out.splitlines()] == [
-        "name",
-        "nvme-tlc-960",
-        "sas-ms-480",
-        "sata-tlc-120",
-    ]
+    names = preset_names()
+    assert [line.split()[0] for line in said.out.splitlines()] == ["name", *names]
+    assert names == sorted(names) and {"sata-tlc-120", "hdd-15k-80"} < set(names)
     devices = json.loads(cli("device list --json").out)["devices"]
-    assert devices[2]["capacity_bytes"] == 120_000_000_000
-    assert devices[2]["overprovision_pct"] == pytest.approx(14.59)
+    by_name = {device["name"]: device for device in devices}
+    assert by_name["sata-tlc-120"]["capacity_bytes"] == 120_000_000_000
+    assert by_name["sata-tlc-120"]["overprovision_pct"] == pytest.approx(14.59)
+    assert by_name["hdd-15k-80"]["overprovision_pct"] is None
 
 
 def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> None:

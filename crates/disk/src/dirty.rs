@@ -1,0 +1,136 @@
+//! The write cache: data that the host believes written and the platters do not have yet.
+
+use writecliff_base::codec::CodecError;
+use writecliff_port::words::{WordReader, WordWriter};
+
+use crate::config::CacheConfig;
+use crate::layout::SECTOR_BYTES;
+use crate::mechanics::{Mechanics, Place};
+
+/// A write in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dirty {
+    pub place: Place,
+    /// Counts up.
+    pub sequence: u64,
+}
+
+impl Dirty {
+    fn sectors(&self) -> u64 {
+        self.place.last + 1 - self.place.first
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct WriteCache {
+    /// By age.
+    pub writes: Vec<Dirty>,
+    sectors_most: u64,
+    writes_most: usize,
+    /// Taken, by writes in the cache and by those on their way to it.
+    sectors: u64,
+    reserved: usize,
+    next: u64,
+}
+
+impl WriteCache {
+    pub fn new(config: &CacheConfig) -> Self {
+        Self {
+            writes: Vec::new(),
+            sectors_most: config.size.0 / 2 / SECTOR_BYTES,
+            writes_most: config.cached_writes as usize,
+            sectors: 0,
+            reserved: 0,
+            next: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Keep a place for a write that will come, if there is room; one that is larger than the cache
+    /// may have all of it.
+    pub fn reserve(&mut self, sectors: u64) -> bool {
+        let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
+        let has_place = self.writes.len() + self.reserved < self.writes_most;
+        if is_room && has_place {
+            self.sectors += sectors;
+            self.reserved += 1;
+        }
+        is_room && has_place
+    }
+
+    /// A write is here for which room was reserved. Older ones that it covers need not be written.
+    pub fn insert(&mut self, place: Place) {
+        self.reserved -= 1;
+        let covered = |d: &Dirty| place.first <= d.place.first && d.place.last <= place.last;
+        self.sectors -= self.writes.iter().filter(|d| covered(d)).map(Dirty::sectors).sum::<u64>();
+        self.writes.retain(|d| !covered(d));
+        self.writes.push(Dirty { place, sequence: self.next });
+        self.next += 1;
+    }
+
+    /// One of the writes goes to the platters; its room is free when it is there.
+    pub fn take(&mut self, index: usize) -> Dirty {
+        self.reserved += 1;
+        self.writes.remove(index)
+    }
+
+    /// A write that was taken is on the platters.
+    pub fn written(&mut self, sectors: u64) {
+        self.reserved -= 1;
+        self.sectors -= sectors;
+    }
+
+    pub fn holds(&self, first: u64, last: u64) -> bool {
+        self.writes.iter().any(|d| d.place.first <= first && last <= d.place.last)
+    }
+
+    /// All writes so far are older than this.
+    pub fn barrier(&self) -> u64 {
+        self.next
+    }
+
+    /// The books agree with what is there, and with `moving` sectors on their way to the platters.
+    pub fn check(&self, moving: u64) -> Result<(), String> {
+        let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
+        let reserved = usize::from(moving > 0);
+        if (self.sectors, self.reserved) != (held + moving, reserved) {
+            return Err(format!(
+                "the write cache counts {} sectors, {held} are held",
+                self.sectors
+            ));
+        }
+        if !self.writes.is_sorted_by_key(|dirty| dirty.sequence) {
+            return Err("cached writes are out of order".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn save(&self, out: &mut WordWriter) {
+        out.list(self.writes.iter(), |out, dirty| {
+            out.put(dirty.place.first);
+            out.put(dirty.place.last);
+            out.put(dirty.sequence);
+        });
+        out.put(self.sectors);
+        out.put(self.reserved as u64);
+        out.put(self.next);
+    }
+
+    pub fn restore(
+        &mut self,
+        input: &mut WordReader<'_>,
+        mechanics: &Mechanics,
+    ) -> Result<(), CodecError> {
+        self.writes = input.list(|input| {
+            let place = mechanics.place(input.get()?, input.get()?);
+            Ok(Dirty { place, sequence: input.get()? })
+        })?;
+        self.sectors = input.get()?;
+        self.reserved = input.narrow()?;
+        self.next = input.get()?;
+        Ok(())
+    }
+}

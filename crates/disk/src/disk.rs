@@ -1,0 +1,336 @@
+//! The disk: host commands through queues, caches and the arm.
+
+mod schedule;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use writecliff_base::Nanos;
+use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
+
+use crate::config::{DiskConfig, Impossible};
+use crate::dirty::WriteCache;
+use crate::flash_cache::FlashCache;
+use crate::layout::SECTOR_BYTES;
+use crate::mechanics::{Mechanics, Place};
+use crate::reads::Reads;
+use schedule::{Task, Work};
+
+/// A simulated hard disk. Submit commands in order of time; `step` runs it to the next completion.
+pub struct Disk {
+    pub(crate) config: DiskConfig,
+    pub(crate) frontend: Frontend,
+    commands: CommandTable<InFlight>,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    /// Events so far: those of one time happen in the order in which they were scheduled.
+    scheduled: u64,
+    pub(crate) now: Nanos,
+    pub(crate) mechanics: Mechanics,
+    pub(crate) reads: Reads,
+    pub(crate) dirty: WriteCache,
+    pub(crate) flash: Option<FlashCache>,
+    /// Writes that wait for room in the cache, and when firmware was done with them.
+    write_waiting: VecDeque<(u16, Nanos)>,
+    /// What waits for the arm, in order of arrival.
+    queue: Vec<Task>,
+    /// What the arm does, and when it will be done.
+    pub(crate) work: Option<(Work, Nanos)>,
+    /// The arm has had nothing to do since then.
+    pub(crate) idle_since: Nanos,
+    /// Flushes, and the sequence of the first write that they do not wait for.
+    flushes: Vec<(u16, u64)>,
+    pub(crate) write_cache: bool,
+    pub(crate) host: HostCounters,
+}
+
+/// A command inside the drive.
+#[derive(Clone, Copy)]
+struct InFlight {
+    command: Command,
+    /// A write for which room in the write cache is reserved.
+    cached: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// Firmware is done with a read.
+    ReadReady(u16),
+    /// A command that is no read is here with its data.
+    Arrived(u16),
+    /// The arm is done with what it did.
+    WorkDone,
+    Completed(u16),
+}
+
+/// What the host asked for, since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    pub write_bytes: u64,
+    pub read_bytes: u64,
+    /// Reads answered from DRAM.
+    pub cache_hits: u64,
+    /// Reads answered from the flash of a hybrid.
+    pub flash_hits: u64,
+}
+
+/// What the drive reports of itself, since it was new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskCounters {
+    pub host_write_bytes: u64,
+    pub host_read_bytes: u64,
+    pub cache_hits: u64,
+    pub flash_hits: u64,
+    /// Times that the arm went to the media for the host.
+    pub media_accesses: u64,
+    /// Turns that were lost because an access had to be repeated.
+    pub retries: u64,
+    pub recalibrations: u64,
+}
+
+/// Data that must be behind a read's last sector before the link can be done with it: hosts get
+/// data in bursts while the rest is still being read.
+const BURST_BYTES: u64 = 64 << 10;
+
+impl Disk {
+    pub fn new(config: DiskConfig) -> Result<Self, Impossible> {
+        let (controller, capacity) = (&config.controller, config.user_capacity.0);
+        Ok(Self {
+            frontend: Frontend::new(&config.link, controller.command_time, controller.latency),
+            commands: CommandTable::default(),
+            events: BinaryHeap::new(),
+            scheduled: 0,
+            now: Nanos::ZERO,
+            mechanics: Mechanics::new(&config)?,
+            reads: Reads::new(config.cache.size.0 / 2, config.cache.segments, capacity),
+            dirty: WriteCache::new(&config.cache),
+            flash: config.flash_cache.as_ref().map(|flash| FlashCache::new(flash, capacity)),
+            write_waiting: VecDeque::new(),
+            queue: Vec::new(),
+            work: None,
+            idle_since: Nanos::ZERO,
+            flushes: Vec::new(),
+            write_cache: config.cache.write_cache,
+            host: HostCounters::default(),
+            config,
+        })
+    }
+
+    pub fn config(&self) -> &DiskConfig {
+        &self.config
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Enable or disable the volatile write cache. Without it a write completes when it is on the
+    /// platters.
+    pub fn set_write_cache(&mut self, enabled: bool) {
+        self.write_cache = enabled;
+    }
+
+    pub fn write_cache(&self) -> bool {
+        self.write_cache
+    }
+
+    pub fn host_write_bytes(&self) -> u64 {
+        self.host.write_bytes
+    }
+
+    pub fn counters(&self) -> DiskCounters {
+        let (host, arm) = (&self.host, &self.mechanics.counted);
+        DiskCounters {
+            host_write_bytes: host.write_bytes,
+            host_read_bytes: host.read_bytes,
+            cache_hits: host.cache_hits,
+            flash_hits: host.flash_hits,
+            media_accesses: arm.accesses,
+            retries: arm.retries,
+            recalibrations: arm.recalibrations,
+        }
+    }
+
+    /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
+    /// and not after its next completion.
+    pub fn submit(&mut self, at: Nanos, command: Command) {
+        debug_assert!(at >= self.now);
+        debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
+        debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
+        self.now = at;
+        if let Some(command) = self.frontend.enter(command) {
+            self.begin(command);
+        }
+    }
+
+    /// Run until the next completion, but not beyond `limit`.
+    pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
+        while let Some(&Reverse((time, _, event))) = self.events.peek() {
+            if time > limit {
+                return None;
+            }
+            self.events.pop();
+            self.now = time;
+            let done = match event {
+                Event::ReadReady(number) => self.read_ready(number),
+                Event::Arrived(number) => self.arrived(number),
+                Event::WorkDone => self.work_done(),
+                Event::Completed(number) => Some(number),
+            };
+            if let Some(number) = done {
+                return Some(self.complete(number));
+            }
+        }
+        None
+    }
+
+    fn schedule(&mut self, at: Nanos, event: Event) {
+        self.events.push(Reverse((at, self.scheduled, event)));
+        self.scheduled += 1;
+    }
+
+    fn begin(&mut self, command: Command) {
+        let ready = self.frontend.decode(self.now, Nanos::ZERO);
+        let number = self.commands.insert(InFlight { command, cached: false });
+        match command.operation {
+            Operation::Read => self.schedule(ready, Event::ReadReady(number)),
+            Operation::Write => {
+                self.write_waiting.push_back((number, ready));
+                self.admit_writes();
+            }
+            Operation::Trim | Operation::Flush => {
+                let at = self.frontend.receive(ready, 0);
+                self.schedule(at, Event::Arrived(number));
+            }
+        }
+    }
+
+    fn complete(&mut self, number: u16) -> Completion {
+        let done = self.commands.remove(number).command;
+        if let Some(next) = self.frontend.leave(&done) {
+            self.begin(next);
+        }
+        Completion { at: self.now, tag: done.tag, operation: done.operation }
+    }
+
+    /// Let waiting writes send their data while there is room for them.
+    fn admit_writes(&mut self) {
+        while let Some(&(number, ready)) = self.write_waiting.front() {
+            let command = self.commands.get(number).command;
+            if self.write_cache && !self.dirty.reserve(u64::from(command.length) / SECTOR_BYTES) {
+                return;
+            }
+            self.commands.get(number).cached = self.write_cache;
+            self.write_waiting.pop_front();
+            let at = self.frontend.receive(ready.max(self.now), command.length);
+            self.schedule(at, Event::Arrived(number));
+        }
+    }
+
+    fn place(&self, command: &Command) -> Place {
+        let first = command.offset / SECTOR_BYTES;
+        self.mechanics.place(first, first + u64::from(command.length) / SECTOR_BYTES - 1)
+    }
+
+    /// A read: from a cache if one has it, else it waits for the arm.
+    fn read_ready(&mut self, number: u16) -> Option<u16> {
+        let command = self.commands.get(number).command;
+        let place = self.place(&command);
+        let (first, last) = (place.first, place.last);
+        self.host.read_bytes += u64::from(command.length);
+        let has =
+            self.dirty.holds(first, last) || self.reads.hit(self.now, first, last, &self.mechanics);
+        let from_flash = self.flash.as_mut().filter(|_| !has);
+        let flash_time = from_flash.and_then(|flash| flash.read(first, last));
+        self.host.cache_hits += u64::from(has);
+        self.host.flash_hits += u64::from(flash_time.is_some());
+        if has || flash_time.is_some() {
+            let from = self.now + flash_time.unwrap_or_default();
+            let at = self.frontend.send(from, command.length, true);
+            self.schedule(at, Event::Completed(number));
+        } else {
+            self.enqueue(number, place, false);
+        }
+        None
+    }
+
+    /// A command and its data are in the drive; gives it back if that was all.
+    fn arrived(&mut self, number: u16) -> Option<u16> {
+        let InFlight { command, cached } = *self.commands.get(number);
+        match command.operation {
+            Operation::Write => {
+                let place = self.place(&command);
+                self.host.write_bytes += u64::from(command.length);
+                self.forget(&place);
+                if !cached {
+                    self.enqueue(number, place, true);
+                    return None;
+                }
+                self.dirty.insert(place);
+                self.admit_writes();
+                self.go_to_work();
+                Some(number)
+            }
+            Operation::Flush if !self.is_written(self.dirty.barrier()) => {
+                self.flushes.push((number, self.dirty.barrier()));
+                self.go_to_work();
+                None
+            }
+            // A disk has nothing to gain from a TRIM.
+            Operation::Flush | Operation::Trim | Operation::Read => Some(number),
+        }
+    }
+
+    /// What caches of reads have of these sectors is old.
+    fn forget(&mut self, place: &Place) {
+        if let Some(head) = self.reads.head(self.now, &self.mechanics.layout) {
+            self.mechanics.move_to(head);
+            self.reads.stop(self.now, &self.mechanics.layout);
+        }
+        self.reads.written(place.first, place.last);
+        if let Some(flash) = &mut self.flash {
+            flash.written(place.first, place.last);
+        }
+    }
+
+    /// Let everything under way come to its end, and write what the cache holds. Completions must
+    /// have been taken before: the host has nothing outstanding.
+    pub fn quiesce(&mut self) {
+        assert_eq!(self.outstanding(), 0);
+        let lost = self.step(Nanos::MAX);
+        assert!(lost.is_none(), "a completion without a command");
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.commands.in_flight() + self.frontend.waiting()
+    }
+
+    /// Let the drive be until `time`: it may write what its cache holds. Nothing may be
+    /// outstanding.
+    pub fn idle_until(&mut self, time: Nanos) {
+        let lost = self.step(time);
+        assert!(lost.is_none(), "a completion without a command");
+        self.now = self.now.max(time);
+    }
+
+    /// The fast-forward clock: the state after a write, in no time. Platters have no state that a
+    /// later command would feel; caches have. The drive must be quiet.
+    pub fn fast_forward(&mut self, command: &Command) {
+        if command.operation == Operation::Write {
+            self.host.write_bytes += u64::from(command.length);
+            let place = self.place(command);
+            self.forget(&place);
+        }
+    }
+
+    /// Check what must hold between two commands of the host; the first violation.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+        ensure(self.outstanding() == 0, "the host has commands in the drive")?;
+        ensure(self.queue.is_empty(), "the arm's queue holds a command that nobody has")?;
+        ensure(self.work.is_some() || self.dirty.is_empty(), "cached writes are not written")?;
+        let moving = self.work.as_ref().map_or(0, |(work, _)| work.cached_sectors());
+        self.dirty.check(moving)?;
+        self.reads.check()?;
+        self.flash.as_ref().map_or(Ok(()), FlashCache::check)
+    }
+}

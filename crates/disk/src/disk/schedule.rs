@@ -1,0 +1,230 @@
+//! What the arm does next.
+//!
+//! The command that its head can reach first is served first (shortest access time first: seek and
+//! turn together), unless one has waited beyond the age limit. Cached writes are written when the
+//! host asks for nothing, or when the cache is full, or a flush waits for them.
+
+use writecliff_base::Nanos;
+
+use super::{BURST_BYTES, Disk, Event};
+use crate::mechanics::Place;
+
+/// A command that waits for the arm.
+#[derive(Clone, Copy)]
+pub(super) struct Task {
+    number: u16,
+    place: Place,
+    is_write: bool,
+    since: Nanos,
+}
+
+/// What the arm does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Read {
+        number: u16,
+        place: Place,
+        began: Nanos,
+    },
+    Write {
+        number: u16,
+        place: Place,
+    },
+    /// A write out of the cache.
+    Destage {
+        place: Place,
+        sequence: u64,
+    },
+    Recalibrate,
+}
+
+impl Work {
+    /// Sectors that it takes out of the write cache.
+    pub(super) fn cached_sectors(&self) -> u64 {
+        match self {
+            Self::Destage { place, .. } => place.last + 1 - place.first,
+            Self::Read { .. } | Self::Write { .. } | Self::Recalibrate => 0,
+        }
+    }
+}
+
+/// A sequence that no write has.
+const RECALIBRATES: u64 = u64::MAX;
+
+/// Who may go next, and how long until its data are expected to begin to pass.
+#[derive(Clone, Copy)]
+struct Candidate {
+    is_cached: bool,
+    index: usize,
+    wait: Nanos,
+    /// The access ends so much later, where reading ahead already reads towards it.
+    follows: Option<Nanos>,
+}
+
+impl Disk {
+    pub(super) fn enqueue(&mut self, number: u16, place: Place, is_write: bool) {
+        self.queue.push(Task { number, place, is_write, since: self.now });
+        self.go_to_work();
+    }
+
+    /// Begin with something, if the arm is free and there is something.
+    pub(super) fn go_to_work(&mut self) {
+        if self.work.is_some() || (self.queue.is_empty() && !self.wants_to_destage()) {
+            return;
+        }
+        let layout = &self.mechanics.layout;
+        if let Some(head) = self.reads.head(self.now, layout) {
+            self.mechanics.move_to(head);
+        }
+        if let Some(end) = self.mechanics.recalibrated(self.idle_since, self.now) {
+            self.reads.stop(self.now, &self.mechanics.layout);
+            self.start(Work::Recalibrate, end);
+            return;
+        }
+        let chosen = self.choose();
+        let (work, place) = if chosen.is_cached {
+            let dirty = self.dirty.take(chosen.index);
+            (Work::Destage { place: dirty.place, sequence: dirty.sequence }, dirty.place)
+        } else {
+            let Task { number, place, is_write, .. } = self.queue.remove(chosen.index);
+            let read = Work::Read { number, place, began: self.now };
+            (if is_write { Work::Write { number, place } } else { read }, place)
+        };
+        self.reads.stop(self.now, &self.mechanics.layout);
+        let needs = chosen.follows.unwrap_or_else(|| {
+            let is_write = !matches!(work, Work::Read { .. });
+            self.mechanics.positioning(self.now, &place, is_write) + self.mechanics.transfer(&place)
+        });
+        let again = self.mechanics.repeat();
+        self.start(work, self.now + needs + again);
+    }
+
+    fn start(&mut self, work: Work, end: Nanos) {
+        self.work = Some((work, end));
+        self.schedule(end, Event::WorkDone);
+    }
+
+    fn wants_to_destage(&self) -> bool {
+        let is_pressed = !self.write_waiting.is_empty() || !self.flushes.is_empty();
+        !self.dirty.is_empty() && (is_pressed || self.queue.is_empty())
+    }
+
+    fn choose(&mut self) -> Candidate {
+        let oldest = self.queue.first().map_or(Nanos::MAX, |task| task.since);
+        if self.now.saturating_sub(oldest) > self.config.controller.age_limit {
+            return self.candidate(0);
+        }
+        let mut best: Option<Candidate> = None;
+        let mut offer = |candidate: Candidate| {
+            if best.is_none_or(|best| candidate.wait < best.wait) {
+                best = Some(candidate);
+            }
+        };
+        for index in 0..self.queue.len() {
+            offer(self.candidate(index));
+        }
+        if self.wants_to_destage() {
+            for (index, dirty) in self.dirty.writes.iter().enumerate() {
+                let wait = self.mechanics.expected(self.now, &dirty.place, true);
+                offer(Candidate { is_cached: true, index, wait, follows: None });
+            }
+        }
+        best.expect("something to do")
+    }
+
+    fn candidate(&mut self, index: usize) -> Candidate {
+        let task = &self.queue[index];
+        let (place, is_write) = (&task.place, task.is_write);
+        let reads = Some(&mut self.reads).filter(|_| !is_write);
+        let follows = reads.and_then(|reads| reads.follows(self.now, place, &self.mechanics));
+        let wait = match follows {
+            Some(_) => Nanos::ZERO,
+            None => self.mechanics.expected(self.now, place, is_write),
+        };
+        Candidate { is_cached: false, index, wait, follows }
+    }
+
+    /// The arm is done; gives back nothing, as completions take their way over the link.
+    pub(super) fn work_done(&mut self) -> Option<u16> {
+        let (work, _) = self.work.take()?;
+        self.idle_since = self.now;
+        match work {
+            Work::Read { number, place, began } => {
+                self.mechanics.move_to(place.last);
+                self.reads.read(place.first, place.last);
+                if let Some(flash) = &mut self.flash {
+                    flash.seen(place.first, place.last);
+                }
+                self.send(number, began);
+            }
+            Work::Write { number, place } => {
+                self.mechanics.move_to(place.last);
+                let at = self.frontend.send(self.now, 0, true);
+                self.schedule(at, Event::Completed(number));
+            }
+            Work::Destage { place, .. } => {
+                self.mechanics.move_to(place.last);
+                self.dirty.written(place.last + 1 - place.first);
+                self.end_flushes();
+                self.admit_writes();
+            }
+            Work::Recalibrate => {}
+        }
+        self.go_to_work();
+        if self.work.is_none() && matches!(work, Work::Read { .. }) {
+            self.reads.begin_ahead(self.now, &self.mechanics.layout);
+        }
+        None
+    }
+
+    /// Send what was read to the host: most of it has been on its way while the rest was read.
+    fn send(&mut self, number: u16, began: Nanos) {
+        let length = self.commands.get(number).command.length;
+        let early = u64::from(length).saturating_sub(BURST_BYTES);
+        let head_start = self.config.link.bandwidth.time_for(early);
+        let from = self.now.saturating_sub(head_start).max(began);
+        let at = self.frontend.send(from, length, true).max(self.now);
+        self.schedule(at, Event::Completed(number));
+    }
+
+    /// Are all writes before `barrier` on the platters?
+    pub(super) fn is_written(&self, barrier: u64) -> bool {
+        let waits = self.dirty.writes.first().is_some_and(|dirty| dirty.sequence < barrier);
+        let moves = matches!(
+            self.work, Some((Work::Destage { sequence, .. }, _)) if sequence < barrier
+        );
+        !waits && !moves
+    }
+
+    fn end_flushes(&mut self) {
+        let flushes = std::mem::take(&mut self.flushes);
+        for (number, barrier) in flushes {
+            if self.is_written(barrier) {
+                self.schedule(self.now, Event::Completed(number));
+            } else {
+                self.flushes.push((number, barrier));
+            }
+        }
+    }
+
+    /// What the arm does as words of a saved state; there is no host command in it.
+    pub(crate) fn work_words(work: &Work) -> [u64; 3] {
+        match work {
+            Work::Destage { place, sequence } => [place.first, place.last, *sequence],
+            Work::Recalibrate => [0, 0, RECALIBRATES],
+            Work::Read { .. } | Work::Write { .. } => unreachable!("the host has a command"),
+        }
+    }
+
+    /// Go on with what a saved state was doing: its words, and when it ends.
+    pub(crate) fn resume(&mut self, saved: Option<&[u64; 4]>) {
+        self.events.clear();
+        self.work = None;
+        let Some(&[first, last, sequence, end]) = saved else { return };
+        let work = match sequence {
+            RECALIBRATES => Work::Recalibrate,
+            _ => Work::Destage { place: self.mechanics.place(first, last), sequence },
+        };
+        self.start(work, Nanos(end));
+    }
+}

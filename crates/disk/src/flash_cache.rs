@@ -1,0 +1,133 @@
+//! The flash of a hybrid: blocks that were read often are kept there and read without the arm.
+//!
+//! Writes go to the platters, and what the flash had of them is dropped: so did the first drives of
+//! this kind. Copying a block to flash takes no time of the host's; it is done from what was read
+//! anyway. Which block makes room is decided by a clock hand: one that was read since the hand came
+//! by gets another round.
+
+use std::io::{Read, Write};
+
+use writecliff_base::Nanos;
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+use writecliff_base::memory::zeroed;
+
+use crate::config::FlashCacheConfig;
+use crate::layout::SECTOR_BYTES;
+
+/// Bit of a slot that was read since the hand came by; the others are its block, plus one.
+const USED: u32 = 1 << 31;
+
+#[derive(Clone, Debug)]
+pub struct FlashCache {
+    config: FlashCacheConfig,
+    block_sectors: u64,
+    /// For each block of the disk: its slot plus one, or the reads that it had, as `COUNT + n`.
+    blocks: Vec<u32>,
+    slots: Vec<u32>,
+    hand: u32,
+}
+
+/// From here on an entry counts reads.
+const COUNT: u32 = 1 << 30;
+
+impl FlashCache {
+    pub fn new(config: &FlashCacheConfig, capacity_bytes: u64) -> Self {
+        Self {
+            block_sectors: config.block.0 / SECTOR_BYTES,
+            blocks: zeroed(capacity_bytes.div_ceil(config.block.0) as usize),
+            slots: zeroed((config.size.0 / config.block.0) as usize),
+            hand: 0,
+            config: config.clone(),
+        }
+    }
+
+    fn touched(&self, first: u64, last: u64) -> std::ops::RangeInclusive<u64> {
+        first / self.block_sectors..=last / self.block_sectors
+    }
+
+    /// The time that the flash needs to read all of it; `None` if it does not have all of it.
+    pub fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
+        let mut touched = self.touched(first, last);
+        if !touched.clone().all(|block| self.slot(block).is_some()) {
+            return None;
+        }
+        touched.try_for_each(|block| self.slot(block).map(|slot| self.slots[slot] |= USED))?;
+        let bytes = (last + 1 - first) * SECTOR_BYTES;
+        Some(self.config.read_time + self.config.bandwidth.time_for(bytes))
+    }
+
+    fn slot(&self, block: u64) -> Option<usize> {
+        let entry = self.blocks[block as usize];
+        (1..COUNT).contains(&entry).then(|| entry as usize - 1)
+    }
+
+    /// The platters were read: blocks that are read again and again move in.
+    pub fn seen(&mut self, first: u64, last: u64) {
+        for block in self.touched(first, last) {
+            let entry = self.blocks[block as usize].max(COUNT);
+            if self.slot(block).is_some() {
+                continue;
+            }
+            if entry + 1 - COUNT < self.config.promote_after {
+                self.blocks[block as usize] = entry + 1;
+            } else {
+                self.admit(block);
+            }
+        }
+    }
+
+    fn admit(&mut self, block: u64) {
+        while self.slots[self.hand as usize] & USED != 0 {
+            self.slots[self.hand as usize] &= !USED;
+            self.step();
+        }
+        let slot = self.hand as usize;
+        if let Some(evicted) = (self.slots[slot]).checked_sub(1) {
+            self.blocks[evicted as usize] = 0;
+        }
+        self.slots[slot] = block as u32 + 1;
+        self.blocks[block as usize] = slot as u32 + 1;
+        self.step();
+    }
+
+    fn step(&mut self) {
+        self.hand = (self.hand + 1) % self.slots.len() as u32;
+    }
+
+    /// What the flash has of these sectors is old.
+    pub fn written(&mut self, first: u64, last: u64) {
+        for block in self.touched(first, last) {
+            if let Some(slot) = self.slot(block) {
+                self.slots[slot] = 0;
+                self.blocks[block as usize] = 0;
+            }
+        }
+    }
+
+    /// Blocks and slots agree about who is where.
+    pub fn check(&self) -> Result<(), String> {
+        let is_at = |(slot, entry): (usize, &u32)| {
+            let block = (entry & !USED).checked_sub(1);
+            block.is_none_or(|block| self.slot(u64::from(block)) == Some(slot))
+        };
+        let kept = self.blocks.iter().filter(|entry| (1..COUNT).contains(*entry)).count();
+        let held = self.slots.iter().filter(|entry| **entry & !USED != 0).count();
+        if kept != held || !self.slots.iter().enumerate().all(is_at) {
+            return Err("the flash cache's blocks and slots disagree".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+        out.u32s("flash_hand", &[self.hand])?;
+        out.u32s("flash_slots", &self.slots)?;
+        out.u32s("flash_blocks", &self.blocks)
+    }
+
+    pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
+        self.hand = input.u32s("flash_hand", 1)?[0];
+        self.slots = input.u32s("flash_slots", self.slots.len())?;
+        self.blocks = input.u32s("flash_blocks", self.blocks.len())?;
+        Ok(())
+    }
+}

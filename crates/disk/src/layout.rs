@@ -1,0 +1,190 @@
+//! Where sectors are: zones, tracks, and the time at which each passes under the heads.
+//!
+//! Sectors follow each other along a track, then on the next surface of the cylinder, then on the
+//! next cylinder inwards. Each track begins `skew` later in the turn than the one before, which is
+//! the time that the drive needs to go over to it. So a transfer that follows the sectors takes one
+//! turn and one skew a track, and everything can be told from one number a sector: its *passage*,
+//! the time at which it would pass if all were read from the first sector on. Angles are passages
+//! modulo the time of a turn.
+//!
+//! Bits are as long on all tracks, so a track's bytes grow with its radius: from zone to zone the
+//! rate falls in equal steps.
+
+use writecliff_base::{Bytes, BytesPerSecond, Nanos};
+
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Tracks with equally many sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Zone {
+    first_sector: u64,
+    first_track: u64,
+    sectors_per_track: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    zones: Vec<Zone>,
+    heads: u64,
+    tracks: u64,
+    turn: u64,
+    /// A turn and a skew.
+    per_track: u64,
+}
+
+/// What a layout is made from. Rates are sustained ones, skews included, of the first and the last
+/// zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub capacity: Bytes,
+    pub heads: u32,
+    pub zones: u32,
+    pub turn: Nanos,
+    pub skew: Nanos,
+    pub outer_rate: BytesPerSecond,
+    pub inner_rate: BytesPerSecond,
+}
+
+impl Layout {
+    /// `None` if a track of the inner zone would hold no sector.
+    pub fn new(shape: &Shape) -> Option<Self> {
+        let heads = u64::from(shape.heads);
+        let count = u64::from(shape.zones);
+        let per_track = shape.turn.0 + shape.skew.0;
+        let sectors: Vec<u64> = (0..count)
+            .map(|zone| {
+                let fall = (shape.outer_rate.0 - shape.inner_rate.0) * zone / (count - 1).max(1);
+                let bytes = u128::from(shape.outer_rate.0 - fall) * u128::from(per_track);
+                (bytes / 1_000_000_000) as u64 / SECTOR_BYTES
+            })
+            .collect();
+        let of_all: u64 = sectors.iter().map(|sectors| sectors * heads).sum();
+        if sectors.contains(&0) {
+            return None;
+        }
+        let cylinders = (shape.capacity.0 / SECTOR_BYTES).div_ceil(of_all);
+        let mut zones = Vec::with_capacity(sectors.len());
+        let (mut first_sector, mut first_track) = (0, 0);
+        for sectors_per_track in sectors {
+            zones.push(Zone { first_sector, first_track, sectors_per_track });
+            first_track += cylinders * heads;
+            first_sector += cylinders * heads * sectors_per_track;
+        }
+        Some(Self { zones, heads, tracks: first_track, turn: shape.turn.0, per_track })
+    }
+
+    pub fn cylinders(&self) -> u64 {
+        self.tracks / self.heads
+    }
+
+    pub fn tracks(&self) -> u64 {
+        self.tracks
+    }
+
+    /// Time of a turn.
+    #[inline]
+    pub fn turn(&self) -> Nanos {
+        Nanos(self.turn)
+    }
+
+    #[inline]
+    fn zone(&self, sector: u64) -> &Zone {
+        &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
+    }
+
+    /// The track of a sector, counted from the outermost one over all surfaces.
+    #[inline]
+    pub fn track(&self, sector: u64) -> u64 {
+        let zone = self.zone(sector);
+        zone.first_track + (sector - zone.first_sector) / zone.sectors_per_track
+    }
+
+    #[inline]
+    pub fn cylinder(&self, track: u64) -> u64 {
+        track / self.heads
+    }
+
+    /// When the sector begins to pass, had all been read from the first one on.
+    #[inline]
+    pub fn passage(&self, sector: u64) -> u64 {
+        self.passage_of(sector, 0)
+    }
+
+    /// When the sector has passed.
+    #[inline]
+    pub fn passed(&self, sector: u64) -> u64 {
+        self.passage_of(sector, 1)
+    }
+
+    #[inline]
+    fn passage_of(&self, sector: u64, beyond: u64) -> u64 {
+        let zone = self.zone(sector);
+        let within = sector - zone.first_sector;
+        let (track, index) = (within / zone.sectors_per_track, within % zone.sectors_per_track);
+        let along = (index + beyond) * self.turn / zone.sectors_per_track;
+        (zone.first_track + track) * self.per_track + along
+    }
+
+    /// The first sector that has not passed at `passage`.
+    pub fn reached(&self, passage: u64) -> u64 {
+        let (track, along) = (passage / self.per_track, passage % self.per_track);
+        let found = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
+        let zone = &self.zones[found];
+        let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
+        let mut sector =
+            zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;
+        // Positions are rounded down to nanoseconds: the quotient may be one short.
+        if index < zone.sectors_per_track && self.passed(sector) <= passage {
+            sector += 1;
+        }
+        sector
+    }
+
+    /// Sustained rate around a sector, in bytes a second.
+    pub fn rate(&self, sector: u64) -> f64 {
+        (self.zone(sector).sectors_per_track * SECTOR_BYTES) as f64 * 1e9 / self.per_track as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn layout() -> Layout {
+        let shape = Shape {
+            capacity: Bytes(10_000_000_000),
+            heads: 3,
+            zones: 8,
+            turn: Nanos(4_000_000),
+            skew: Nanos(700_000),
+            outer_rate: BytesPerSecond(93_000_000),
+            inner_rate: BytesPerSecond(58_000_000),
+        };
+        Layout::new(&shape).unwrap()
+    }
+
+    #[test]
+    fn rates_of_the_outer_and_inner_zone_are_those_asked_for() {
+        let layout = layout();
+        let last = 10_000_000_000 / SECTOR_BYTES - 1;
+        assert!((layout.rate(0) / 93e6 - 1.0).abs() < 0.002, "{}", layout.rate(0));
+        assert!((layout.rate(last) / 58e6 - 1.0).abs() < 0.002, "{}", layout.rate(last));
+        assert!(layout.track(last) < layout.tracks());
+    }
+
+    proptest! {
+        #[test]
+        fn sectors_pass_one_after_the_other(sector in 0_u64..19_000_000) {
+            let layout = layout();
+            let (begin, end) = (layout.passage(sector), layout.passed(sector));
+            prop_assert!(begin < end);
+            let next = layout.passage(sector + 1);
+            let same_track = layout.track(sector) == layout.track(sector + 1);
+            prop_assert_eq!(next - end, if same_track { 0 } else { 700_000 });
+            prop_assert_eq!(layout.reached(end), sector + 1);
+            prop_assert_eq!(layout.reached(end - 1), sector);
+        }
+    }
+}

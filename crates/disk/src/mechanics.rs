@@ -1,0 +1,184 @@
+//! Arm and spindle: how long it takes until a sector is under its head, and what accesses cost.
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::{Nanos, Prng};
+use writecliff_port::words::{WordReader, WordWriter};
+
+use crate::config::{DiskConfig, Impossible, Recalibration};
+use crate::layout::Layout;
+use crate::seek::SeekCurve;
+
+/// Sectors on the media, with what finding them needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub first: u64,
+    pub last: u64,
+    track: u64,
+    cylinder: u64,
+    /// When the first one begins to pass, within a turn.
+    angle: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Mechanics {
+    pub layout: Layout,
+    seeks: SeekCurve,
+    head_switch: Nanos,
+    write_settle: Nanos,
+    seek_margin: Nanos,
+    retry_probability: f64,
+    retries: u32,
+    recalibration: Option<Recalibration>,
+    heads: u32,
+    random: Prng,
+    /// Where the arm is.
+    track: u64,
+    recalibration_due: Nanos,
+    pub counted: Counted,
+}
+
+/// What the mechanics did since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub accesses: u64,
+    pub retries: u64,
+    pub recalibrations: u64,
+}
+
+/// Part of a generator's label: retries are its only use.
+const RETRIES: u64 = 0x6469_736b;
+
+impl Mechanics {
+    pub fn new(config: &DiskConfig) -> Result<Self, Impossible> {
+        let layout = config.layout()?;
+        let m = &config.mechanics;
+        Ok(Self {
+            seeks: config.seek_curve(&layout)?,
+            layout,
+            head_switch: m.head_switch,
+            write_settle: m.write_settle,
+            seek_margin: m.seek_margin,
+            retry_probability: m.retry_probability,
+            retries: m.retries,
+            recalibration: m.recalibration,
+            heads: m.heads,
+            random: Prng::derive(config.seed, RETRIES),
+            track: 0,
+            recalibration_due: m.recalibration.map_or(Nanos::MAX, |r| r.interval),
+            counted: Counted::default(),
+        })
+    }
+
+    pub fn place(&self, first: u64, last: u64) -> Place {
+        let track = self.layout.track(first);
+        let cylinder = self.layout.cylinder(track);
+        let angle = self.layout.passage(first) % self.layout.turn().0;
+        Place { first, last, track, cylinder, angle }
+    }
+
+    /// The arm is where `sector` is.
+    pub fn move_to(&mut self, sector: u64) {
+        self.track = self.layout.track(sector);
+    }
+
+    /// From `now` until the first sector begins to pass under its head.
+    #[inline]
+    pub fn positioning(&self, now: Nanos, place: &Place, is_write: bool) -> Nanos {
+        let (moving, _) = self.moving(place, is_write);
+        moving + self.until_angle(now + moving, place.angle)
+    }
+
+    /// The same as the firmware expects it, which may take the arm to be late.
+    #[inline]
+    pub fn expected(&self, now: Nanos, place: &Place, is_write: bool) -> Nanos {
+        let (moving, margin) = self.moving(place, is_write);
+        moving + margin + self.until_angle(now + moving + margin, place.angle)
+    }
+
+    /// Time until the head is steady on the track, and by how much it may be late. The way to the
+    /// next track is always the same and known exactly.
+    #[inline]
+    fn moving(&self, place: &Place, is_write: bool) -> (Nanos, Nanos) {
+        if place.track == self.track {
+            return (Nanos::ZERO, Nanos::ZERO);
+        }
+        let settle = if is_write { self.write_settle } else { Nanos::ZERO };
+        match place.cylinder.abs_diff(self.layout.cylinder(self.track)) {
+            0 => (self.head_switch + settle, Nanos::ZERO),
+            1 => (self.seeks.time(1) + settle, Nanos::ZERO),
+            distance => (self.seeks.time(distance) + settle, self.seek_margin),
+        }
+    }
+
+    /// From `now` until a sector of this passage is under the head.
+    #[inline]
+    fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
+        let turn = self.layout.turn().0;
+        let at = now.0 % turn;
+        Nanos(if angle >= at { angle - at } else { angle + turn - at })
+    }
+
+    /// From `now` until `sector` begins to pass, with the head on its track.
+    pub fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
+        self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
+    }
+
+    /// The time that the sectors take to pass.
+    #[inline]
+    pub fn transfer(&self, place: &Place) -> Nanos {
+        Nanos(self.layout.passed(place.last) - self.layout.passage(place.first))
+    }
+
+    /// Count an access; returns the turns that it takes until it has succeeded, beyond the first.
+    pub fn repeat(&mut self) -> Nanos {
+        self.counted.accesses += 1;
+        if self.retry_probability <= 0.0 {
+            return Nanos::ZERO;
+        }
+        let mut times = 0;
+        while times < self.retries && self.random.unit() < self.retry_probability {
+            times += 1;
+        }
+        self.counted.retries += u64::from(times);
+        Nanos(u64::from(times) * self.layout.turn().0)
+    }
+
+    /// Until when a recalibration holds up what is ready at `now`; the arm has been idle since
+    /// `idle_since`. Those that were due and over in idle time hold up nothing.
+    pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
+        let Recalibration { interval, radii } = self.recalibration?;
+        if self.recalibration_due > now {
+            return None;
+        }
+        let step = self.layout.cylinders() / u64::from(radii);
+        let measured = u64::from(self.heads) * (self.head_switch + self.layout.turn()).0;
+        let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
+        // What fell due while the drive was idle was done then, all but the last one.
+        let due = self.recalibration_due;
+        let times = (now - due).0 / interval.0;
+        let last = Nanos(due.0 + times * interval.0).max(idle_since);
+        self.counted.recalibrations += times + 1;
+        self.recalibration_due = last + interval;
+        self.track = self.layout.tracks() - 1;
+        (last + takes > now).then_some(last + takes)
+    }
+
+    pub fn save(&self, out: &mut WordWriter) {
+        self.random.state().iter().for_each(|&word| out.put(word));
+        out.put(self.track);
+        out.put(self.recalibration_due.0);
+        out.put(self.counted.accesses);
+        out.put(self.counted.retries);
+        out.put(self.counted.recalibrations);
+    }
+
+    pub fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.random = Prng::from_state([input.get()?, input.get()?, input.get()?, input.get()?]);
+        self.track = input.get()?;
+        self.recalibration_due = Nanos(input.get()?);
+        self.counted.accesses = input.get()?;
+        self.counted.retries = input.get()?;
+        self.counted.recalibrations = input.get()?;
+        Ok(())
+    }
+}

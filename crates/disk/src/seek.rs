@@ -1,0 +1,127 @@
+//! How long the arm takes: a curve through the three figures that every data sheet has.
+//!
+//! A short seek is all acceleration and braking and takes `a + b √d`; a long one coasts at full
+//! speed and takes `c + e d` (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE
+//! Computer 27(3), 1994). The two parts meet with one slope. Times to the next track and over the
+//! full stroke fix the ends; where the parts meet follows from the average, which makers state as
+//! the mean over all pairs of tracks.
+
+use writecliff_base::Nanos;
+
+/// Seek time by distance in cylinders. Times include settling for a read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeekCurve {
+    /// Distance of the full stroke, in steps beyond the first cylinder.
+    stroke: f64,
+    /// Where the linear part begins, as a share of the stroke.
+    knee: f64,
+    short: [f64; 2],
+    long: [f64; 2],
+}
+
+/// Steps of the search for the knee: more than a double can tell apart.
+const HALVINGS: u32 = 60;
+
+impl SeekCurve {
+    /// A curve over `cylinders`; `Err` has the least and the greatest average that the other two
+    /// times leave possible.
+    pub fn new(
+        cylinders: u64,
+        track: Nanos,
+        average: Nanos,
+        full: Nanos,
+    ) -> Result<Self, (Nanos, Nanos)> {
+        let stroke = cylinders.saturating_sub(2).max(1) as f64;
+        let curve = |knee: f64| Self::with_knee(stroke, knee, track.0 as f64, full.0 as f64);
+        let wanted = average.0 as f64;
+        let (mut low, mut high) = (0.0, 1.0);
+        let bounds = (curve(low).mean_ns(), curve(high).mean_ns());
+        if !(bounds.0..=bounds.1).contains(&wanted) {
+            return Err((Nanos(bounds.0.ceil() as u64), Nanos(bounds.1 as u64)));
+        }
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if curve(middle).mean_ns() < wanted {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(curve(high))
+    }
+
+    fn with_knee(stroke: f64, knee: f64, track: f64, full: f64) -> Self {
+        let root = knee.sqrt();
+        // The slopes meet: b / (2 √k) = e; the values meet: a + b √k = c + e k; c + e = full.
+        let b = 2.0 * (full - track) * root / (1.0 + knee);
+        let e = (full - track) / (1.0 + knee);
+        Self { stroke, knee, short: [track, b], long: [full - e, e] }
+    }
+
+    /// Time over `cylinders`; nothing for none.
+    #[inline]
+    pub fn time(&self, cylinders: u64) -> Nanos {
+        if cylinders == 0 {
+            return Nanos::ZERO;
+        }
+        let distance = (cylinders - 1) as f64 / self.stroke;
+        let ns = if distance < self.knee {
+            self.short[0] + self.short[1] * distance.sqrt()
+        } else {
+            self.long[0] + self.long[1] * distance
+        };
+        Nanos(ns.round() as u64)
+    }
+
+    /// The mean over all pairs of cylinders: distances have the density 2 (1 - d).
+    pub fn mean_ns(&self) -> f64 {
+        let k = self.knee;
+        let ([a, b], [c, e]) = (self.short, self.long);
+        let root = k * k.sqrt();
+        let short = a * k + 2.0 / 3.0 * b * root - a * k * k / 2.0 - 0.4 * b * k * root;
+        let long = c * (1.0 - k) + (e - c) * (1.0 - k * k) / 2.0 - e * (1.0 - k * k * k) / 3.0;
+        2.0 * (short + long)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve() -> SeekCurve {
+        let ms = |ms: f64| Nanos((ms * 1e6) as u64);
+        SeekCurve::new(50_000, ms(0.3), ms(3.4), ms(7.0)).unwrap()
+    }
+
+    #[test]
+    fn the_curve_goes_through_the_three_figures() {
+        let curve = curve();
+        assert_eq!(curve.time(0), Nanos::ZERO);
+        assert_eq!(curve.time(1), Nanos(300_000));
+        assert_eq!(curve.time(49_999), Nanos(7_000_000));
+        let (mut sum, mut pairs) = (0.0, 0.0);
+        for distance in 1..50_000_u64 {
+            let count = (50_000 - distance) as f64;
+            sum += count * curve.time(distance).0 as f64;
+            pairs += count;
+        }
+        assert!((sum / pairs - 3.4e6).abs() < 500.0, "mean over all pairs {}", sum / pairs);
+    }
+
+    #[test]
+    fn farther_is_never_sooner_and_the_parts_meet() {
+        let curve = curve();
+        let times: Vec<u64> = (1..50_000).map(|d| curve.time(d).0).collect();
+        assert!(times.is_sorted());
+        let steps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(steps[10..].iter().all(|&step| step < 10_000), "no jump at the knee");
+    }
+
+    #[test]
+    fn an_average_that_cannot_be_is_refused_with_the_limits() {
+        let ms = Nanos::from_micros;
+        let (least, most) = SeekCurve::new(1000, ms(300), ms(5000), ms(6300)).unwrap_err();
+        // A third of the way, and 8/15 of it.
+        assert!(least.0.abs_diff(2_300_000) < 2 && most.0.abs_diff(3_500_000) < 2);
+    }
+}

@@ -1,0 +1,111 @@
+//! A disk whose every time is a round number, and ways to load it.
+#![allow(dead_code, unreachable_pub)] // each test file uses its part
+
+use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_disk::{Disk, DiskConfig, device_file};
+use writecliff_port::{Command, Completion, Operation};
+
+pub const DISK: &str = r#"
+name = "test"
+description = "round numbers"
+model = "test"
+user_capacity = "20 GB"
+[disk]
+rpm = 6000
+heads = 2
+zones = 8
+outer_rate = "100 MB/s"
+inner_rate = "50 MB/s"
+seek_track = "1 ms"
+seek_average = "8 ms"
+seek_full = "17 ms"
+head_switch = "1 ms"
+write_settle = "0.5 ms"
+seek_margin = "0.3 ms"
+retry_probability = "0 %"
+retries = 3
+[cache]
+size = "8 MiB"
+segments = 4
+write_cache = false
+cached_writes = 64
+[controller]
+command_time = "10 us"
+latency = "10 us"
+age_limit = "10 s"
+[link]
+interface = "SAS 3Gb/s"
+bandwidth = "300 MB/s"
+duplex = "full"
+command = "1 us"
+queues = 1
+queue_depth = 64
+"#;
+
+pub const CAPACITY: u64 = 20_000_000_000;
+/// A turn at 6,000 rpm.
+pub const TURN: Nanos = Nanos(10_000_000);
+/// Firmware, link and status of a 4 KiB read.
+pub const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
+
+/// The description with `changes` of `(from, to)`.
+pub fn config(changes: &[(&str, &str)]) -> DiskConfig {
+    let mut text = DISK.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from} is not in the description");
+        text = text.replace(from, to);
+    }
+    device_file::read(&text, "test.toml", 1).unwrap()
+}
+
+pub fn disk(changes: &[(&str, &str)]) -> Disk {
+    Disk::new(config(changes)).unwrap()
+}
+
+pub fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
+    Command { operation, offset, length, stream: StreamId::DEFAULT, queue: 0, tag }
+}
+
+/// One command on an idle disk, from now to its completion.
+pub fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) -> Nanos {
+    let begin = disk.now();
+    disk.submit(begin, command(operation, offset, length, 0));
+    let done = disk.step(Nanos::MAX).expect("a completion");
+    disk.idle_until(done.at);
+    done.at - begin
+}
+
+/// Keep `depth` commands outstanding, `count` in all; their completions in order.
+pub fn keep(
+    disk: &mut Disk,
+    depth: usize,
+    count: usize,
+    mut next: impl FnMut(usize) -> (Operation, u64, u32),
+) -> Vec<Completion> {
+    let mut completions = Vec::with_capacity(count);
+    let mut issued = 0;
+    while completions.len() < count {
+        while issued < count && issued - completions.len() < depth {
+            let (operation, offset, length) = next(issued);
+            disk.submit(disk.now(), command(operation, offset, length, issued as u32));
+            issued += 1;
+        }
+        completions.push(disk.step(Nanos::MAX).expect("a completion"));
+    }
+    completions
+}
+
+/// Random blocks of 4 KiB over the whole disk.
+pub fn random_blocks(
+    seed: u64,
+    operation: Operation,
+) -> impl FnMut(usize) -> (Operation, u64, u32) {
+    let mut random = Prng::new(seed);
+    move |_| (operation, random.below(CAPACITY / 4096) * 4096, 4096)
+}
+
+/// Operations a second between the first and the last completion.
+pub fn rate(completions: &[Completion]) -> f64 {
+    let (first, last) = (completions[0].at, completions[completions.len() - 1].at);
+    (completions.len() - 1) as f64 / (last - first).as_secs_f64()
+}

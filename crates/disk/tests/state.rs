@@ -1,0 +1,153 @@
+//! Save and restore, determinism, and that every command completes exactly once.
+
+mod common;
+
+use common::{CAPACITY, command, config, disk, keep, random_blocks};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use writecliff_base::{Nanos, Prng};
+use writecliff_disk::Disk;
+use writecliff_port::Operation::{self, Flush, Read, Trim, Write};
+use writecliff_port::state::RestoreError;
+
+const HYBRID: &str = "[flash_cache]\nsize = \"8 MiB\"\nblock = \"64 KiB\"\npromote_after = 2\n\
+                      read_time = \"100 us\"\nbandwidth = \"100 MB/s\"\n[link]";
+const EVERYTHING: [(&str, &str); 4] = [
+    ("write_cache = false", "write_cache = true"),
+    ("\"0 %\"", "\"2 %\""),
+    ("retries = 3", "retries = 3\nrecalibration_interval = \"1 s\"\nrecalibration_radii = 3"),
+    ("[link]", HYBRID),
+];
+
+/// Reads and writes, half of them in a few hot blocks.
+fn mixed(seed: u64) -> impl FnMut(usize) -> (Operation, u64, u32) {
+    let mut random = Prng::new(seed);
+    move |_| {
+        let operation = if random.unit() < 0.7 { Read } else { Write };
+        let blocks = if random.unit() < 0.5 { 300 } else { CAPACITY / 16_384 };
+        (operation, random.below(blocks) * 16_384, 16_384)
+    }
+}
+
+#[test]
+fn a_restored_disk_goes_on_as_the_saved_one() {
+    let mut one = disk(&EVERYTHING);
+    keep(&mut one, 8, 3000, mixed(1));
+    one.check_invariants().unwrap();
+    assert!(one.counters().flash_hits > 0 && one.counters().cache_hits > 0);
+    let state = one.save(Vec::new()).unwrap();
+    let mut other = disk(&EVERYTHING);
+    keep(&mut other, 4, 100, random_blocks(4, Write));
+    other.restore(state.as_slice()).unwrap();
+    assert_eq!(other.counters(), one.counters());
+    assert_eq!(other.save(Vec::new()).unwrap(), state);
+    assert_eq!(keep(&mut one, 8, 3000, mixed(2)), keep(&mut other, 8, 3000, mixed(2)));
+    one.quiesce();
+    other.quiesce();
+    assert_eq!(one.save(Vec::new()).unwrap(), other.save(Vec::new()).unwrap());
+    one.check_invariants().unwrap();
+}
+
+#[test]
+fn states_of_other_disks_and_damaged_ones_are_refused() {
+    let state = disk(&EVERYTHING).save(Vec::new()).unwrap();
+    let refused = disk(&[]).restore(state.as_slice()).unwrap_err();
+    assert!(matches!(refused, RestoreError::OtherDevice(_)), "{refused}");
+    for at in (20..state.len()).step_by(41) {
+        let mut damaged = state.clone();
+        damaged[at] ^= 0x10;
+        assert!(disk(&EVERYTHING).restore(damaged.as_slice()).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn the_same_commands_come_to_the_same_times_and_seeds_differ() {
+    let run = |seed: u64| {
+        let mut config = config(&EVERYTHING);
+        config.seed = seed;
+        keep(&mut Disk::new(config).unwrap(), 16, 2000, mixed(7))
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_hybrid_keeps_what_is_read_often_and_forgets_what_is_written() {
+    let mut disk = disk(&[("[link]", HYBRID), ("segments = 4", "segments = 1")]);
+    let far = CAPACITY / 2;
+    let mut read = |offset: u64| {
+        common::alone(&mut disk, Read, far, 4096);
+        common::alone(&mut disk, Read, offset, 4096)
+    };
+    let times: Vec<Nanos> = (0..4).map(|_| read(1 << 20)).collect();
+    let flash = Nanos(200_000);
+    assert!(times[..2].iter().all(|&time| time > flash), "{times:?}");
+    assert!(times[2..].iter().all(|&time| time < flash), "{times:?}");
+    common::alone(&mut disk, Write, 1 << 20, 4096);
+    common::alone(&mut disk, Read, far + (1 << 24), 4096);
+    assert!(common::alone(&mut disk, Read, 1 << 20, 4096) > flash);
+    disk.check_invariants().unwrap();
+}
+
+#[test]
+fn without_time_writes_leave_the_state_that_they_leave_with_it() {
+    let mut disk = disk(&EVERYTHING);
+    keep(&mut disk, 8, 2000, mixed(3));
+    disk.quiesce();
+    let before = disk.counters();
+    for index in 0..300 {
+        disk.fast_forward(&command(Write, index * 16_384, 16_384, 0));
+    }
+    let after = disk.counters();
+    assert_eq!(after.host_write_bytes - before.host_write_bytes, 300 * 16_384);
+    assert_eq!(after.media_accesses, before.media_accesses);
+    disk.check_invariants().unwrap();
+    common::alone(&mut disk, Read, 16_384, 16_384);
+    assert_eq!(disk.counters().cache_hits, after.cache_hits);
+    assert_eq!(disk.counters().flash_hits, after.flash_hits);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_command_completes_exactly_once(
+        commands in vec((0_u8..10, 0_u64..2000, 1_u32..300, 0_u64..9), 1..300),
+        cached in any::<bool>(),
+        depth in 1_usize..90,
+    ) {
+        let changes = &EVERYTHING[usize::from(!cached)..];
+        let mut disk = disk(changes);
+        let mut completed = vec![0; commands.len()];
+        let (mut outstanding, mut last) = (0, Nanos::ZERO);
+        let take = |disk: &mut Disk, completed: &mut Vec<u32>, last: &mut Nanos| {
+            let done = disk.step(Nanos::MAX).expect("a completion");
+            completed[done.tag as usize] += 1;
+            assert!(done.at >= *last);
+            *last = done.at;
+        };
+        for (index, &(kind, place, sectors, far)) in commands.iter().enumerate() {
+            let operation = [Read, Read, Read, Read, Write, Write, Write, Write, Flush, Trim];
+            let operation = operation[kind as usize];
+            let offset = place * 4096 + far * (CAPACITY / 10 / 512 * 512);
+            let length = sectors * 512;
+            let length = if operation == Flush { 0 } else { length };
+            if outstanding == depth {
+                take(&mut disk, &mut completed, &mut last);
+                outstanding -= 1;
+            }
+            disk.submit(last, command(operation, offset, length, index as u32));
+            outstanding += 1;
+        }
+        for _ in 0..outstanding {
+            take(&mut disk, &mut completed, &mut last);
+        }
+        prop_assert!(completed.iter().all(|&times| times == 1));
+        prop_assert_eq!(disk.check_invariants(), Ok(()));
+        disk.quiesce();
+        prop_assert_eq!(disk.check_invariants(), Ok(()));
+        let writes = commands.iter().filter(|command| (4..8).contains(&command.0));
+        let written: u64 = writes.map(|command| u64::from(command.2) * 512).sum();
+        prop_assert_eq!(disk.counters().host_write_bytes, written);
+    }
+}

@@ -1,0 +1,357 @@
+//! What a host needs of a drive, and the two kinds that there are.
+//!
+//! Hosts are generic over [`Drive`], so each kind has a loop of its own and a command costs no
+//! choice between them. [`AnyDrive`] chooses once a step, for callers that have a device file and
+//! want to know nothing else.
+
+use std::io::{Read, Write};
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::LocatedError;
+use writecliff_base::{Bytes, Nanos};
+use writecliff_disk::{Disk, DiskConfig, DiskCounters};
+use writecliff_port::state::RestoreError;
+use writecliff_port::{Command, Completion, Identity, LinkConfig};
+use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
+use writecliff_workload::{SpecError, WorkloadSpec};
+
+use crate::outcome::{Observer, StepOutcome};
+use crate::{drive, fast_forward};
+
+/// A drive in virtual time. See `Ssd` for what each method promises.
+pub trait Drive {
+    fn capacity(&self) -> Bytes;
+    /// Numbers that a load may name as streams, with the default one.
+    fn streams(&self) -> u16;
+    /// Why TRIM cannot be asked of it, if it cannot.
+    fn refuses_trim(&self) -> Option<&'static str>;
+    fn now(&self) -> Nanos;
+    fn submit(&mut self, at: Nanos, command: Command);
+    fn step(&mut self, limit: Nanos) -> Option<Completion>;
+    /// A command at `offset` will come soon.
+    fn announce(&self, offset: u64);
+    fn idle_until(&mut self, time: Nanos);
+    fn quiesce(&mut self);
+    fn fast_forward(&mut self, command: &Command);
+    fn end_fast_forward(&mut self);
+    fn counters(&self) -> Counters;
+    /// What is seen of the placement interface; `None` without one.
+    fn placement_status(&mut self) -> Option<PlacementStatus>;
+    fn host_write_bytes(&self) -> u64;
+    /// `None` without flash that is written.
+    fn nand_write_bytes(&self) -> Option<u64>;
+    /// Energy until `time`, as far as is known; `None` if the description says nothing of power.
+    fn joules_until(&self, time: Nanos) -> Option<f64>;
+    /// Temperature at `time`; `None` if the description says nothing of it.
+    fn celsius_at(&self, time: Nanos) -> Option<f64>;
+}
+
+/// What a drive counts, since it was new.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Counters {
+    Ssd(DriveCounters),
+    Disk(DiskCounters),
+}
+
+impl Counters {
+    pub fn host_write_bytes(&self) -> u64 {
+        match self {
+            Self::Ssd(c) => c.host_write_bytes,
+            Self::Disk(c) => c.host_write_bytes,
+        }
+    }
+
+    pub fn host_read_bytes(&self) -> u64 {
+        match self {
+            Self::Ssd(c) => c.host_read_bytes,
+            Self::Disk(c) => c.host_read_bytes,
+        }
+    }
+
+    /// Of the reads, what held no data; platters always hold some.
+    pub fn unmapped_read_bytes(&self) -> u64 {
+        match self {
+            Self::Ssd(c) => c.unmapped_read_bytes,
+            Self::Disk(_) => 0,
+        }
+    }
+
+    /// Bytes on flash, for whatever reason; `None` for platters.
+    pub fn nand_write_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Ssd(c) => Some(c.nand_write_bytes),
+            Self::Disk(_) => None,
+        }
+    }
+}
+
+/// Methods that both kinds have under the same name.
+macro_rules! passed_on {
+    () => {
+        #[inline]
+        fn now(&self) -> Nanos {
+            self.now()
+        }
+        #[inline]
+        fn submit(&mut self, at: Nanos, command: Command) {
+            self.submit(at, command);
+        }
+        #[inline]
+        fn step(&mut self, limit: Nanos) -> Option<Completion> {
+            self.step(limit)
+        }
+        fn idle_until(&mut self, time: Nanos) {
+            self.idle_until(time);
+        }
+        fn quiesce(&mut self) {
+            self.quiesce();
+        }
+        #[inline]
+        fn fast_forward(&mut self, command: &Command) {
+            self.fast_forward(command);
+        }
+        fn capacity(&self) -> Bytes {
+            self.config().user_capacity
+        }
+        fn host_write_bytes(&self) -> u64 {
+            self.host_write_bytes()
+        }
+    };
+}
+
+impl Drive for Ssd {
+    passed_on!();
+
+    fn streams(&self) -> u16 {
+        self.stream_numbers()
+    }
+
+    fn refuses_trim(&self) -> Option<&'static str> {
+        None
+    }
+
+    #[inline]
+    fn announce(&self, offset: u64) {
+        self.announce(offset);
+    }
+
+    fn end_fast_forward(&mut self) {
+        self.end_fast_forward();
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::Ssd(self.counters())
+    }
+
+    fn placement_status(&mut self) -> Option<PlacementStatus> {
+        self.placement_status()
+    }
+
+    fn nand_write_bytes(&self) -> Option<u64> {
+        Some(self.nand_write_bytes())
+    }
+
+    fn joules_until(&self, time: Nanos) -> Option<f64> {
+        self.energy_until(time).map(|energy| energy.total())
+    }
+
+    fn celsius_at(&self, time: Nanos) -> Option<f64> {
+        self.thermal_at(time).map(|thermal| thermal.celsius)
+    }
+}
+
+impl Drive for Disk {
+    passed_on!();
+
+    fn streams(&self) -> u16 {
+        1
+    }
+
+    fn refuses_trim(&self) -> Option<&'static str> {
+        Some("the drive is a hard disk and has no TRIM")
+    }
+
+    fn announce(&self, _: u64) {}
+
+    fn end_fast_forward(&mut self) {}
+
+    fn counters(&self) -> Counters {
+        Counters::Disk(self.counters())
+    }
+
+    fn placement_status(&mut self) -> Option<PlacementStatus> {
+        None
+    }
+
+    fn nand_write_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn joules_until(&self, _: Nanos) -> Option<f64> {
+        None
+    }
+
+    fn celsius_at(&self, _: Nanos) -> Option<f64> {
+        None
+    }
+}
+
+/// A checked device file of either kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyConfig {
+    Ssd(Box<DeviceConfig>),
+    Disk(Box<DiskConfig>),
+}
+
+impl AnyConfig {
+    /// Read a device file: a table `[disk]` makes it a disk's. `file_name` is for messages only;
+    /// `seed` feeds the drive's own random choices.
+    pub fn read(text: &str, file_name: &str, seed: u64) -> Result<Self, LocatedError> {
+        if writecliff_disk::device_file::is_disk(text) {
+            let config = writecliff_disk::device_file::read(text, file_name, seed)?;
+            return Ok(Self::Disk(Box::new(config)));
+        }
+        let config = writecliff_ssd::device_file::read(text, file_name, seed)?;
+        Ok(Self::Ssd(Box::new(config)))
+    }
+
+    pub fn identity(&self) -> &Identity {
+        match self {
+            Self::Ssd(config) => &config.identity,
+            Self::Disk(config) => &config.identity,
+        }
+    }
+
+    pub fn user_capacity(&self) -> Bytes {
+        match self {
+            Self::Ssd(config) => config.user_capacity,
+            Self::Disk(config) => config.user_capacity,
+        }
+    }
+
+    pub fn link(&self) -> &LinkConfig {
+        match self {
+            Self::Ssd(config) => &config.link,
+            Self::Disk(config) => &config.link,
+        }
+    }
+
+    /// State of the volatile write cache after power-up.
+    pub fn write_cache(&self) -> bool {
+        match self {
+            Self::Ssd(config) => config.controller.write_cache,
+            Self::Disk(config) => config.cache.write_cache,
+        }
+    }
+
+    /// The text that the device hash is taken over.
+    pub fn canonical(&self) -> String {
+        match self {
+            Self::Ssd(config) => config.canonical(),
+            Self::Disk(config) => config.canonical(),
+        }
+    }
+}
+
+/// A drive of either kind.
+pub enum AnyDrive {
+    Ssd(Box<Ssd>),
+    Disk(Box<Disk>),
+}
+
+/// The same expression for either kind.
+macro_rules! either {
+    ($any:expr, $drive:ident => $do:expr) => {
+        match $any {
+            AnyDrive::Ssd($drive) => $do,
+            AnyDrive::Disk($drive) => $do,
+        }
+    };
+}
+
+impl AnyDrive {
+    /// A new drive; `Err` says what is impossible.
+    pub fn new(config: AnyConfig) -> Result<Self, String> {
+        match config {
+            AnyConfig::Ssd(config) => {
+                Ssd::new(*config).map(|ssd| Self::Ssd(Box::new(ssd))).map_err(|e| e.to_string())
+            }
+            AnyConfig::Disk(config) => {
+                Disk::new(*config).map(|disk| Self::Disk(Box::new(disk))).map_err(|e| e.to_string())
+            }
+        }
+    }
+
+    pub fn config(&self) -> AnyConfig {
+        match self {
+            Self::Ssd(ssd) => AnyConfig::Ssd(Box::new(ssd.config().clone())),
+            Self::Disk(disk) => AnyConfig::Disk(Box::new(disk.config().clone())),
+        }
+    }
+
+    /// Run `spec` on the timed clock; see [`drive::run`].
+    pub fn run(
+        &mut self,
+        spec: &WorkloadSpec,
+        observer: &mut dyn Observer,
+    ) -> Result<StepOutcome, SpecError> {
+        either!(self, drive => drive::run(&mut **drive, spec, observer))
+    }
+
+    /// Bring the drive to the state after `spec`; see [`fast_forward::run`].
+    pub fn fast_forward(
+        &mut self,
+        spec: &WorkloadSpec,
+        observer: &mut dyn Observer,
+    ) -> Result<StepOutcome, SpecError> {
+        either!(self, drive => fast_forward::run(&mut **drive, spec, observer))
+    }
+
+    /// Bring flash to "no writes". A disk has nothing of the kind: it writes what its cache holds.
+    pub fn purge(&mut self) {
+        match self {
+            Self::Ssd(ssd) => ssd.purge(),
+            Self::Disk(disk) => disk.quiesce(),
+        }
+    }
+
+    pub fn set_write_cache(&mut self, enabled: bool) {
+        either!(self, drive => drive.set_write_cache(enabled));
+    }
+
+    pub fn write_cache(&self) -> bool {
+        either!(self, drive => drive.write_cache())
+    }
+
+    pub fn now(&self) -> Nanos {
+        either!(self, drive => drive.now())
+    }
+
+    pub fn counters(&self) -> Counters {
+        either!(self, drive => Drive::counters(&**drive))
+    }
+
+    /// Check every invariant of the drive's state; the first violated one.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Ssd(ssd) => ssd.ftl().check_invariants(),
+            Self::Disk(disk) => disk.check_invariants(),
+        }
+    }
+
+    pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
+        either!(self, drive => drive.save(out))
+    }
+
+    /// Go back to a saved state. On an error the drive is a new one.
+    pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
+        let restored = either!(self, drive => drive.restore(input));
+        if restored.is_err()
+            && let Ok(fresh) = Self::new(self.config())
+        {
+            *self = fresh;
+        }
+        restored
+    }
+}

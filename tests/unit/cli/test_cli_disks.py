@@ -1,0 +1,67 @@
+"""Hard disks on the command line: tests of the standard run, what needs flash is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from writecliff.devices import read_device_file
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The command line with the drives of the simulator instead of the fake one."""
+    return CommandLine(capsys)
+
+
+def write_small_disk(folder: Path) -> Path:
+    text, _ = read_device_file("hdd-15k-80")
+    assert '"80 GB"' in text
+    path = folder / "disk.toml"
+    path.write_text(text.replace('"80 GB"', '"1 GB"'), encoding="utf-8")
+    return path
+
+
+def test_a_test_of_the_standard_runs_and_is_reported(cli: CommandLine, tmp_path: Path) -> None:
+    disk, run = write_small_disk(tmp_path), tmp_path / "run"
+    said = cli(f"test lat --on sim:{disk} --output {run} --step-seconds 4 --json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["status"] == "complete"
+    assert "purge: not applicable (hard disk)" in said.err and "WAF -" in said.err
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "not applicable (hard disk)" in page
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["device"]["rotational"] is True
+
+
+def test_a_dry_run_estimates_time_and_volume(cli: CommandLine, tmp_path: Path) -> None:
+    said = cli(f"test lat --on sim:{write_small_disk(tmp_path)} --dry-run --json")
+    assert said.code == 0, said.err
+    estimate = json.loads(said.out)["plan"]["estimate"]
+    assert estimate["drive_fills"] > 2 and estimate["device_time_ns"] > 1800e9
+
+
+def test_device_show(cli: CommandLine) -> None:
+    lines = cli("device show hdd-15k-80").out.splitlines()
+    assert "nand type              -" in lines and "rpm                    15,000" in lines
+    assert any(line.startswith("disk.seek_average ") and "ms" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            "sweep over-provisioning --on sim:hdd-15k-80 --output {}",
+            "over-provisioning needs flash",
+        ),
+        ("bench sim --device hdd-15k-80", "the benchmark needs flash"),
+    ],
+)
+def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:
+    said = cli(words.format(tmp_path / "sweep"))
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines()[0] == f"error: hdd-15k-80 is a hard disk; {says}"
+    assert not (tmp_path / "sweep").exists()
