@@ -8,7 +8,7 @@ from threading import Lock
 
 from writecliff.cli.output import duration_text, talk
 from writecliff.devices import show_device
-from writecliff.published.conditions import KIB, Load
+from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import Watch
 
 # Guesses of I/Os a second, only to tell a minute of one load from a minute of another.
@@ -31,6 +31,7 @@ class ReproduceView(Watch):
         self._ready = {
             name: _preparing(show_device(name).capacity_bytes, own) for name, own in loads.items()
         }
+        self._preparing = {name: dict(own) for name, own in self._ready.items()}
         self._drives, self._all_done = len(self._left), 0
         self._whole = self._remaining()
 
@@ -40,6 +41,10 @@ class ReproduceView(Watch):
             with self._lock:
                 self._said_s = time.monotonic()
                 talk(f"{self._head()}  {text}")
+
+    def preparing(self, drive: str, state: State, share: float) -> None:
+        with self._lock:
+            self._ready[drive][state] = self._preparing[drive][state] * (1 - share)
 
     def load(self, drive: str, load: Load) -> None:
         with self._lock:
@@ -75,8 +80,8 @@ def _work(load: Load) -> float:
     return load.seconds * rate * 4 * KIB / max(load.block_bytes, 4 * KIB)
 
 
-def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[str, float]:
+def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[State, float]:
     """The same of what brings a drive to the states of its loads."""
-    capacities = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
+    capacities: dict[State, float] = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
     slots = capacity_bytes / (4 * KIB) * _PREPARED_SLOTS
     return {load.state: capacities[load.state] * slots for load in loads}

@@ -55,6 +55,9 @@ class Watch:
     def __init__(self) -> None:
         self.stop = Event()  # set: what runs ends with `Stopped`
 
+    def preparing(self, drive: str, state: State, share: float) -> None:
+        """So much of what brings a drive to a state is done, 0 to 1."""
+
     def load(self, drive: str, load: Load) -> None:
         """A load of a drive has been measured."""
 
@@ -123,21 +126,35 @@ def measure(
         for n, load in enumerate(ordered):
             watch.look()
             if n == 0 or state == "fresh":
-                _bring(engine, state, cache, watch)
+                _bring(engine, state, cache, partial(_prepared, watch, drive.name, state))
             results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), watch)
             watch.load(drive.name, load)
     watch.drive(drive.name, time.monotonic() - began_s)
     return results
 
 
-def _bring(engine: SimEngine, state: State, cache: StateCache | None, watch: Watch) -> None:
+def _prepared(watch: Watch, drive: str, state: State, total: int, progress: Progress) -> None:
+    watch.look()
+    written = None if progress.counters is None else progress.counters.host_write_bytes
+    if written is not None:
+        watch.preparing(drive, state, min(1.0, written / total))
+
+
+def _bring(
+    engine: SimEngine,
+    state: State,
+    cache: StateCache | None,
+    prepared: Callable[[int, Progress], None],
+) -> None:
+    """Bring a drive to a state; `prepared` is told of how many bytes in all, and how it goes."""
     capacity = engine.identify().capacity_bytes
     if state == "fresh" or "flash" not in tomllib.loads(engine.device_text):
         # New, whatever the drive has been through for other loads; a disk is always as it was.
         engine.renew()
         return
     steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
-    bring_to(engine, steps, cache=cache, on_progress=watch.look)
+    total = sum(job.volume_bytes or 0 for step in steps for job in step.jobs)
+    bring_to(engine, steps, cache=cache, on_progress=partial(prepared, total))
 
 
 def _client_steps(capacity_bytes: int) -> list[Workload]:

@@ -18,6 +18,7 @@ from writecliff.errors import ConfigError
 from writecliff.published.conditions import (
     Condition,
     Load,
+    State,
     baseline_condition,
     condition,
     preset_of,
@@ -202,6 +203,9 @@ class _Timed(Watch):
         self._inner = inner
         self.stop = inner.stop
         self.wall_s: dict[str, float] = {}
+
+    def preparing(self, drive: str, state: State, share: float) -> None:
+        self._inner.preparing(drive, state, share)
 
     def load(self, drive: str, load: Load) -> None:
         self._inner.load(drive, load)

@@ -184,6 +184,23 @@ def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
     assert threading.active_count() == before
 
 
+def test_preparing_is_told_as_it_goes(tmp_path: Path) -> None:
+    class Listening(Watch):
+        def preparing(self, drive: str, state: conditions.State, share: float) -> None:
+            shares.append((drive, state, share))
+            if len(shares) == 3:
+                self.stop.set()
+
+    shares: list[tuple[str, str, float]] = []
+    drive = Drive.preset("845dc-evo-240")
+    cache = StateCache(tmp_path / "none")
+    with pytest.raises(Stopped):
+        measure(drive, [WRITES], cache, tell=lambda text: None, watch=Listening())
+    assert {one[:2] for one in shares} == {("845dc-evo-240", "sustained")}
+    told = [share for *_, share in shares]
+    assert told == sorted(told) and 0 < told[-1] < 1
+
+
 def test_rated_writes_follow_from_cycles_and_amplification() -> None:
     one = Condition("pm863-960", "tbw", WRITES)
     drives = {"pm863-960": Drive.preset("pm863-960")}
