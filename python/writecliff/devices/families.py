@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff.devices.edit import with_values
+from writecliff.devices.quantities import size_bytes
 from writecliff.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "families"
@@ -109,18 +110,12 @@ def _changes(
         changes["flash.dies_per_channel"] = (str(dies // channels), reason)
     if "rated_writes" in base and "rated_writes" not in own:
         # Drive writes, not bytes, are what a family shares.
-        ratio = _bytes(capacity) / _bytes(base["user_capacity"])
-        rated = round(_bytes(base["rated_writes"]) * ratio / 1e12)
+        ratio = size_bytes(capacity) / size_bytes(base["user_capacity"])
+        rated = round(size_bytes(base["rated_writes"]) * ratio / 1e12)
         changes["rated_writes"] = (_toml(f"{rated} TB"), "as many drive writes as the family")
     for key, value in own.items():
         changes[key] = (_toml(value), sources.get(key, ""))
     return changes
-
-
-def _bytes(size: str) -> int:
-    from writecliff import _native
-
-    return _native.parse_size(size)
 
 
 def _toml(value: object) -> str:

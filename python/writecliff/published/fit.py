@@ -29,12 +29,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from writecliff import _native
 from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
+from writecliff.devices.quantities import number
 from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
-from writecliff.native_errors import as_user_errors
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.published.conditions import Load, baseline_condition, condition, preset_of
 from writecliff.published.figures import PublishedFigure
@@ -129,22 +128,10 @@ def read_specification(path: Path) -> Specification:
 def _parameter(path: Path, key: str, table: Mapping[str, Any]) -> Parameter:
     if set(table) != {"from", "to"}:
         raise ConfigError(f"{path}: {key} needs 'from' and 'to', and nothing else")
-    low, high = _number(table["from"]), _number(table["to"])
+    low, high = number(table["from"]), number(table["to"])
     if not 0 < low < high:
         raise ConfigError(f"{path}: {key}: 'from' must be above 0 and below 'to'")
     return Parameter(key, low, high)
-
-
-def _number(value: object) -> float:
-    """A number, a time in ns or a rate in bytes/s, or the mean of a list of them."""
-    if isinstance(value, list):
-        return sum(map(_number, value)) / len(value)
-    if not isinstance(value, str):
-        return float(value)  # type: ignore[arg-type]
-    with as_user_errors():
-        if value.endswith("/s"):
-            return float(_native.parse_size(value.removesuffix("/s")))
-        return float(_native.parse_time(value))
 
 
 class _Problem:
@@ -326,7 +313,7 @@ def fitted_text(text: str, result: FitResult) -> str:
 
 
 def _value(file: Mapping[str, Any], key: str) -> float:
-    return _number(_raw(file, key))
+    return number(_raw(file, key))
 
 
 def _raw(file: Mapping[str, Any], key: str) -> Any:
@@ -342,8 +329,8 @@ def _toml_value(file: Mapping[str, Any], key: str, value: float) -> str:
     """`value` in the form that the file has for the key; a list keeps its proportions."""
     raw = _raw(file, key)
     if isinstance(raw, list):
-        factor = value / _number(raw)
-        return "[" + ", ".join(_quantity(one, _number(one) * factor) for one in raw) + "]"
+        factor = value / number(raw)
+        return "[" + ", ".join(_quantity(one, number(one) * factor) for one in raw) + "]"
     return _quantity(raw, value)
 
 

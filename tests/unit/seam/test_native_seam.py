@@ -21,12 +21,15 @@ USERS = {
     "bench/sim.py",
     "cli/load_file.py",
     "devices/__init__.py",
+    "devices/quantities.py",  # reads sizes and times of device files as the simulator does
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
     "engines/preconditioned.py",
     "engines/scaled.py",  # reads sizes and times of device files as the simulator does
     "engines/sim.py",
     "experiments/fms_fio.py",
     "native_errors.py",
+    "profiles/__init__.py",  # reads workload files as the simulator does
+    "published/measure.py",  # merges histograms
     "store/tables.py",  # rebuilds histograms
     "validate/streams.py",
     "validate/waf.py",
