@@ -121,7 +121,14 @@ impl DeviceConfig {
             format!("queues = {}", l.queues),
             format!("queue_depth = {}", l.queue_depth),
         ];
-        // Drives that say nothing keep the hash that they had before there was a choice.
+        self.canonical_choices(&mut lines);
+        lines.join("\n")
+    }
+
+    /// What a drive may leave out; one that says nothing keeps the hash that it had before there was
+    /// a choice.
+    fn canonical_choices(&self, lines: &mut Vec<String>) {
+        let (f, c) = (&self.ftl, &self.controller);
         if f.spare != SparePolicy::Global {
             lines.push(format!("spare = {}", f.spare.name()));
         }
@@ -137,18 +144,17 @@ impl DeviceConfig {
             }
         }
         if let Some(housekeeping) = &self.housekeeping {
-            housekeeping.canonical(&mut lines);
+            housekeeping.canonical(lines);
         }
         if let Some(ecc) = &self.ecc {
-            ecc.canonical(&mut lines);
+            ecc.canonical(lines);
         }
         if let Some(power) = &self.power {
-            power.canonical(&mut lines);
+            power.canonical(lines);
         }
         if let Some(thermal) = &self.thermal {
-            thermal.canonical(&mut lines);
+            thermal.canonical(lines);
         }
         lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
-        lines.join("\n")
     }
 }

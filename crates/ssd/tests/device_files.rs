@@ -73,6 +73,9 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
+        if text.contains("\n[disk]\n") {
+            continue; // of the crate of hard disks
+        }
         let name = path.file_name().unwrap().to_str().unwrap();
         let config = device_file::read(&text, name, 1).unwrap();
         assert_eq!(format!("{}.toml", config.identity.name), name);

@@ -156,7 +156,8 @@ impl Ssd {
     }
 
     /// I/O Management Send, reclaim unit handle update: the units that these identifiers reference
-    /// are left as they are, and their next writes go to empty ones. Returns how many were given up.
+    /// are left as they are, and their next writes go to empty ones. Returns how many were given
+    /// up.
     pub fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
         let handles = self.fdp()?.0.checked(ids)?;
         let mut modified = 0;
