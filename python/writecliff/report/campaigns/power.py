@@ -96,8 +96,13 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> tuple[Figure, .
     bars.minorticks_off()
     bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # the smallest is seen too
     bars.spines["right"].set_visible(True)
-    middle = (power.begin_ns + power.end_ns) / 2 / unit.size
-    plot.plot(middle, power.watts, color=style.SERIES[0], linewidth=1.2, label="power (left)")
+    # While the last I/Os of a step complete, the drive falls idle: slivers that are no load's.
+    width = power.end_ns - power.begin_ns
+    whole = width >= np.median(width) / 2
+    middle = ((power.begin_ns + power.end_ns) / 2 / unit.size)[whole]
+    plot.plot(
+        middle, power.watts[whole], color=style.SERIES[0], linewidth=1.2, label="power (left)"
+    )
     style.linear_axis(plot, "y")
     plot.set_ylim(0, float(power.watts.max()) * 1.15)
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
