@@ -228,11 +228,12 @@ def test_purge_identity_and_cache_of_a_loop_device(loop: str) -> None:
         assert not any(file.read())
 
 
-def test_streams_that_cannot_be_applied_are_named(loop: str) -> None:
-    with opened(loop) as engine:
-        result = engine.run(Workload("w", (Job(ios=8, stream=1),)))
-    name = Path(loop).name
-    assert remarks(result) == (f"streams not applied (stream 1): {name} is not an NVMe drive",)
+def test_streams_that_cannot_be_applied_are_refused(loop: str) -> None:
+    with (
+        opened(loop) as engine,
+        pytest.raises(EngineError, match=f"stream 1: {Path(loop).name} is not an NVMe drive"),
+    ):
+        engine.run(Workload("w", (Job(ios=8, stream=1),)))
 
 
 def test_killed_in_the_middle_keeps_what_was_measured(loop: str) -> None:

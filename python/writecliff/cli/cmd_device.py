@@ -19,7 +19,7 @@ from writecliff.cli.output import (
 
 _FLAG = Parameter(negative=())
 
-app = App(name="device", help="List and show simulated drives.")
+app = App(name="device", help="Show simulated drives, probe real ones.")
 
 
 @app.command(name="list", help="List the simulated drives.")
@@ -70,6 +70,49 @@ def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
     rows = [(row["key"], row["value"], row["source"]) for row in values if row["source"]]
     print(table(("key", "value", "source, or the reasoning that bounds it"), rows))
     return 0
+
+
+@app.command(name="probe", help="Find out which write hints and streams reach a real drive.")
+def probe_command(path: str, *, json: Annotated[bool, _FLAG] = False) -> int:
+    """Find out which write hints and streams the kernel and a real drive take. Writes nothing.
+
+    Tries every hint (F_SET_RW_HINT) and sets back what was set; reads the queue's write streams;
+    asks an NVMe drive for FDP and the Streams directive, where nvme-cli is installed.
+
+    Parameters
+    ----------
+    path
+        A block device, a file, or a folder (in which an unnamed file is tried).
+    json
+        Print {"path", "disk", "kernel", "hints": [{"call", "hint", "refused"}],
+        "max_write_streams", "fdp_handles", "streams", "notes", "verdict"}.
+    """
+    from writecliff.engines.blockdev.placement_probe import probe, verdict
+
+    found = probe(path)
+    if json:
+        emit_json(found.mapping())
+        return 0
+    rows = [(answer.call, answer.hint, answer.refused or "taken") for answer in found.hints]
+    print(table(("call", "hint", "kernel"), rows))
+    print()
+    shown = asdict(found)
+    for name in ("hints", "notes", "path"):
+        shown.pop(name)
+    shown["streams"] = shown["streams"] and ", ".join(
+        f"{name} {value}" for name, value in shown["streams"].items()
+    )
+    print(pairs((label(name), _seen_text(name, value)) for name, value in shown.items()))
+    print()
+    for sentence in (*verdict(found), *found.notes):
+        print(sentence)
+    return 0
+
+
+def _seen_text(name: str, value: Any) -> str:
+    if name in ("fdp_handles", "streams") and value is not None and not value:
+        return "none"
+    return value_text(name, value)
 
 
 def _report_text(name: str, value: Any) -> str:

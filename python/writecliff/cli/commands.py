@@ -46,7 +46,7 @@ COMMANDS = (
     Command(
         "placement", "writecliff.cli.cmd_placement:placement", "Find the best streams for a trace."
     ),
-    Command("device", "writecliff.cli.cmd_device:app", "List and show simulated drives."),
+    Command("device", "writecliff.cli.cmd_device:app", "Show simulated drives, probe real ones."),
     Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
     Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
     Command("experiment", "writecliff.cli.cmd_experiment:experiment", "Repeat a published claim."),

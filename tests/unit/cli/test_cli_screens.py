@@ -81,7 +81,7 @@ Commands:
   capture     Trace the file I/O of a command.
   replay      Replay a trace on a simulated drive.
   placement   Find the best streams for a trace.
-  device      List and show simulated drives.
+  device      Show simulated drives, probe real ones.
   report      Write the report of a run.
   validate    Check the simulator against theory.
   experiment  Repeat a published claim.

@@ -218,11 +218,12 @@ def test_threads_that_leave_their_stride_are_warned_of() -> None:
     assert "stays within its own stride" in warning
 
 
-def test_streams_are_applied_where_possible_and_named_where_not() -> None:
+def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
     job = Job(name="hot", stream=2, ios=1)
-    refused = plan(Workload("w", (job,)), DISK, FIO)
-    assert refused.warnings == ("streams not applied (stream 2): sdx is not an NVMe drive",)
-    assert "plids" not in refused.text
+    with pytest.raises(EngineError, match="stream 2: sdx is not an NVMe drive") as refused:
+        plan(Workload("w", (job,)), DISK, FIO)
+    assert "writecliff device probe" in str(refused.value.hint)
+    assert "plids" not in plan(Workload("w", (Job(ios=1),)), DISK, FIO).text
     drive = Target("/dev/nvme0n1", GIB, 512, False, Placement("fdp", "/dev/ng0n1", 8))
     applied = plan(Workload("w", (job, Job(name="cold", ios=1))), drive, FIO)
     assert applied.warnings == ()
@@ -230,8 +231,17 @@ def test_streams_are_applied_where_possible_and_named_where_not() -> None:
     hot, cold = applied.text.split("[1-cold]")
     assert hot.rstrip().endswith("dataplacement=fdp\nplids=2")
     assert "plids" not in cold
-    with pytest.raises(EngineError, match="stream 9: the drive has 8 placement handles"):
+    with pytest.raises(EngineError, match="stream 9: the drive has placement handles 0 to 7"):
         plan(Workload("w", (Job(stream=9, ios=1),)), drive, FIO)
+
+
+def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
+    drive = Target("/dev/sdx", GIB, 512, False, Placement("hint", "", 4))
+    applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
+    assert applied.text.count("write_hint=") == 1 and "write_hint=medium" in applied.text
+    assert "io_uring_cmd" not in applied.text and applied.counted
+    with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):
+        plan(Workload("w", (Job(stream=4, ios=1),)), drive, FIO)
 
 
 def test_libaio_and_escaped_paths() -> None:

@@ -40,6 +40,36 @@ def test_found(machine: Machine) -> None:
     assert found == Placement("fdp", str(machine.dev / "ng0n1"), 2)
 
 
+RETURN_PARAMETERS = """dir-receive: type 0x1, operation 0x1, spec 0x0, nsid 0x1, result 0
+\tMax Streams Limit                          (MSL): 16
+\tNVM Subsystem Streams Available           (NSSA): 12
+\tStream Write Size (in unit of LB size)     (SWS): 32
+\tStream Granularity Size (in unit of SWS)   (SGS): 512
+\tNamespace Streams Allocated                (NSA): 0
+"""
+
+
+def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
+    machine.answer("nvme id-ctrl", json.dumps({"ctratt": 0, "oacs": 1 << 5}))
+    off = find_placement(machine.system, NEW, disk(machine), NVME)
+    assert off == "the Streams directive is not enabled on this namespace"
+    machine.answer("nvme dir-receive", RETURN_PARAMETERS)
+    found = find_placement(machine.system, NEW, disk(machine), NVME)
+    assert found == Placement("streams", str(machine.dev / "ng0n1"), 13)
+    assert machine.calls[-1][3:5] == ["-n", "1"]
+
+
+def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
+    machine.disk("sdb", (8, 16))
+    machine.attributes("sdb", queue__max_write_streams="8")
+    middle = Fio("/usr/bin/fio", (3, 37), "fio-3.37", "io_uring")
+    assert find_placement(machine.system, middle, disk(machine, "sdb"), "x") == Placement(
+        "hint", "", 6
+    )
+    old = find_placement(machine.system, OLD, disk(machine, "sdb"), "x")
+    assert old == "fio-3.33 cannot set hints; 3.37 or later can"
+
+
 def test_reasons(machine: Machine) -> None:
     system = machine.system
     assert find_placement(system, NEW, None, "x") == "a file has no streams"
@@ -50,6 +80,6 @@ def test_reasons(machine: Machine) -> None:
     machine.answer("nvme fdp status", "", returncode=1)
     assert "not enabled" in str(find_placement(system, NEW, disk(machine), NVME))
     machine.answer("nvme id-ctrl", "{}")
-    assert "has no flexible" in str(find_placement(system, NEW, disk(machine), NVME))
+    assert "has neither flexible" in str(find_placement(system, NEW, disk(machine), NVME))
     (machine.dev / "ng0n1").unlink()
     assert "no generic device" in str(find_placement(system, NEW, disk(machine), NVME))

@@ -18,6 +18,7 @@ Version = tuple[int, int]
 
 OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
 PLACEMENT_SINCE: Version = (3, 38)  # dataplacement= and plids=
+HINT_SINCE: Version = (3, 37)  # write_hint= through the inode, where the file's is refused
 _SYS_IO_URING_SETUP = 425  # one number on every architecture
 _IO_URING_PARAMS_BYTES = 120
 _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
@@ -25,11 +26,12 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 
 @dataclass(frozen=True)
 class Placement:
-    """How writes reach a stream or placement handle: NVMe passthrough on the generic device."""
+    """How writes reach a stream or placement handle: by NVMe passthrough on the generic device, or
+    by write hints that the kernel takes for streams."""
 
-    kind: Literal["fdp", "streams"]
-    generic_device: str  # "/dev/ng0n1"
-    handles: int  # placement identifiers 0..handles-1, or stream ids 1..handles
+    kind: Literal["fdp", "streams", "hint"]
+    generic_device: str  # "/dev/ng0n1"; empty for hints
+    handles: int  # placement identifiers or streams 0..handles-1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ from writecliff.workload.model import Job, Workload
 
 Option = tuple[str, str]
 
+_HINTS = {1: "none", 2: "short", 3: "medium", 4: "long", 5: "extreme"}
+_WHAT = {
+    "fdp": "placement handles 0 to ",
+    "streams": "streams up to ",
+    "hint": "write streams by hints up to ",
+}
 _PERCENTILES = "50:99:99.9:99.99:99.999"
 
 
@@ -53,14 +59,15 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
-    passthrough = _passthrough(workload, target, warnings)
+    placement = _placement(workload, target)
+    passthrough = None if placement is None or placement.kind == "hint" else placement
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
     duty_ns = duty.duty_of(workload)
     for index, asked in enumerate(workload.jobs):
         job = sectors.on_sectors(asked, target.sector_bytes, warnings)
         options = job_options(job, target, warnings) + duty.options(job, fio, warnings)
-        if passthrough is not None and job.stream:
-            options += [("dataplacement", passthrough.kind), ("plids", str(job.stream))]
+        if placement is not None and job.stream:
+            options += _placed(placement, job.stream)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
     text = "\n".join(lines) + "\n"
@@ -112,19 +119,29 @@ def _escaped(path: str) -> str:
     return path.replace(":", "\\:")
 
 
-def _passthrough(workload: Workload, target: Target, warnings: list[str]) -> Placement | None:
-    """The placement to use if any job asks for a stream; a warning where there is none."""
+def _placed(placement: Placement, stream: int) -> list[Option]:
+    if placement.kind == "hint":
+        return [("write_hint", _HINTS[stream])]
+    return [("dataplacement", placement.kind), ("plids", str(stream))]
+
+
+def _placement(workload: Workload, target: Target) -> Placement | None:
+    """The placement to use if any job asks for a stream. Refuses what the drive does not have."""
     streams = sorted({job.stream for job in workload.jobs if job.stream})
     if not streams:
         return None
     if isinstance(target.placement, str):
         named = ", ".join(map(str, streams))
-        warnings.append(f"streams not applied (stream {named}): {target.placement}")
-        return None
+        refuse(
+            workload.name,
+            f"writes cannot be given to stream {named}: {target.placement}",
+            hint="stream = 0 runs it without; `writecliff device probe` says what arrives",
+        )
     if streams[-1] >= target.placement.handles:
         refuse(
             workload.name,
-            f"stream {streams[-1]}: the drive has {target.placement.handles} placement handles",
+            f"stream {streams[-1]}: the drive has {_WHAT[target.placement.kind]}"
+            f"{target.placement.handles - 1}",
             hint=f"streams 1 to {target.placement.handles - 1} are possible",
         )
     return target.placement

@@ -1,0 +1,186 @@
+"""What a real drive and this kernel take of a host's placement: hints, write streams, directives.
+
+Owns: asking, without writing anything. What cannot be asked (a tool is absent, no NVMe drive) is
+said, never assumed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff.engines.blockdev.hints import HintAnswer, try_hints
+from writecliff.engines.blockdev.identity import is_nvme, is_scsi
+from writecliff.engines.blockdev.topology import (
+    BlockDevice,
+    System,
+    device_by_number,
+    read_int,
+    whole_disk,
+)
+from writecliff.errors import TargetError
+
+CTRATT_FDP = 1 << 19  # NVMe Base 2.1, Identify Controller: CTRATT
+OACS_DIRECTIVES = 1 << 5  # the same: OACS
+_NAMESPACE = re.compile(r"^nvme(\d+)(?:c\d+)?n(\d+)$")
+_FDP_HANDLE = re.compile(r"^Placement Identifier\s+(\d+);", re.MULTILINE)
+_FIELD = re.compile(r"\((MSL|NSSA|NSSO|SWS|SGS|NSA|NSO)\)\D*?(\d+)")
+
+
+@dataclass(frozen=True)
+class PlacementProbe:
+    """What was found. None: it does not apply, or nobody could say (see `notes`)."""
+
+    path: str
+    disk: str | None  # kernel name of the whole disk below
+    kernel: str
+    hints: tuple[HintAnswer, ...]
+    max_write_streams: int | None  # of the block layer (Linux 6.16)
+    write_stream_granularity_bytes: int | None
+    fdp_handles: int | None  # placement handles of the namespace; 0: no FDP, or not enabled
+    streams: Mapping[str, int] | None  # Streams directive, return parameters; empty: none, or off
+    notes: tuple[str, ...]
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """Hints that the kernel took."""
+        return tuple(a.hint for a in self.hints if a.call == "F_SET_RW_HINT" and not a.refused)
+
+    def mapping(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": list(verdict(self))}
+
+
+def probe(path: str, system: System | None = None) -> PlacementProbe:
+    """Ask the kernel, and the drive below `path` (a device, a file, or a folder). Raises
+    TargetError for a path that is not there."""
+    system = system or System()
+    notes: list[str] = []
+    disk = _disk_below(system, Path(path), notes)
+    hints = _hints(Path(path), notes)
+    queue = disk.directory / "queue" if disk is not None else None
+    fdp = streams = None
+    if disk is not None and is_nvme(disk):
+        fdp, streams = _ask_nvme(system, disk, notes)
+    elif disk is not None and is_scsi(disk):
+        notes.append(
+            "SCSI: the kernel puts hints into the group number of drives with permanent streams "
+            "(Linux 6.9); sg_stream_ctl asks a drive for its streams"
+        )
+    return PlacementProbe(
+        path=path,
+        disk=None if disk is None else disk.name,
+        kernel=os.uname().release,
+        hints=hints,
+        max_write_streams=None if queue is None else read_int(queue / "max_write_streams"),
+        write_stream_granularity_bytes=(
+            None if queue is None else read_int(queue / "write_stream_granularity")
+        ),
+        fdp_handles=fdp,
+        streams=streams,
+        notes=tuple(notes),
+    )
+
+
+def _hints(path: Path, notes: list[str]) -> tuple[HintAnswer, ...]:
+    try:
+        return try_hints(path)
+    except TargetError as error:
+        notes.append(f"{error}: hints were not tried")
+        return ()
+
+
+def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | None:
+    node = system.stat_node(path)
+    if node is None:
+        raise TargetError(f"{path}: no such file or device")
+    try:
+        number = node.number
+        if not node.is_block:
+            info = path.stat()
+            number = (os.major(info.st_dev), os.minor(info.st_dev))
+        return whole_disk(system, device_by_number(system, number, str(path)))
+    except TargetError:
+        notes.append(f"{path}: on no block device that the kernel names")
+        return None
+
+
+def fdp_handles(system: System, path: str) -> int:
+    """Placement handles of an NVMe namespace; 0 if FDP is not enabled, or nobody says."""
+    status = system.run(["nvme", "fdp", "status", path])
+    return len(_FDP_HANDLE.findall(status.stdout)) if status.ok else 0
+
+
+def stream_parameters(system: System, disk: BlockDevice, path: str) -> dict[str, int]:
+    """Return parameters of the Streams directive (NVMe Base 2.1, 8.1.8.3); empty if it is off."""
+    match = _NAMESPACE.match(disk.name)
+    if match is None:
+        return {}
+    words = ["nvme", "dir-receive", path, "-n", match.group(2), "-D", "1", "-O", "1", "-H"]
+    said = system.run(words)
+    fields = _FIELD.findall(said.stdout) if said.ok else []
+    return {name.lower(): int(value) for name, value in fields}
+
+
+def _ask_nvme(
+    system: System, disk: BlockDevice, notes: list[str]
+) -> tuple[int | None, dict[str, int] | None]:
+    node = str(disk.node(system))
+    said = system.run(["nvme", "id-ctrl", node, "-o", "json"])
+    if said.absent:
+        notes.append("nvme-cli is not installed: FDP and directives were not asked for")
+        return None, None
+    if not said.ok:
+        notes.append(f"nvme id-ctrl: {said.message}")
+        return None, None
+    controller = said.json()
+    fdp = 0
+    if int(controller.get("ctratt", 0)) & CTRATT_FDP:
+        fdp = fdp_handles(system, node)
+        if fdp == 0:
+            notes.append("the drive has flexible data placement; this namespace has not")
+    streams: dict[str, int] = {}
+    if int(controller.get("oacs", 0)) & OACS_DIRECTIVES:
+        streams = stream_parameters(system, disk, node)
+        if not streams:
+            notes.append("the drive has directives; streams are not enabled (see nvme dir-send)")
+    return fdp, streams
+
+
+def verdict(found: PlacementProbe) -> tuple[str, ...]:
+    """What of a hint or a stream number arrives, in sentences."""
+    said = _about_hints(found.hints) if found.hints else []
+    streams = found.max_write_streams
+    if streams:
+        said.append(f"The block layer passes {streams} write streams on to the drive.")
+    elif found.disk is not None:
+        known = "has no write streams" if streams == 0 else "says nothing of write streams"
+        said.append(f"The kernel's queue of {found.disk} {known}: hints end in the kernel.")
+    if found.fdp_handles:
+        said.append(f"FDP: {found.fdp_handles} placement handles, through NVMe passthrough.")
+    if found.streams:
+        count = found.streams.get("nssa", 0)
+        said.append(f"Streams directive: {count} streams available, through NVMe passthrough.")
+    return tuple(said)
+
+
+def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
+    said = []
+    refused = [a for a in hints if a.call == "F_SET_RW_HINT" and a.refused]
+    if refused:
+        errors = ", ".join(f"{a.hint} ({a.refused})" for a in refused)
+        said.append(f"F_SET_RW_HINT: the kernel refuses {errors}.")
+    else:
+        said.append("F_SET_RW_HINT: the kernel takes every hint, as 64 bits.")
+    short = next(a for a in hints if a.call == "F_SET_RW_HINT, 32 bits")
+    if short.refused:
+        said.append(
+            f"A hint passed as 32 bits is refused ({short.refused}) if anything lies behind it: "
+            "`writecliff capture` counts such calls of a program."
+        )
+    if all(a.refused for a in hints if a.call == "F_SET_FILE_RW_HINT"):
+        said.append("F_SET_FILE_RW_HINT: refused; programs that use it reach nothing.")
+    return said
