@@ -159,6 +159,7 @@ const TIME_UNITS: &[Unit] = &[
     ("min", 60e9),
     ("h", 3600e9),
     ("days", 86_400e9),
+    ("years", 365.0 * 86_400e9),
 ];
 const SIZE_UNITS: &[Unit] = &[
     ("B", 1.0),
@@ -183,7 +184,8 @@ const RATE_UNITS: &[Unit] = &[
 
 /// Parse a time such as `"75 us"` or `"1.5 ms"`.
 pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
-    parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days", "nanoseconds").map(Nanos)
+    parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days, years", "nanoseconds")
+        .map(Nanos)
 }
 
 /// Parse a size such as `"16 KiB"` or `"120 GB"`.

@@ -144,6 +144,7 @@ fn flash_counters(result: &Bound<'_, PyDict>, c: &DriveCounters) -> PyResult<()>
     result.set_item("uncorrectable_reads", c.ecc.map(|ecc| ecc.uncorrectable_reads))?;
     result.set_item("temperature_c", c.thermal.map(|thermal| thermal.celsius))?;
     result.set_item("throttled_ns", c.thermal.map(|thermal| thermal.throttled.0))?;
+    result.set_item("held_up_ns", c.held_up.map(|time| time.0))?;
     let kept = c.housekeeping;
     result.set_item("media_operations", kept.map(|done| done.media_operations))?;
     result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;

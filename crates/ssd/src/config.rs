@@ -7,6 +7,7 @@ use writecliff_ftl::spare::SparePolicy;
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::ecc::EccConfig;
+use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
 use crate::placement::PlacementConfig;
 use crate::power::PowerConfig;
@@ -58,6 +59,7 @@ pub struct DeviceConfig {
     /// Through which the host places its writes; without one its stream numbers are the FTL's.
     pub placement: Option<PlacementConfig>,
     pub thermal: Option<ThermalConfig>,
+    pub endurance: Option<EnduranceConfig>,
 }
 
 impl DeviceConfig {
@@ -154,6 +156,9 @@ impl DeviceConfig {
         }
         if let Some(thermal) = &self.thermal {
             thermal.canonical(lines);
+        }
+        if let Some(endurance) = &self.endurance {
+            endurance.canonical(&mut lines);
         }
         lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
     }

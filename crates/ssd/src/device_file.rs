@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, housekeeping, placement, power, thermal};
+use crate::{ecc, endurance, housekeeping, placement, power, thermal};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -41,6 +41,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| housekeeping::read(t, &geometry))
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
+    let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let power = root.optional_table("power")?.map(power::read).transpose()?;
     let placement_table = root.optional_table("placement")?;
     let placement = match &placement_table {
@@ -71,6 +72,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         power,
         placement,
         thermal,
+        endurance,
     };
     check_buffer(&controller_table, &config)?;
 

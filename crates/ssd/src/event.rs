@@ -34,6 +34,8 @@ pub enum Event {
     MediaWork,
     /// Time to look how warm the drive is.
     ThermalPeriod,
+    /// The plan of the flash's life lets writes in again.
+    PlanAllows,
 }
 
 /// Events that take about as long from being scheduled to happening.
@@ -65,6 +67,7 @@ impl Event {
             Self::CoreCaughtUp => 6 << 16,
             Self::MediaWork => 7 << 16,
             Self::ThermalPeriod => 8 << 16,
+            Self::PlanAllows => 9 << 16,
         }
     }
 
@@ -80,6 +83,7 @@ impl Event {
             6 => Self::CoreCaughtUp,
             7 => Self::MediaWork,
             8 => Self::ThermalPeriod,
+            9 => Self::PlanAllows,
             _ => Self::IdleCheck,
         }
     }
@@ -301,6 +305,7 @@ mod tests {
             Event::CoreCaughtUp,
             Event::MediaWork,
             Event::ThermalPeriod,
+            Event::PlanAllows,
         ];
         for event in events {
             assert_eq!(Event::unpack(event.pack()), event);

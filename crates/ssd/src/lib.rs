@@ -20,6 +20,7 @@
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the times that dies, channels, link and controller work |
 //! | `ssd/admin.rs` | administrative commands of the placement interfaces |
+//! | `endurance.rs` | writes slowed down so that the flash lasts |
 //! | `thermal.rs` | temperature, and throttling by it |
 //! | `snapshot.rs` | save and restore |
 //!
@@ -31,6 +32,7 @@ pub mod config;
 pub mod device_file;
 pub mod die;
 pub mod ecc;
+pub mod endurance;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;

@@ -20,6 +20,7 @@ use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::ecc::EccCounters;
+use crate::endurance::Endurance;
 use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::placement::{Face, Placement};
@@ -54,6 +55,7 @@ pub struct Ssd {
     quiescing: bool,
     housekeeping: Option<Box<Housekeeping>>,
     thermal: Option<Box<Thermal>>,
+    endurance: Option<Box<Endurance>>,
     /// Mechanisms that commands meet as they begin.
     mechanisms: u8,
     active: ActiveTime,
@@ -80,6 +82,8 @@ pub struct DriveCounters {
     pub ecc: Option<EccCounters>,
     pub energy: Option<Energy>,
     pub thermal: Option<ThermalCounters>,
+    /// Time that the plan of the flash's life has held writes up.
+    pub held_up: Option<Nanos>,
 }
 
 impl Ssd {
@@ -110,6 +114,7 @@ impl Ssd {
             idle_check_scheduled: false,
             quiescing: false,
             housekeeping: Housekeeping::of(&config),
+            endurance: Endurance::of(&config).map(Box::new),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some()),
@@ -173,6 +178,7 @@ impl Ssd {
             ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
             energy: self.energy_until(self.backend.now),
             thermal: self.thermal_at(self.backend.now),
+            held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
         }
     }
 
@@ -227,6 +233,10 @@ impl Ssd {
             }
             Event::CoreCaughtUp => {
                 self.core_caught_up();
+                None
+            }
+            Event::PlanAllows => {
+                self.plan_allows();
                 None
             }
             Event::ThermalPeriod => {
@@ -418,6 +428,9 @@ impl Ssd {
         if let Some(thermal) = &self.thermal {
             thermal.save(out);
         }
+        if let Some(plan) = &self.endurance {
+            plan.save(out);
+        }
         if self.config.placement.is_some() {
             self.placement.save(self.ftl.watch(), out);
         }
@@ -442,6 +455,9 @@ impl Ssd {
         }
         if let Some(thermal) = &mut self.thermal {
             thermal.restore(input)?;
+        }
+        if let Some(plan) = &mut self.endurance {
+            plan.restore(input)?;
         }
         if self.config.placement.is_some() {
             self.placement.restore(self.ftl.watch_mut(), input)?;

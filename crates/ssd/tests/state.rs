@@ -44,7 +44,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 4] = [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM];
+const MECHANISMS: [&[(&str, &str)]; 5] = [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM, &PLANNED];
 
 /// Everything that a firmware does besides, on a part that can suspend it.
 const HOUSEKEEPING: [(&str, &str); 2] = [
@@ -57,6 +57,10 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
          hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n[link]",
     ),
 ];
+
+/// Flash that is to last for two minutes.
+const PLANNED: [(&str, &str); 1] =
+    [("[link]", "[endurance]\nlife = \"2 min\"\nreserve = \"1 %\"\n[link]")];
 
 /// A drive so small that it throttles and recovers all the time.
 const WARM: [(&str, &str); 1] = [(

@@ -75,6 +75,7 @@ class Counters:
     energy_j: float | None = None
     temperature_c: float | None = None
     throttled_ns: int | None = None  # for its temperature
+    held_up_ns: int | None = None  # its writes, by the plan of the flash's life
     read_retries: int | None = None
     uncorrectable_reads: int | None = None
     checkpoints: int | None = None  # of the mapping, that stopped the firmware

@@ -8,7 +8,8 @@ is. What has to stay alike for that:
 * dies, planes, channels, pages and their times, hence the work that one I/O causes;
 * the share of time that erases take: their time shrinks with the block;
 * idle time against the drive's patience: `idle_delay` shrinks too;
-* the share of time that checkpoints stop the firmware for: their interval and time shrink.
+* the share of time that checkpoints stop the firmware for: their interval and time shrink;
+* how warm it gets and how its life is planned: heat capacity and life shrink.
 
 The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
 to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
@@ -94,6 +95,7 @@ def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES
         time_ns = _native.parse_time(table[key])
         table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
     _shrink_checkpoints(device, scale)
+    _shrink_life(device, scale)
     return device_toml(device)
 
 
@@ -106,6 +108,15 @@ def _shrink_checkpoints(device: Mapping[str, Any], scale: float) -> None:
     time_ns = round(_native.parse_time(housekeeping["checkpoint_time"]) * shrunk / whole)
     housekeeping["checkpoint_interval"] = f"{shrunk} B"
     housekeeping["checkpoint_time"] = f"{max(1, time_ns)} ns"
+
+
+def _shrink_life(device: Mapping[str, Any], scale: float) -> None:
+    if (thermal := device.get("thermal")) is not None:
+        joules = float(str(thermal["capacity"]).strip().removesuffix("J/C"))
+        thermal["capacity"] = f"{joules / scale} J/C"
+    if (endurance := device.get("endurance")) is not None:
+        time_ns = _native.parse_time(endurance["life"])
+        endurance["life"] = f"{max(1, round(time_ns / scale))} ns"
 
 
 def _unit_bytes(device: Mapping[str, Any]) -> int:

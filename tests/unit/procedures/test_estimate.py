@@ -98,15 +98,19 @@ def test_a_scaled_drive_keeps_units_and_over_provisioning(tmp_path: Path) -> Non
     assert values["flash.erase"] == '"1250000 ns"'
 
 
-def test_a_scaled_drive_stops_for_checkpoints_for_the_same_share_of_its_time(
+def test_a_scaled_drive_stops_warms_up_and_ages_at_the_same_share_of_its_time(
     tmp_path: Path,
 ) -> None:
     section = '\n[housekeeping]\ncheckpoint_interval = "64 MiB"\ncheckpoint_time = "20 ms"\n'
+    section += '[endurance]\nlife = "4 years"\n[power]\nidle = "1 W"\n'
+    section += '[thermal]\nambient = "35 C"\nresistance = "8 C/W"\ncapacity = "20 J/C"\n'
     text = write_small_drive(tmp_path).read_text() + section
     small = SimEngine.from_text(scaled_device(text, 4.0), "scaled")
     values = {value.key: value.value for value in small.description.values}
     assert values["housekeeping.checkpoint_interval"] == '"16777216 B"'
     assert values["housekeeping.checkpoint_time"] == '"5000000 ns"'
+    assert values["endurance.life"] == f'"{365 * 86_400 * 10**9} ns"'
+    assert values["thermal.capacity"] == '"5.0 J/C"'
 
 
 @pytest.mark.parametrize(

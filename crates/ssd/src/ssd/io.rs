@@ -20,7 +20,7 @@ impl Ssd {
                 let c = self.commands.get(number);
                 (i64::from(c.slots), c.command.length)
             };
-            if self.core_is_behind() {
+            if self.core_is_behind() || self.is_ahead_of_plan() {
                 return;
             }
             // What partly filled units cannot keep: a larger command need not wait for more.

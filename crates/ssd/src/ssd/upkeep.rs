@@ -1,4 +1,5 @@
-//! The firmware's own work among the host's: when media work runs, what programs bring about.
+//! The firmware's own work among the host's: when media work runs, what programs bring about, and
+//! when the plan of the flash's life holds up writes.
 
 use writecliff_base::Nanos;
 use writecliff_port::{Command, Operation};
@@ -58,6 +59,31 @@ impl Ssd {
         if due.stall > Nanos::ZERO {
             self.frontend.stall(self.backend.now, due.stall);
         }
+    }
+
+    /// Does the plan of the flash's life hold up writes now? Then there will be an event when it
+    /// does not.
+    #[inline]
+    pub(super) fn is_ahead_of_plan(&mut self) -> bool {
+        self.endurance.is_some() && self.waits_for_plan()
+    }
+
+    fn waits_for_plan(&mut self) -> bool {
+        let (now, programmed) = (self.backend.now, self.nand_write_bytes());
+        let Some(plan) = &mut self.endurance else { return false };
+        let Some(opens) = plan.opens_at(now, programmed) else { return false };
+        if !plan.wake_scheduled {
+            plan.hold_up(now, opens);
+            self.backend.queue.push(Lane::DieLong, opens, Event::PlanAllows);
+        }
+        true
+    }
+
+    pub(super) fn plan_allows(&mut self) {
+        if let Some(plan) = &mut self.endurance {
+            plan.wake_scheduled = false;
+        }
+        self.admit_writes();
     }
 
     /// How much longer a command takes for what the controller does meanwhile.

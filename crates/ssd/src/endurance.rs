@@ -1,0 +1,96 @@
+//! Writes slowed down so that the flash lasts: the section `[endurance]` of a device file.
+//!
+//! The plan uses the rated erases up evenly over a life. A drive may be ahead of it by a reserve;
+//! beyond, host writes wait until the plan has caught up with what was programmed, so that they go
+//! on at the rate of the plan. What was written on the fast-forward clock has worn the flash too.
+
+use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+
+use crate::config::DeviceConfig;
+use crate::words::{WordReader, WordWriter};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnduranceConfig {
+    /// Time from new in which the rated erases are to be used up.
+    pub life: Nanos,
+    /// Share of the rated erases that the drive may be ahead of the plan.
+    pub reserve: f64,
+}
+
+/// Read the section; `throttle = false` is as if it were not there.
+///
+/// # Errors
+/// Names the key where a value is missing or impossible.
+pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
+    let throttle = table.optional_flag("throttle")?.unwrap_or(true);
+    let life = table.required_time("life")?;
+    if life == Nanos::ZERO {
+        return Err(table.error("life", "it must be above zero", None));
+    }
+    let reserve = table.optional_percent("reserve", 0.0..=100.0)?.unwrap_or(10.0) / 100.0;
+    table.finish()?;
+    Ok(throttle.then_some(EnduranceConfig { life, reserve }))
+}
+
+impl EnduranceConfig {
+    /// Lines of the device's canonical text.
+    pub fn canonical(&self, lines: &mut Vec<String>) {
+        lines.push(format!("planned_life_ns = {}", self.life.0));
+        lines.push(format!("wear_reserve = {}", self.reserve));
+    }
+}
+
+/// The section at work.
+#[derive(Clone, Debug)]
+pub struct Endurance {
+    config: EnduranceConfig,
+    /// Bytes that may be programmed until the rated erases are used up.
+    rated_bytes: f64,
+    /// An event will let writes in again.
+    pub(crate) wake_scheduled: bool,
+    /// How long altogether the plan has held writes up.
+    held_up: Nanos,
+}
+
+impl Endurance {
+    pub fn of(config: &DeviceConfig) -> Option<Self> {
+        let rated = f64::from(config.ftl.rated_cycles) * config.raw_capacity().0 as f64;
+        config.endurance.map(|section| Self {
+            config: section,
+            rated_bytes: rated,
+            wake_scheduled: false,
+            held_up: Nanos::ZERO,
+        })
+    }
+
+    /// When another write may begin, if that is not now; `programmed` bytes since new.
+    pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
+        let ahead = programmed as f64 / self.rated_bytes - self.config.reserve;
+        let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);
+        (opens > now).then_some(opens)
+    }
+
+    /// Writes wait from `now` until `opens`.
+    pub fn hold_up(&mut self, now: Nanos, opens: Nanos) {
+        self.wake_scheduled = true;
+        self.held_up += opens - now;
+    }
+
+    /// Time that the plan has held up writes since the drive was new.
+    pub fn held_up(&self) -> Nanos {
+        self.held_up
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.wake_scheduled);
+        out.put(self.held_up.0);
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.wake_scheduled = input.flag()?;
+        self.held_up = Nanos(input.get()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Writes at the pace of a planned life.
+
+mod common;
+
+use common::{alone, closed_loop, config, drive, read, user_slots, write};
+use writecliff_base::{Nanos, Prng};
+use writecliff_ssd::endurance::Endurance;
+use writecliff_ssd::{Ssd, device_file};
+
+/// The drive of the tests: 64 MiB of flash that may be erased 1000 times.
+const RATED: f64 = 64.0 * 1_048_576.0 * 1000.0;
+
+fn planned(keys: &str) -> Ssd {
+    drive(&[("[link]", &format!("[endurance]\n{keys}\n[link]"))])
+}
+
+#[test]
+fn writes_beyond_the_reserve_go_on_at_the_rate_of_the_plan() {
+    // 67.1 GB in 10,000 s are 6.7 MB/s; the reserve is 16 MiB.
+    let mut ssd = planned("life = \"10000 s\"\nreserve = \"0.025 %\"");
+    let (user, mut random) = (user_slots(&ssd), Prng::new(1));
+    let reserve = 0.00025 * RATED;
+    let count = 20_000;
+    closed_loop(&mut ssd, 16, count, |_| write(random.below(user), 1));
+    let expected = (ssd.nand_write_bytes() as f64 - reserve) / (RATED / 10_000.0);
+    let took = ssd.now().as_secs_f64();
+    assert!((took / expected - 1.0).abs() < 0.005, "{took:.2} s, expected {expected:.2}");
+    assert!(ssd.counters().held_up.unwrap().as_secs_f64() > 0.5 * took);
+    // Reads go past it.
+    let waits = ssd.now();
+    ssd.submit(waits, write(0, 1));
+    ssd.submit(waits, read(64, 1));
+    let first = ssd.step(Nanos::MAX).unwrap();
+    assert_eq!(first.operation, writecliff_ssd::Operation::Read);
+    ssd.step(Nanos::MAX).unwrap();
+}
+
+#[test]
+fn the_gate_opens_when_the_plan_has_caught_up() {
+    let plan = config(&[("[link]", "[endurance]\nlife = \"1000 s\"\nreserve = \"10 %\"\n[link]")]);
+    let plan = Endurance::of(&plan).unwrap();
+    let reserve = (RATED / 10.0) as u64;
+    assert_eq!(plan.opens_at(Nanos::ZERO, reserve), None);
+    // A thousandth of the rated writes is a second of the plan.
+    let ahead = reserve + (RATED / 1000.0) as u64;
+    let opens = plan.opens_at(Nanos::ZERO, ahead).unwrap();
+    assert!(opens.0.abs_diff(1_000_000_000) < 100, "{opens}");
+    assert_eq!(plan.opens_at(opens - Nanos(1), ahead), Some(opens), "blocked at t - 1");
+    assert_eq!(plan.opens_at(opens, ahead), None, "open at t");
+}
+
+#[test]
+fn a_drive_that_rests_has_credit_again_and_untimed_writes_use_it_up() {
+    let mut ssd = planned("life = \"10000 s\"\nreserve = \"0 %\"");
+    ssd.idle_until(Nanos::from_secs(100));
+    let free = alone(&mut ssd, write(0, 1));
+    assert_eq!(ssd.counters().held_up, Some(Nanos::ZERO));
+    for _ in 0..20 {
+        (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
+    }
+    ssd.end_fast_forward();
+    // 20 fills of 40 MiB are 125 s of the plan.
+    let due = ssd.nand_write_bytes() as f64 / (RATED / 10_000.0);
+    let waited = alone(&mut ssd, write(0, 1)) as f64 / 1e9;
+    assert!((waited - (due - 100.0)).abs() < 0.1, "{waited:.1} s until {due:.1} s");
+    assert!(free < 20_000);
+}
+
+#[test]
+fn without_throttling_the_section_changes_nothing() {
+    let none = config(&[]).canonical();
+    let off = "[endurance]\nthrottle = false\nlife = \"5 years\"\n[link]";
+    assert_eq!(config(&[("[link]", off)]).canonical(), none);
+    let on = config(&[("[link]", "[endurance]\nlife = \"5 years\"\n[link]")]).canonical();
+    let added = on.strip_prefix(none.as_str()).unwrap();
+    assert_eq!(added, "\nplanned_life_ns = 157680000000000000\nwear_reserve = 0.1");
+}
+
+#[test]
+fn mistakes_are_said_at_their_place() {
+    let rows = [
+        ("life = \"0 s\"", ":40: ", "above zero"),
+        ("life = 5", ":40: ", "unit"),
+        ("reserve = \"10 %\"", ":39: ", "missing key 'life'"),
+        ("life = \"5 years\"\nreserves = \"1 %\"", ":41: ", "reserve"),
+    ];
+    for (keys, place, what) in rows {
+        let text = common::DRIVE.replace("[link]", &format!("[endurance]\n{keys}\n[link]"));
+        let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
+        let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
+        assert!(all.contains(place) && all.contains(what), "{keys}: {all}");
+    }
+}
