@@ -158,7 +158,7 @@ impl DeviceConfig {
             thermal.canonical(lines);
         }
         if let Some(endurance) = &self.endurance {
-            endurance.canonical(&mut lines);
+            endurance.canonical(lines);
         }
         lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
     }
