@@ -127,8 +127,8 @@ impl DeviceConfig {
         lines.join("\n")
     }
 
-    /// What a drive may leave out; one that says nothing keeps the hash that it had before there was
-    /// a choice.
+    /// What a drive may leave out; one that says nothing keeps the hash that it had before there
+    /// was a choice.
     fn canonical_choices(&self, lines: &mut Vec<String>) {
         let (f, c) = (&self.ftl, &self.controller);
         if f.spare != SparePolicy::Global {
