@@ -163,15 +163,19 @@ class FileTrace:
     def __len__(self) -> int: ...
     def add(
         self,
-        op: npt.NDArray[np.uint8],
-        file: npt.NDArray[np.uint32],
-        offset_bytes: npt.NDArray[np.uint64],
-        length_bytes: npt.NDArray[np.uint64],
+        op: npt.NDArray[np.int32],
+        file: npt.NDArray[np.int32],
+        offset_bytes: npt.NDArray[np.int64],
+        length_bytes: npt.NDArray[np.int64],
+        row_class: npt.NDArray[np.uint32],
+        ops: npt.NDArray[np.uint8],
         stream: npt.NDArray[np.uint16],
         origin: npt.NDArray[np.uint16],
     ) -> None:
-        """Append a batch. `op`: 0 write, 1 truncate (offset: the new size), 2 unlink, 3 punch,
-        4 fsync, 5 create. `origin` is a label for counting. Raises NativeConfigError."""
+        """Append rows. `op` has numbers of words, which `ops` gives a meaning: 0 write, 1 truncate
+        (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream` and
+        `origin` are by class (see `row_classes`); the origin is a label for counting. Raises
+        NativeConfigError."""
     def footprint(self, coalesce: bool) -> dict[str, int]:
         """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
 
@@ -225,12 +229,22 @@ class BlockTrace:
 def assign_schemes() -> list[str]:
     """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
 
+def row_classes(
+    path: npt.NDArray[np.int32],
+    thread: npt.NDArray[np.int32],
+    process: npt.NDArray[np.int32],
+    hint: npt.NDArray[np.int8],
+    size: npt.NDArray[np.uint16] | None = None,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Classes of rows that agree in everything: the class of each row, and the first row of each
+    class, in the order in which they appear. Raises NativeConfigError."""
+
 def synthetic_trace(
     table_bytes: int, chunk_bytes: int, logged_bytes: int, seed: int
 ) -> dict[str, Any]:
-    """File operations of a small log-structured merge store: columns as `FileTrace.add` takes them
-    (op, file, offset_bytes, length_bytes, origin), and `origins`, the names of the origins. Raises
-    NativeConfigError."""
+    """File operations of a small log-structured merge store: columns of equal length (op, numbers
+    as those that `FileTrace.add` gives a meaning; file, offset_bytes, length_bytes, origin), and
+    `origins`, the names of the origins. Raises NativeConfigError."""
 
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""

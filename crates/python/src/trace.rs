@@ -10,8 +10,8 @@ use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Tim
 use writecliff_ssd::{Ssd, device_file};
 use writecliff_workload::assign::{Bucketing, Scheme};
 use writecliff_workload::trace::{
-    BLOCK_BYTES, Batch, BlockTrace, Events, LayOut, Repeats, TraceError, WriteBack, deaths,
-    synthetic,
+    BLOCK_BYTES, Batch, BlockTrace, Classes, Events, Labels, LayOut, Repeats, TraceError,
+    WriteBack, deaths, synthetic,
 };
 
 use crate::errors;
@@ -45,12 +45,15 @@ impl FileTrace {
         Self { inner: Mutex::default() }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "columns")]
     fn add(
         &self,
-        op: PyReadonlyArray1<'_, u8>,
-        file: PyReadonlyArray1<'_, u32>,
-        offset_bytes: PyReadonlyArray1<'_, u64>,
-        length_bytes: PyReadonlyArray1<'_, u64>,
+        op: PyReadonlyArray1<'_, i32>,
+        file: PyReadonlyArray1<'_, i32>,
+        offset_bytes: PyReadonlyArray1<'_, i64>,
+        length_bytes: PyReadonlyArray1<'_, i64>,
+        row_class: PyReadonlyArray1<'_, u32>,
+        ops: PyReadonlyArray1<'_, u8>,
         stream: PyReadonlyArray1<'_, u16>,
         origin: PyReadonlyArray1<'_, u16>,
     ) -> PyResult<()> {
@@ -59,6 +62,8 @@ impl FileTrace {
             file: file.as_slice()?,
             offset: offset_bytes.as_slice()?,
             length: length_bytes.as_slice()?,
+            class: row_class.as_slice()?,
+            ops: ops.as_slice()?,
             stream: stream.as_slice()?,
             origin: origin.as_slice()?,
         };
@@ -239,6 +244,8 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_,
         Bucketing::Lifetimes => "lifetimes".to_owned(),
         Bucketing::Epochs(blocks) => format!("epochs of {}", megabytes(blocks)),
         Bucketing::Powers(blocks) => format!("powers from {}", megabytes(blocks)),
+        Bucketing::LeastSpare => "bounds of least spare space".to_owned(),
+        Bucketing::Given => "the rules".to_owned(),
     });
     result.set_item("oracle", choice)?;
     Ok(result)
@@ -246,6 +253,29 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_,
 
 fn megabytes(blocks: u32) -> String {
     format!("{:.1} MB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e6)
+}
+
+/// Classes of rows that agree in all labels: the class of each row, and the first row of each
+/// class.
+#[pyfunction]
+#[pyo3(signature = (path, thread, process, hint, size = None))]
+pub(crate) fn row_classes<'py>(
+    py: Python<'py>,
+    path: PyReadonlyArray1<'py, i32>,
+    thread: PyReadonlyArray1<'py, i32>,
+    process: PyReadonlyArray1<'py, i32>,
+    hint: PyReadonlyArray1<'py, i8>,
+    size: Option<PyReadonlyArray1<'py, u16>>,
+) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
+    let labels = Labels {
+        path: path.as_slice()?,
+        thread: thread.as_slice()?,
+        process: process.as_slice()?,
+        hint: hint.as_slice()?,
+        size: size.as_ref().map_or(Ok(&[][..]), |size| size.as_slice())?,
+    };
+    let found = Classes::of(&labels).map_err(|e| trace_error(&e))?;
+    Ok((PyArray1::from_vec(py, found.of_row), PyArray1::from_vec(py, found.first)))
 }
 
 /// Schemes of stream assignment by name.

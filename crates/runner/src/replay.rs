@@ -92,7 +92,7 @@ pub fn run<E>(
     }
     let mut best: Option<ReplayOutcome> = None;
     let first = make()?;
-    for bucketing in bucketings(&first) {
+    for bucketing in bucketings(&first, trace) {
         let trial = ReplayOptions { timed: None, mistag: 0.0, ..*options };
         let mut outcome = once(make()?, trace, deaths, bucketing, &trial, observer);
         outcome.bucketing = Some(bucketing);
@@ -116,15 +116,18 @@ pub fn run<E>(
 }
 
 /// Epochs by the spare space: data that are dead in units that are not may take no more than that.
-/// Powers by the capacity, from 1/2 to 1/256 of it.
-fn bucketings(ssd: &Ssd) -> impl Iterator<Item = Bucketing> {
+/// Powers by the capacity, from 1/2 to 1/256 of it. The streams of the trace, if it has any.
+fn bucketings(ssd: &Ssd, trace: &BlockTrace) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
     let capacity = config.user_capacity.0 / BLOCK_BYTES;
     let spare = config.raw_capacity().0 / BLOCK_BYTES - capacity;
     let blocks = move |blocks: u64| blocks.clamp(1, 1 << 31) as u32;
     let epochs = [1, 2, 4].map(|share| Bucketing::Epochs(blocks(spare * share / 2)));
     let powers = (1..9).map(move |bits| Bucketing::Powers(blocks(capacity >> bits)));
-    std::iter::once(Bucketing::Lifetimes).chain(epochs).chain(powers)
+    let given = trace.requests.iter().any(|request| request.stream != 0);
+    let given = given.then_some(Bucketing::Given);
+    let fixed = [Bucketing::Lifetimes, Bucketing::LeastSpare];
+    fixed.into_iter().chain(epochs).chain(powers).chain(given)
 }
 
 fn once(

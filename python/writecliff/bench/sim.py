@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from writecliff import _native
+from writecliff.bench import replay
 from writecliff.devices import read_device_file, show_device
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
@@ -21,7 +22,7 @@ Row = Mapping[str, str | float | int | None]
 
 
 def cases() -> list[str]:
-    return list(_native.bench_cases())
+    return [*_native.bench_cases(), *replay.CASES]
 
 
 def chosen(names: str | None) -> list[str]:
@@ -45,8 +46,13 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
     with as_user_errors():
         bench = _native.SimBench(*read_device_file(device), scale)
     for name in names:
+        if name in replay.CASES:
+            continue
         with as_user_errors():
             yield {key: _plain(value) for key, value in bench.run(name).items()}
+    yield from replay.run(
+        [name for name in names if name in replay.CASES], device=device, scale=scale
+    )
 
 
 def _plain(value: str | float) -> str | float | int | None:

@@ -64,8 +64,8 @@ class _Rows:
     state: Integers  # index into the states of the objects
 
 
-def convert(events: Events, *, root: Path | None = None) -> Converted:
-    """The trace of `events`.
+def convert(events: Events, *, root: Path | None = None, source: str = "preload") -> Converted:
+    """The trace of `events`, which came from `source`.
 
     With `root` only files below it are kept, with paths relative to it; without, all files but
     those of kernel and memory file systems, with absolute paths unless below the present folder.
@@ -100,7 +100,8 @@ def convert(events: Events, *, root: Path | None = None) -> Converted:
             "hint": pa.array(hints, mask=hints == NO_HINT),
         }
     )
-    return Converted(table, _metadata(events, objects, rows, set(numbers.tolist())))
+    metadata = _metadata(events, objects, rows, set(numbers.tolist()))
+    return Converted(table, metadata | {"sources": [source]})
 
 
 def _text(raw: bytes) -> str:
@@ -320,7 +321,6 @@ def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) ->
         np.count_nonzero((slots["op"] == Op.HINT) & (slots["flags"] & Flag.REPAIRED > 0))
     )
     return {
-        "sources": ["preload"],
         "notes": _notes(events, objects, rows, files),
         "hints": {
             "delivered": int(np.count_nonzero(hints == 0)),

@@ -69,8 +69,12 @@ class Rule:
         )
 
 
+def _matches(pattern: re.Pattern[str], word: str) -> bool:
+    return pattern.match(word) is not None
+
+
 def _path_matches(pattern: re.Pattern[str], path: str) -> bool:
-    return pattern.match(path) is not None or pattern.match("/" + path) is not None
+    return _matches(pattern, path) or _matches(pattern, "/" + path)
 
 
 @dataclass(frozen=True)
@@ -106,23 +110,56 @@ class Rules:
 
         if table.num_rows == 0:
             return np.zeros(0, np.uint16)
-        columns = [_codes(table.column(name)) for name in _GLOBS]
-        hint_column = table.column("hint").fill_null(-1).to_numpy().astype(np.int64)
-        sized = any(r.min_size is not None or r.max_size is not None for r in self.rules)
-        file_sizes, size_code = _size_classes(table, self.rules if sized else ())
-        code = np.zeros(table.num_rows, np.int64)
-        parts = [*[c for c, _ in columns], hint_column + 1, size_code]
-        spans = [*[len(words) for _, words in columns], 7, len(file_sizes)]
-        for part, span in zip(parts, spans, strict=True):
-            code = code * max(1, span) + part
-        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-        streams = np.empty(len(first), np.uint16)
-        for index, row in enumerate(first.tolist()):
-            path, thread, process = (words[int(codes[row])] for codes, words in columns)
-            hint = int(hint_column[row])
-            size = file_sizes[int(size_code[row])]
-            streams[index] = self.stream_of(path, thread, process, None if hint < 0 else hint, size)
-        return streams[inverse.reshape(-1)]
+        labels = {name: _codes(table.column(name)) for name in _GLOBS}
+        hint = table.column("hint").fill_null(-1).to_numpy()
+        shown, size = self.size_classes(table)
+        return self.streams_of(labels, hint, np.zeros(1, np.int64) if size is None else shown[size])
+
+    def streams_of(
+        self,
+        labels: Mapping[str, tuple[NDArray[Any], list[str]]],
+        hint: NDArray[Any],
+        size: NDArray[Any],
+    ) -> NDArray[np.uint16]:
+        """The streams of many writes. `labels`: path, thread and process as numbers and the words
+        that they stand for; `hint`: -1 for none; `size`: of files, as `stream_of` has it."""
+        import numpy as np
+
+        streams = np.full(len(hint), self.default, np.uint16)
+        for rule in reversed(self.rules):
+            holds = np.ones(len(hint), bool)
+            for name in _GLOBS:
+                pattern = getattr(rule, name)
+                if pattern is not None:
+                    codes, words = labels[name]
+                    match = _path_matches if name == "path" else _matches
+                    holds &= np.array([match(pattern, word) for word in words], bool)[codes]
+            if rule.hint is not None:
+                holds &= hint == rule.hint
+            if rule.min_size is not None:
+                holds &= size >= rule.min_size
+            if rule.max_size is not None:
+                holds &= size <= rule.max_size
+            streams[holds] = rule.stream
+        return streams
+
+    def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
+        """A size that stands for each class between the limits of the rules, and each row's class
+        by the largest size that its file reaches; None where no rule asks for sizes."""
+        import numpy as np
+
+        limits = {s for r in self.rules for s in (r.min_size, _after(r.max_size)) if s is not None}
+        if not limits:
+            return np.zeros(1, np.int64), None
+        ordered = sorted(limits)
+        ops, names = _codes(table.column("op"))
+        file = table.column("file").to_numpy()
+        end = table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy()
+        grows = ops == names.index("write") if "write" in names else np.zeros(len(ops), bool)
+        sizes = np.zeros(int(file.max()) + 1, np.int64)
+        np.maximum.at(sizes, file[grows], end[grows])
+        of_file = np.searchsorted(ordered, sizes, side="right").astype(np.uint16)
+        return np.array([0, *ordered], np.int64), of_file[file]
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
@@ -135,22 +172,6 @@ def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
     words = [str(word) for word in column.chunk(0).dictionary.to_pylist()]
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks])
     return codes.astype(np.int64), words
-
-
-def _size_classes(table: pa.Table, rules: tuple[Rule, ...]) -> tuple[list[int], NDArray[np.int64]]:
-    """A size that stands for each class between the limits of the rules, and each row's class."""
-    import numpy as np
-
-    limits = sorted({s for r in rules for s in (r.min_size, _after(r.max_size)) if s is not None})
-    if not limits:
-        return [0], np.zeros(table.num_rows, np.int64)
-    ops, names = _codes(table.column("op"))
-    file = table.column("file").to_numpy()
-    end = table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy()
-    grows = ops == names.index("write") if "write" in names else np.zeros(len(ops), bool)
-    sizes = np.zeros(int(file.max()) + 1, np.int64)
-    np.maximum.at(sizes, file[grows], end[grows])
-    return [0, *limits], np.searchsorted(limits, sizes[file], side="right")
 
 
 def _after(size: int | None) -> int | None:

@@ -67,21 +67,11 @@ class Session:
 
     def finish(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Write the trace; the events are removed once it is there."""
-        from writecliff.capture.convert import convert
-        from writecliff.capture.trace import write_trace
-
         ended_ns = time.monotonic_ns()
         events.stop(self.events)
-        converted = convert(events.read(self.events), root=self.options.root)
-        full = {
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "duration_ns": ended_ns - self.started_ns,
-            "root": None if self.options.root is None else self.options.root.name,
-            **metadata,
-            **converted.metadata,
-        }
-        full["notes"] = [*self.notes, *full["notes"]]
-        write_trace(self.options.output, converted.table, full)
+        noted = events.read(self.events)
+        duration_ns = ended_ns - self.started_ns
+        full = write_converted(self.options, noted, metadata, duration_ns, self.notes)
         self.events.unlink()
         return full
 
@@ -149,13 +139,14 @@ def capture(
     program_name: str | None = None,
 ) -> Captured:
     """Run `command` to its end and write its trace. Raises TargetError if it cannot be started."""
-    program = shutil.which(command[0])
-    if program is None:
-        raise TargetError(f"{command[0]}: no such program", hint="give it as you would in a shell")
+    program = program_of(command)
     with session(options) as open_session:
         if is_static(Path(program)):
-            open_session.notes.append(f"{program} is linked statically: nothing in it can be seen")
-        code, watch = _run(program, command, open_session, stdout, stderr)
+            open_session.notes.append(
+                f"{program} is linked statically: nothing in it can be seen (but with --via strace)"
+            )
+        environment = open_session.environment()
+        code, watch = execute(command, environment, stdout, stderr, executable=program)
         open_session.notes += watch.notes()
         metadata = {
             "command": list(command),
@@ -176,23 +167,56 @@ def recover(path: Path, options: Options) -> Captured:
     return Captured(options.output, 0, full)
 
 
-def _run(
-    program: str,
+def program_of(command: Sequence[str]) -> str:
+    """Where the program of a command lies. Raises TargetError."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise TargetError(f"{command[0]}: no such program", hint="give it as you would in a shell")
+    return program
+
+
+def write_converted(
+    options: Options,
+    noted: events.Events,
+    metadata: Mapping[str, Any],
+    duration_ns: int,
+    notes: Sequence[str],
+    *,
+    source: str = "preload",
+) -> dict[str, Any]:
+    """Write the trace of `noted`, and return what its metadata are."""
+    from writecliff.capture.convert import convert
+    from writecliff.capture.trace import write_trace
+
+    converted = convert(noted, root=options.root, source=source)
+    full = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "duration_ns": duration_ns,
+        "root": None if options.root is None else options.root.name,
+        **metadata,
+        **converted.metadata,
+    }
+    full["notes"] = [*notes, *full["notes"]]
+    write_trace(options.output, converted.table, full)
+    return full
+
+
+def execute(
     command: Sequence[str],
-    open_session: Session,
+    environment: Mapping[str, str],
     stdout: int | None,
     stderr: int | None,
+    *,
+    executable: str | None = None,
 ) -> tuple[int, Watch]:
+    """Run a command to its end: its exit code, 128 + n if signal n ended it. Raises TargetError."""
     try:
         child = subprocess.Popen(
-            command,
-            executable=program,
-            env=open_session.environment(),
-            stdout=stdout,
-            stderr=stderr,
+            command, executable=executable, env=environment, stdout=stdout, stderr=stderr
         )
     except OSError as error:
-        raise TargetError(f"{program}: cannot be run: {(error.strerror or '').lower()}") from error
+        name = executable or command[0]
+        raise TargetError(f"{name}: cannot be run: {(error.strerror or '').lower()}") from error
     watch = Watch(child.pid)
     with _passing_on(child):
         code = _wait(child, watch)

@@ -170,7 +170,9 @@ def _check(table: pa.Table, where: str) -> None:
     for name in COLUMNS:
         if name != "hint" and table.column(name).null_count:
             raise TraceError(f"{where}: column '{name}' has empty values")
-    number = {name: table.column(name).to_numpy() for name in COLUMNS if name not in _TEXTS}
+    whole = {name: table.column(name) for name in COLUMNS if name not in _TEXTS}
+    whole["hint"] = whole["hint"].fill_null(0)
+    number = {name: column.to_numpy() for name, column in whole.items()}
     ops = table.column("op").combine_chunks()
     ops = ops.chunk(0) if hasattr(ops, "chunks") and ops.num_chunks else ops
     known = [str(name) for name in ops.dictionary.to_pylist()] if table.num_rows else []
@@ -180,15 +182,16 @@ def _check(table: pa.Table, where: str) -> None:
             f"{where}: unknown operation '{unknown[0]}'", hint=f"known are: {', '.join(OPS)}"
         )
     op = ops.indices.to_numpy() if table.num_rows else np.zeros(0, np.int32)
-    moves = np.isin(op, [known.index(n) for n in ("write", "read", "punch") if n in known])
-    hint = number["hint"]
+    moves = np.array([name in ("write", "read", "punch") for name in known], bool)[op]
+    hint, time_ns = number["hint"], number["time_ns"]
+    back = time_ns[1:] < time_ns[:-1]
     broken = (
-        ("time_ns goes back", np.diff(number["time_ns"], prepend=0) < 0),
+        ("time_ns goes back", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
         ("file is negative", number["file"] < 0),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),
         ("nothing is written, read or punched", moves & (number["length_bytes"] == 0)),
-        ("hint is none of 0 to 5", (hint < 0) | (hint > 5)),  # NaN, for none, is neither
+        ("hint is none of 0 to 5", (hint < 0) | (hint > 5)),
     )
     for what, rows in broken:
         if rows.any():

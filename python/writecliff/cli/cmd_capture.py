@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -34,6 +34,7 @@ def capture(
     operations: int | None = None,
     folder: Path | None = None,
     recover: Path | None = None,
+    via: Literal["preload", "strace"] = "preload",
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run a command and write a trace of its file I/O: file, thread, process, hint of each write.
@@ -64,6 +65,9 @@ def capture(
         Where --app keeps its data meanwhile (default: a temporary folder).
     recover
         Make the trace of the events that a killed capture left.
+    via
+        How to see: "preload" by a library, "strace" by strace: several times slower, but static
+        programs too, and mapped files where they are synced.
     json
         Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
         ...}; what the command prints goes to stderr then.
@@ -72,6 +76,7 @@ def capture(
     from writecliff.capture.run import capture as run
 
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
+    _check_strace(via, command, repair_hints=repair_hints)
     name = app or (Path(command[0]).name if command else "recovered")
     options = Options(output or _new_trace(name), root, reads, repair_hints)
     stdout = sys.stderr.fileno() if json else None
@@ -88,6 +93,10 @@ def capture(
             if options.output.is_file():
                 talk(f"what was captured until then is in {options.output}")
             raise
+    elif via == "strace":
+        from writecliff.capture.strace import capture as run_strace
+
+        done = run_strace(command, options, stdout=stdout)
     else:
         done = run(command, options, stdout=stdout)
     _show(done, as_json=json)
@@ -110,6 +119,17 @@ def _check_choice(
         for name, value in of_app.items():
             if value is not None:
                 raise ConfigError(f"--{name} is of the ready loads", hint="give --app with it")
+
+
+def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> None:
+    if via != "strace":
+        return
+    if not command:
+        raise ConfigError("--via strace is for a command", hint="give it after --")
+    if repair_hints:
+        raise ConfigError(
+            "--repair-hints is done by the library", hint="leave out --via strace, or it"
+        )
 
 
 def _new_trace(name: str) -> Path:

@@ -1,4 +1,7 @@
-"""A trace as columns of numbers, handed over the seam in batches. Nothing here loops over rows.
+"""A trace as columns of numbers, handed over the seam as they lie in memory.
+
+Nothing here loops over rows: what rules and labels depend on is decided once for each class of rows
+that agree in it.
 
 Also says of each write where it comes from: by thread and kind of file, a few classes, those that
 write most.
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 
     from writecliff.capture.rules import Rules
 
-BATCH_ROWS = 1 << 20
 ORIGINS_MAX = 12
 OTHERS = "others"
 # Numbers of the native module; operations that do not change what lies on a drive are left out.
@@ -44,63 +46,66 @@ class FileIO:
 
 def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
     """Hand a trace over. Raises ConfigError for a trace without writes, or one too large."""
-    op_codes, op_words = _codes(table, "op")
-    number = np.array([_NUMBERS.get(word, _LEFT_OUT) for word in op_words], np.uint8)
-    op = number[op_codes] if len(op_words) else np.zeros(0, np.uint8)
-    if not (op == _NUMBERS["write"]).any():
+    op, words = _codes(table, "op")
+    ops = np.array([_NUMBERS.get(word, _LEFT_OUT) for word in words], np.uint8)
+    counts = np.bincount(op, minlength=len(words))
+    if "write" not in words or not counts[words.index("write")]:
         raise ConfigError("the trace has no writes")
-    kept = op != _LEFT_OUT
-    length = np.where(op <= _NUMBERS["punch"], _column(table, "length_bytes"), 0)
-    origin, names = _origins(table, np.where(op == _NUMBERS["write"], length, 0))
-    stream = rules.assign(table) if rules is not None else np.zeros(len(op), np.uint16)
-    columns = (
-        op,
-        _column(table, "file").astype(np.uint32),
-        _column(table, "offset_bytes").astype(np.uint64),
-        length.astype(np.uint64),
-        stream.astype(np.uint16),
-        origin,
-    )
+    labels = {name: _codes(table, name) for name in ("path", "thread", "process")}
+    hint = np.ascontiguousarray(table.column("hint").fill_null(-1).to_numpy(), np.int8)
+    shown, size = (np.zeros(1), None) if rules is None else rules.size_classes(table)
+    with as_user_errors():
+        path, thread, process = (codes for codes, _ in labels.values())
+        row_class, first = _native.row_classes(path, thread, process, hint, size)
+    length = _column(table, "length_bytes")
+    written = np.bincount(row_class, length * (op == words.index("write")), len(first))
+    labels = {name: (codes[first], text) for name, (codes, text) in labels.items()}
+    origin, names = _origins(labels, written)
+    stream = np.zeros(len(first), np.uint16)
+    if rules is not None:
+        reached = np.zeros(1) if size is None else shown[size[first]]
+        stream = rules.streams_of(labels, hint[first], reached)
     native = _native.FileTrace()
-    for begin in range(0, len(op), BATCH_ROWS):
-        part = slice(begin, begin + BATCH_ROWS)
-        with as_user_errors():
-            native.add(*(np.ascontiguousarray(column[part][kept[part]]) for column in columns))
-    time_ns = _column(table, "time_ns")
+    file, offset = _column(table, "file"), _column(table, "offset_bytes")
+    with as_user_errors():
+        native.add(op, file, offset, length, row_class, ops, stream, origin)
+    time_ns = table.column("time_ns")
     return FileIO(
         native=native,
         rows=len(op),
-        duration_ns=int(time_ns[-1] - time_ns[0]),
+        duration_ns=time_ns[-1].as_py() - time_ns[0].as_py(),
         origins=names,
         streams=dict(rules.streams) if rules is not None else {},
-        left_out=int((~kept).sum()),
+        left_out=int(counts[ops == _LEFT_OUT].sum()),
     )
 
 
-def _column(table: pa.Table, name: str) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = table.column(name).to_numpy()
+def _column(table: pa.Table, name: str) -> NDArray[Any]:
+    """A column of numbers; a copy only where it is in several pieces."""
+    column = table.column(name)
+    whole = column.chunk(0) if column.num_chunks == 1 else column
+    found: NDArray[Any] = whole.to_numpy()
     return found
 
 
-def _codes(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+def _codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
     """A column of text as numbers and the words that they stand for."""
     column = table.column(name)
     if table.num_rows == 0:
-        return np.zeros(0, np.int64), []
-    chunk = column.combine_chunks()
+        return np.zeros(0, np.int32), []
+    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     chunk = chunk.chunk(0) if hasattr(chunk, "chunks") else chunk
     if not hasattr(chunk, "dictionary"):
         chunk = chunk.dictionary_encode()
     words = [str(word) for word in chunk.dictionary.to_pylist()]
-    return chunk.indices.to_numpy().astype(np.int64), words
+    return np.ascontiguousarray(chunk.indices.to_numpy(), np.int32), words
 
 
 def _origins(
-    table: pa.Table, written: NDArray[np.int64]
+    labels: dict[str, tuple[NDArray[np.int32], list[str]]], written: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], tuple[str, ...]]:
-    """The class of each row, and the names of the classes, the largest writer first."""
-    threads, thread_words = _codes(table, "thread")
-    paths, path_words = _codes(table, "path")
+    """The origin of each class of rows, and the names of the origins, the largest writer first."""
+    (paths, path_words), (threads, thread_words) = labels["path"], labels["thread"]
     thread_class, thread_names = _merged([_thread_kind(word) for word in thread_words])
     path_class, path_names = _merged([_path_kind(word) for word in path_words])
     both = thread_class[threads] * len(path_names) + path_class[paths]
@@ -135,8 +140,8 @@ def _thread_kind(name: str) -> str:
 def _path_kind(path: str) -> str:
     """What kind of file it is: its suffix if that has letters, else the folder it lies in."""
     folder, _, name = path.rpartition("/")
-    suffix = re.search(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,9}$", name)
-    if suffix is not None:
-        return suffix[0]
+    stem, dot, suffix = name.rpartition(".")
+    if stem and suffix.isascii() and suffix.isalnum() and suffix[0].isalpha() and len(suffix) <= 10:
+        return dot + suffix
     top = folder.strip("/").split("/")[0]
     return f"{top}/" if top else re.sub(r"[-_.]?\d+$", "", name) or name

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from writecliff import _native
+from writecliff.bench.replay import run as bench_replay
 from writecliff.capture.rules import Rules
 from writecliff.devices import describe_device, read_device_file
 from writecliff.errors import ConfigError
@@ -73,12 +74,28 @@ def test_a_trace_without_writes_is_refused() -> None:
 
 def test_the_seam_refuses_what_cannot_be() -> None:
     trace = _native.FileTrace()
-    one = {"op": np.uint8, "file": np.uint32, "offset_bytes": np.uint64, "length_bytes": np.uint64}
-    columns = [np.array([7], kind) for kind in one.values()]
-    labels = [np.zeros(1, np.uint16)] * 2
+    op, file = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    offset, length = np.zeros(1, np.int64), np.ones(1, np.int64)
+    row_class, labels = np.zeros(1, np.uint32), [np.zeros(1, np.uint16)] * 2
     with pytest.raises(_native.NativeConfigError, match="operation 7 is none of 0 to 5"):
-        trace.add(*columns, *labels)
+        trace.add(op, file, offset, length, row_class, np.array([7], np.uint8), *labels)
+    write = np.zeros(1, np.uint8)
+    with pytest.raises(_native.NativeConfigError, match="there is no class 1"):
+        trace.add(op, file, offset, length, row_class + np.uint32(1), write, *labels)
     assert len(trace) == 0
+    trace.add(op, file, offset, length, row_class, write, *labels)
+    assert len(trace) == 1
+
+
+def test_classes_are_of_rows_that_agree_in_every_label() -> None:
+    path, thread = np.array([0, 0, 1, 0], np.int32), np.array([0, 1, 0, 0], np.int32)
+    hint = np.full(4, -1, np.int8)
+    row_class, first = _native.row_classes(path, thread, np.zeros(4, np.int32), hint)
+    assert (row_class.tolist(), first.tolist()) == ([0, 1, 2, 0], [0, 1, 2])
+    size = np.array([0, 0, 0, 1], np.uint16)
+    assert len(_native.row_classes(path, thread, np.zeros(4, np.int32), hint, size)[1]) == 4
+    with pytest.raises(_native.NativeConfigError, match="columns differ"):
+        _native.row_classes(path, thread[:3], path, hint)
 
 
 @pytest.mark.parametrize("capacity_bytes", [50_000_000, 1_000_000_000, 30_000_000_000])
@@ -191,3 +208,10 @@ def test_the_synthetic_store_is_a_valid_trace() -> None:
     assert file_io(table).duration_ns > 0
     with pytest.raises(ConfigError, match="a table must hold a chunk"):
         synthetic_table(table_bytes=1, chunk_bytes=2)
+
+
+def test_the_benchmark_counts_the_whole_way_from_the_file() -> None:
+    (row,) = bench_replay(["replay-file-collect"], device="nvme-tlc-960", scale=0.01)
+    parts = ("read_cpu_s", "convert_cpu_s", "lay_out_cpu_s", "replay_cpu_s")
+    assert sum(float(row[part] or 0) for part in parts) == pytest.approx(float(row["cpu_s"] or 0))
+    assert int(row["host_ios"] or 0) > 100_000 and float(row["waf"] or 0) > 1

@@ -10,7 +10,7 @@
 //! | `given.rs` | the streams of the trace (rules) | |
 //! | `sfr.rs` | sequentiality, frequency, recency | Yang et al., "AutoStream", SYSTOR 2017 |
 //! | `multi_queue.rs` | queues by number of writes | the same |
-//! | `sepbit.rs` | inferred invalidation time | Wang et al., "SepBIT", FAST 2022 |
+//! | `sepbit.rs`, `shadow.rs` | inferred invalidation time | Wang et al., "SepBIT", FAST 2022 |
 //! | `oracle.rs` | known death times | |
 
 mod chunks;
@@ -20,6 +20,7 @@ mod none;
 mod oracle;
 mod sepbit;
 mod sfr;
+mod shadow;
 
 pub use given::Given;
 pub use multi_queue::MultiQueue;

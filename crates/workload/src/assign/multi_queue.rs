@@ -1,15 +1,27 @@
-//! AutoStream multi-queue (Yang et al., SYSTOR 2017, algorithm 1; the queues are those of Zhou,
-//! Philbin, Li: "The multi-queue replacement algorithm", USENIX ATC 2001).
+//! AutoStream multi-queue (Yang et al., SYSTOR 2017; the queues are those of Zhou, Philbin, Li:
+//! "The multi-queue replacement algorithm", USENIX ATC 2001).
 //!
-//! A chunk that has been written 2^k times is in queue k, and its writes go to stream k. A chunk
-//! that has not been written for the lifetime is demoted by one queue; the lifetime is the time
-//! between the last two writes to the hottest chunk. Queues are in order of expiry, and with every
-//! write the head of each is looked at.
+//! Time counts accesses to chunks. A chunk that has been written 2^k times is in queue k, at its
+//! end after each write, and its next write goes to stream k. It expires when it has not been
+//! written for the lifetime: the time between the last two writes to the hottest chunk, taken
+//! whenever a chunk is written more often than any was before. With every write the head of each
+//! queue is looked at; if it has expired it goes to the end of the queue below with a new lifetime.
+//! Its count stays, so that its next write brings it back. If it was the hottest, the one behind it
+//! is.
+//!
+//! The paper's text was not to be had. Checked against the article on queues (queue by log2 of the
+//! count, expiry, one demotion per queue and access), the claims of the authors' patent (US
+//! 10656838: the stream is chosen before the chunk is promoted), and two open re-implementations,
+//! one of them in the simulator of SepBIT's authors (github.com/fallfish/sepbit, trace_replay:
+//! chunks of 1 MiB, as here; the other has 2 MiB). Those take ln and log10 in place of log2: which
+//! the paper had could not be verified.
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};
 use crate::trace::BlockRequest;
 
+/// 1 MiB.
+const CHUNK_BLOCKS: u32 = 256;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -33,7 +45,10 @@ pub struct MultiQueue {
     chunks: Vec<Chunk>,
     queues: Vec<Queue>,
     hottest: u32,
-    /// Blocks written.
+    /// Writes of the hottest chunk.
+    most: u32,
+    /// Chunks written, a chunk as often as it is.
+    clock: u32,
     lifetime: u32,
 }
 
@@ -49,10 +64,12 @@ impl MultiQueue {
             after: NONE,
         };
         Self {
-            chunks: vec![chunk; chunks(blocks)],
+            chunks: vec![chunk; chunks(blocks, CHUNK_BLOCKS)],
             queues: vec![Queue { head: NONE, tail: NONE }; usize::from(streams)],
-            hottest: 0,
-            lifetime: blocks,
+            hottest: NONE,
+            most: 0,
+            clock: 0,
+            lifetime: 0,
         }
     }
 
@@ -70,7 +87,7 @@ impl MultiQueue {
         self.chunks[number as usize].queued = false;
     }
 
-    fn append(&mut self, number: u32, queue: u16, clock: u32) {
+    fn append(&mut self, number: u32, queue: u16) {
         let list = &mut self.queues[usize::from(queue)];
         let before = std::mem::replace(&mut list.tail, number);
         match before {
@@ -79,48 +96,52 @@ impl MultiQueue {
         }
         let chunk = &mut self.chunks[number as usize];
         (chunk.queue, chunk.queued, chunk.before, chunk.after) = (queue, true, before, NONE);
-        chunk.expires = clock.saturating_add(self.lifetime);
+        chunk.expires = self.clock.saturating_add(self.lifetime);
     }
 
     /// Demote the heads of queues that have expired.
-    fn demote(&mut self, clock: u32) {
-        for queue in 1..self.queues.len() as u16 {
+    fn demote(&mut self) {
+        for queue in (1..self.queues.len() as u16).rev() {
             let head = self.queues[usize::from(queue)].head;
-            if head == NONE || self.chunks[head as usize].expires >= clock {
+            if head == NONE || self.chunks[head as usize].expires >= self.clock {
                 continue;
             }
+            let behind = self.chunks[head as usize].after;
+            if head == self.hottest && behind != NONE {
+                self.hottest = behind;
+                self.most = self.chunks[behind as usize].writes;
+            }
             self.unlink(head);
-            self.chunks[head as usize].writes = 1 << (queue - 1).min(30);
-            self.append(head, queue - 1, clock);
+            self.append(head, queue - 1);
         }
     }
 
-    fn touch(&mut self, number: u32, clock: u32) -> u16 {
+    /// The chunk's stream, and one write more.
+    fn touch(&mut self, number: u32) -> u16 {
+        self.clock += 1;
         if self.chunks[number as usize].queued {
             self.unlink(number);
         }
-        let most = self.queues.len() as u16 - 1;
-        let hottest = self.chunks[self.hottest as usize].writes;
+        let last = self.queues.len() as u16 - 1;
         let chunk = &mut self.chunks[number as usize];
+        let stream = chunk.queue;
         chunk.writes = chunk.writes.saturating_add(1);
-        let queue = (chunk.writes.ilog2() as u16).min(most);
-        if chunk.writes >= hottest {
-            if chunk.writes > 1 && clock > chunk.last {
-                self.lifetime = clock - chunk.last;
-            }
-            self.hottest = number;
+        if chunk.writes > self.most {
+            self.lifetime = self.clock - chunk.last;
+            (self.hottest, self.most) = (number, chunk.writes);
         }
-        chunk.last = clock;
-        self.append(number, queue, clock);
-        queue
+        chunk.last = self.clock;
+        let queue = (chunk.writes.ilog2() as u16).min(last);
+        self.append(number, queue);
+        stream
     }
 }
 
 impl Assigner for MultiQueue {
-    fn write(&mut self, request: &BlockRequest, clock: u32, pieces: &mut Vec<Piece>) {
-        for (number, _, count) in split(request.block, request.count) {
-            let stream = self.touch(number as u32, clock);
-            self.demote(clock);
+    fn write(&mut self, request: &BlockRequest, _clock: u32, pieces: &mut Vec<Piece>) {
+        for (number, _, count) in split(request.block, request.count, CHUNK_BLOCKS) {
+            let stream = self.touch(number as u32);
+            self.demote();
             pieces.push(Piece { count, stream });
         }
     }

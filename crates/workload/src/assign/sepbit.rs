@@ -1,100 +1,100 @@
 //! SepBIT: separation by the inferred block invalidation time (Wang, Li, Lu, Lee, Wang, Liu:
 //! "Separating data via block invalidation time inference for write amplification reduction in
-//! log-structured storage", FAST 2022).
+//! log-structured storage", FAST 2022). Rules and parameters are those of the authors' code
+//! (github.com/fallfish/sepbit: prototype and trace_replay).
 //!
-//! A write that invalidates data younger than the bound is taken to be short-lived itself (class
-//! 1); any other, new writes included, is long-lived (class 2). The bound is the mean lifespan of
-//! the last 16 collected segments of class 1, infinite at first.
+//! A write that invalidates data younger than the bound is short-lived (class 1); any other, new
+//! data included, is long-lived (class 2). The bound is the mean lifespan, from their first write
+//! to their collection, of 16 collected segments of class 1, one batch of 16 after the other, and
+//! infinite at first. Rewrites by collection are class 3 if they come from class 1; else classes 4
+//! to 6 by the age of the data, with limits at 4 and 16 times the bound.
 //!
-//! What cannot be done here: classes 3 to 6 are rewrites by collection, separated by where they
-//! came from and by age. In a multi-stream drive collection belongs to the drive, which knows
-//! streams but no ages; so user writes take two streams however many there are, and what is
-//! collected goes where the drive's placement policy puts it. The host does not see collection
-//! either: segments of class 1 are kept here as a shadow of the drive's, of 1/256 of it, and count
-//! as collected once nine tenths of their blocks are invalid (with greedy selection, what a log of
-//! short-lived data collects).
+//! Time is blocks written by the host, as there. What differs here: the host gives streams to its
+//! own writes only, so these are classes 1 and 2, two streams however many there are; what the
+//! drive collects goes where its placement policy puts it. The host sees no collection of the drive
+//! either: the bound comes from the log in `shadow.rs`, where all six classes are kept. The
+//! authors' queue of recent addresses, which saves them memory, also makes long-lived what was
+//! written more than the volume's data ago; it is not needed here and left out. The paper knows no
+//! TRIM: a trimmed block leaves its segment, and when it is written again, the time since its last
+//! write is what its lifetime is inferred from, as for any other block.
 
-use std::collections::VecDeque;
-
+use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};
 use crate::trace::BlockRequest;
 
 /// Segments that the bound is the mean of (the paper's n_c).
-const SEGMENTS_IN_MEAN: usize = 16;
-/// Segments in a drive.
-const SEGMENTS_IN_DRIVE: u32 = 256;
-const INVALID_WHEN_COLLECTED: f64 = 0.9;
+const SEGMENTS_IN_MEAN: u32 = 16;
+/// Limits between the classes of old data, in bounds.
+const AGES: [f64; 2] = [4.0, 16.0];
 const SHORT: u16 = 1;
 const LONG: u16 = 0;
 const NEVER: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
-struct Segment {
-    opened: u32,
-    invalid: u32,
-}
+/// Classes 1 to 6 of the paper, from 0.
+const CLASS_1: usize = 0;
+const CLASS_2: usize = 1;
+const FROM_CLASS_1: usize = 2;
 
 pub struct SepBit {
     streams: u16,
     /// Clock of the last write of each block.
     written: Vec<u32>,
-    /// Segment of class 1 that holds it, if any.
-    segment: Vec<u32>,
-    segments: Vec<Segment>,
-    filled: u32,
-    segment_blocks: u32,
-    lifespans: VecDeque<u32>,
-    bound: f64,
+    log: Shadow,
+    bound: Bound,
+}
+
+/// The mean lifespan of segments of class 1.
+struct Bound {
+    blocks: f64,
+    sum: u64,
+    collected: u32,
+}
+
+impl Bound {
+    fn collected(&mut self, lifespan: u32) {
+        self.sum += u64::from(lifespan);
+        self.collected += 1;
+        if self.collected == SEGMENTS_IN_MEAN {
+            self.blocks = self.sum as f64 / f64::from(SEGMENTS_IN_MEAN);
+            (self.sum, self.collected) = (0, 0);
+        }
+    }
+
+    /// Class of what is collected from a segment of class `from`.
+    fn class(&self, from: usize, age: u32) -> usize {
+        if from == CLASS_1 {
+            return FROM_CLASS_1;
+        }
+        let limits = AGES.iter().take_while(|&&limit| f64::from(age) >= limit * self.blocks);
+        (FROM_CLASS_1 + 1 + limits.count()).min(CLASSES - 1)
+    }
 }
 
 impl SepBit {
     pub fn new(blocks: u32, streams: u16) -> Self {
-        Self {
-            streams,
-            written: vec![NEVER; blocks as usize],
-            segment: vec![NEVER; blocks as usize],
-            segments: Vec::new(),
-            filled: 0,
-            segment_blocks: (blocks / SEGMENTS_IN_DRIVE).max(1),
-            lifespans: VecDeque::new(),
-            bound: f64::INFINITY,
-        }
+        let bound = Bound { blocks: f64::INFINITY, sum: 0, collected: 0 };
+        let written = vec![NEVER; blocks as usize];
+        Self { streams, written, log: Shadow::new(blocks), bound }
     }
 
-    fn invalidate(&mut self, block: usize, clock: u32) {
-        let number = std::mem::replace(&mut self.segment[block], NEVER);
-        if number == NEVER {
-            return;
-        }
-        let segment = &mut self.segments[number as usize];
-        segment.invalid += 1;
-        let enough = (f64::from(self.segment_blocks) * INVALID_WHEN_COLLECTED).ceil() as u32;
-        if segment.invalid == enough {
-            if self.lifespans.len() == SEGMENTS_IN_MEAN {
-                self.lifespans.pop_front();
+    fn write_block(&mut self, block: u32, clock: u32) -> u16 {
+        let before = std::mem::replace(&mut self.written[block as usize], clock);
+        let short = before != NEVER && f64::from(clock - before) < self.bound.blocks;
+        let class = if short { CLASS_1 } else { CLASS_2 };
+        self.log.write(block, class, clock);
+        while let Some(victim) = self.log.victim(clock) {
+            if victim.class == CLASS_1 {
+                self.bound.collected(clock - victim.opened);
             }
-            self.lifespans.push_back(clock - segment.opened);
-            if self.lifespans.len() == SEGMENTS_IN_MEAN {
-                let sum: f64 = self.lifespans.iter().map(|&span| f64::from(span)).sum();
-                self.bound = sum / SEGMENTS_IN_MEAN as f64;
+            for &moved in &victim.blocks {
+                if self.log.holds(moved, &victim) {
+                    let age = clock - self.written[moved as usize];
+                    self.log.write(moved, self.bound.class(victim.class, age), clock);
+                }
             }
+            self.log.erase(victim);
         }
-    }
-
-    fn class(&mut self, block: usize, clock: u32) -> u16 {
-        let before = std::mem::replace(&mut self.written[block], clock);
-        let short = before != NEVER && f64::from(clock - before) < self.bound;
-        self.invalidate(block, clock);
-        if !short {
-            return LONG;
-        }
-        if self.segments.is_empty() || self.filled == self.segment_blocks {
-            self.segments.push(Segment { opened: clock, invalid: 0 });
-            self.filled = 0;
-        }
-        self.filled += 1;
-        self.segment[block] = self.segments.len() as u32 - 1;
-        SHORT
+        if short { SHORT } else { LONG }
     }
 }
 
@@ -102,16 +102,40 @@ impl Assigner for SepBit {
     fn write(&mut self, request: &BlockRequest, clock: u32, pieces: &mut Vec<Piece>) {
         let begin = pieces.len();
         for i in 0..request.count {
-            let stream = self.class((request.block + i) as usize, clock + i);
+            let stream = self.write_block(request.block + i, clock + i);
             push_block(pieces, begin, stream.min(self.streams - 1));
         }
     }
 
-    // The paper knows no TRIM. A trimmed block is invalid; when it is written again, the time since
-    // its last write is what its lifetime is inferred from, as for any other block.
-    fn trim(&mut self, request: &BlockRequest, clock: u32) {
+    fn trim(&mut self, request: &BlockRequest, _clock: u32) {
         for block in request.block..request.block + request.count {
-            self.invalidate(block as usize, clock);
+            self.log.invalidate(block);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_the_mean_of_one_batch_after_the_other() {
+        let mut bound = Bound { blocks: f64::INFINITY, sum: 0, collected: 0 };
+        (0..15).for_each(|_| bound.collected(100));
+        assert!(bound.blocks.is_infinite(), "15 segments say nothing yet");
+        bound.collected(260);
+        assert_eq!(bound.blocks, 110.0);
+        (0..15).for_each(|_| bound.collected(1000));
+        assert_eq!(bound.blocks, 110.0, "a new batch counts when it is whole");
+        bound.collected(1000);
+        assert_eq!(bound.blocks, 1000.0);
+    }
+
+    #[test]
+    fn collected_data_are_classed_by_where_they_come_from_and_by_age() {
+        let bound = Bound { blocks: 100.0, sum: 0, collected: 0 };
+        assert_eq!(bound.class(CLASS_1, 5000), 2);
+        assert_eq!([0, 399, 400, 1599, 1600].map(|age| bound.class(CLASS_2, age)), [3, 3, 4, 4, 5]);
+        assert_eq!(bound.class(5, 0), 3, "old classes too");
     }
 }

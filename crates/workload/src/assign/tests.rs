@@ -34,7 +34,13 @@ fn schemes_are_deterministic_and_keep_to_their_streams() {
     let deaths = deaths(&trace);
     for scheme in Scheme::ALL {
         for streams in [1, 2, 3, 8] {
-            for bucketing in [Bucketing::Lifetimes, Bucketing::Epochs(100), Bucketing::Powers(10)] {
+            for bucketing in [
+                Bucketing::Lifetimes,
+                Bucketing::Epochs(100),
+                Bucketing::Powers(10),
+                Bucketing::LeastSpare,
+                Bucketing::Given,
+            ] {
                 let run = || {
                     let mut assigner = scheme.assigner(&trace, streams, bucketing, &deaths);
                     let (mut clock, mut said) = (0, Vec::new());
@@ -65,49 +71,113 @@ fn given_streams_that_the_drive_lacks_are_the_default() {
     assert_eq!(streams_of(&mut given, &request(0, 1, 4), 2), [0]);
 }
 
-#[test]
-fn sfr_separates_by_frequency_and_keeps_sequences_together() {
-    let mut sfr = Sfr::new(1 << 16, 4);
-    for n in 0..16 {
-        streams_of(&mut sfr, &request(7, 1, 0), n);
-    }
-    assert_eq!(streams_of(&mut sfr, &request(7, 1, 0), 16), [3]);
-    // Chunk 40 is new, so cold; a write that goes on from there is of the same stream, whatever
-    // the count of its own chunk.
-    assert_eq!(streams_of(&mut sfr, &request(10_240, 256, 0), 17), [0; 256]);
-    assert_eq!(streams_of(&mut sfr, &request(10_496, 1, 0), 18), [0]);
-    // Ten drive writes later the hot chunk has cooled down.
-    assert_eq!(streams_of(&mut sfr, &request(7, 1, 0), 10 << 16), [0]);
+/// Streams of single blocks written again and again, `step` blocks of others between.
+fn again(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step: u32) -> Vec<u16> {
+    (0..times).map(|n| streams_of(assigner, &request(block, 1, 0), from + step * n)[0]).collect()
 }
 
 #[test]
-fn multi_queue_promotes_by_powers_of_two_and_demotes_the_idle() {
+fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
+    let mut sfr = Sfr::new(1 << 16, 4);
+    // ln 3 and ln 8 are the first above 1 and 2.
+    assert_eq!(again(&mut sfr, 7, 10, 0, 1), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
+    assert_eq!(again(&mut sfr, 511, 1, 10, 1), [2], "chunks are 2 MiB");
+    assert_eq!(again(&mut sfr, 512, 1, 11, 1), [2], "it goes on there");
+    assert_eq!(again(&mut sfr, 515, 1, 12, 1), [0]);
+}
+
+#[test]
+fn sfr_halves_counts_with_every_whole_period() {
+    let mut sfr = Sfr::new(1 << 16, 4);
+    again(&mut sfr, 7, 16, 0, 0);
+    // Just short of 64 MiB later nothing is lost: 17.
+    assert_eq!(again(&mut sfr, 7, 1, 16_383, 0), [2]);
+    // Two periods later: 17 / 4 + 1 = 5; the write itself has the stream of before.
+    assert_eq!(again(&mut sfr, 7, 2, 16_383 + 2 * 16_384, 0), [2, 1]);
+    // After 40 periods only the write itself counts.
+    assert_eq!(again(&mut sfr, 7, 2, 42 * 16_384 + 16_383, 0), [1, 0]);
+}
+
+#[test]
+fn sfr_keeps_sequences_together() {
+    let mut sfr = Sfr::new(1 << 16, 4);
+    again(&mut sfr, 10_752, 20, 0, 0);
+    // Chunk 20 is new, so cold; what goes on from there is of the same stream, though the next
+    // chunk is hot.
+    assert_eq!(streams_of(&mut sfr, &request(10_240, 512, 0), 17), [0; 512]);
+    assert_eq!(again(&mut sfr, 10_752, 1, 18, 0), [0]);
+    assert_eq!(again(&mut sfr, 10_760, 1, 19, 0), [3]);
+}
+
+#[test]
+fn multi_queue_promotes_by_powers_of_two() {
     let mut queues = MultiQueue::new(1 << 16, 4);
-    let seen: Vec<u16> =
-        (0..8).map(|n| streams_of(&mut queues, &request(7, 1, 0), 10 * n)[0]).collect();
-    assert_eq!(seen, [0, 1, 1, 2, 2, 2, 2, 3]);
-    // The lifetime is 10 blocks: while others write, chunk 0 falls back queue by queue.
-    for n in 0..40 {
-        streams_of(&mut queues, &request(1000 + 256 * n, 1, 0), 100 + 20 * n);
-    }
-    assert_eq!(streams_of(&mut queues, &request(7, 1, 0), 1000), [1]);
+    let seen = again(&mut queues, 7, 18, 0, 10);
+    assert_eq!(seen, [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
+    // Chunks are 1 MiB, and a request that crosses has the stream of each.
+    assert_eq!(streams_of(&mut queues, &request(255, 2, 0), 0), [3, 0]);
+}
+
+#[test]
+fn multi_queue_demotes_the_idle_queue_by_queue_and_takes_them_back() {
+    let mut queues = MultiQueue::new(1 << 16, 4);
+    again(&mut queues, 7, 8, 0, 1);
+    // The hottest chunk is written at every access, so the lifetime is one. Two accesses to others
+    // later it has expired and goes to queue 2, two more later to queue 1.
+    let idle = |queues: &mut MultiQueue, from: u32, n: u32| {
+        (from..from + n).for_each(|chunk| {
+            again(queues, 256 * chunk, 1, 0, 0);
+        });
+    };
+    let mut fresh = MultiQueue::new(1 << 16, 4);
+    again(&mut fresh, 7, 8, 0, 1);
+    idle(&mut fresh, 1, 1);
+    assert_eq!(again(&mut fresh, 7, 1, 0, 0), [3]);
+    idle(&mut queues, 1, 2);
+    // Its count has stayed: one write in the lower queue, and it is back.
+    assert_eq!(again(&mut queues, 7, 2, 0, 0), [2, 3]);
+    idle(&mut queues, 10, 4);
+    assert_eq!(again(&mut queues, 7, 2, 0, 0), [1, 3]);
 }
 
 #[test]
 fn sepbit_infers_from_the_age_of_what_is_overwritten() {
     let mut sepbit = SepBit::new(1 << 12, 8);
-    assert_eq!(streams_of(&mut sepbit, &request(0, 16, 0), 0), [0; 16], "new data are long-lived");
-    // Segments are 16 blocks: a hot set of 16 is overwritten in turn and teaches the bound.
-    for round in 1..40 {
-        assert_eq!(streams_of(&mut sepbit, &request(0, 16, 0), 16 * round), [1; 16]);
-    }
-    streams_of(&mut sepbit, &request(100, 1, 0), 640);
-    // 100 was written long before the bound, which is about 32 blocks.
-    for round in 41..400 {
-        streams_of(&mut sepbit, &request(0, 16, 0), 16 * round);
-    }
-    assert_eq!(streams_of(&mut sepbit, &request(100, 1, 0), 6400), [0]);
-    assert_eq!(streams_of(&mut sepbit, &request(0, 1, 0), 6401), [1]);
+    assert_eq!(streams_of(&mut sepbit, &request(0, 2048, 0), 0), [0; 2048], "new data");
+    // A hot set of one segment is overwritten in turn. At first anything is younger than the bound;
+    // it becomes what segments live until 15 % of the log are invalid: some 360 blocks.
+    let hot = |sepbit: &mut SepBit, from: u32, rounds: u32| {
+        for round in 0..rounds {
+            let streams = streams_of(sepbit, &request(0, 16, 0), from + 16 * round);
+            assert_eq!(streams, [1; 16], "round {round}");
+        }
+    };
+    hot(&mut sepbit, 2048, 400);
+    assert_eq!(streams_of(&mut sepbit, &request(100, 1, 0), 8448), [0], "older than the bound");
+    hot(&mut sepbit, 8449, 10);
+    assert_eq!(streams_of(&mut sepbit, &request(100, 1, 0), 8609), [1], "younger");
+    hot(&mut sepbit, 8610, 100);
+    assert_eq!(streams_of(&mut sepbit, &request(100, 1, 0), 10_210), [0]);
+}
+
+#[test]
+fn the_oracle_finds_the_bounds_of_least_spare_space() {
+    // Nearly all live 1. With two streams those of 2 join them: they would cost 48 each beside 50.
+    // With three they are better there than costing each of the many 1. Quantiles of equal size
+    // know nothing of that.
+    let lives = [1, 2, 1, 2, 1, 2, 1, 2, 50, 51, 1000];
+    let mut deaths: Vec<u32> =
+        (0..).zip(lives).map(|(clock, life): (u32, u32)| clock + life).collect();
+    deaths.extend((11..2000).map(|clock| clock + 1));
+    let streams = |n: u16| {
+        let mut oracle = Oracle::new(&deaths, n, Bucketing::LeastSpare);
+        streams_of(&mut oracle, &request(0, 11, 0), 0)
+    };
+    assert_eq!(streams(1), [0; 11]);
+    assert_eq!(streams(2), [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]);
+    assert_eq!(streams(3), [0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 2]);
+    let all = [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 4];
+    assert_eq!(streams(8), all, "no more streams than lifetimes");
 }
 
 #[test]

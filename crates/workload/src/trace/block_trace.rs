@@ -60,7 +60,7 @@ const WRITTEN_MAX: u64 = u32::MAX as u64 - 1;
 impl Events {
     /// What the trace needs, from two rounds on a drive without bounds.
     pub fn footprint(&self, write_back: WriteBack) -> Footprint {
-        let mut layout = Layout::new(u32::MAX, self.files(), write_back);
+        let mut layout = Layout::counted(u32::MAX, self.files(), write_back);
         let mut rounds = Rounds::new(self.files());
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();

@@ -39,17 +39,25 @@ pub struct Event {
     pub origin: u16,
 }
 
-/// Columns of equal length, as they come over the seam.
+/// Columns of equal length, as they come over the seam, and what their numbers mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// Numbers of [`FileOp`].
-    pub op: &'a [u8],
-    pub file: &'a [u32],
-    pub offset: &'a [u64],
-    pub length: &'a [u64],
+    /// Numbers of words.
+    pub op: &'a [i32],
+    pub file: &'a [i32],
+    pub offset: &'a [i64],
+    pub length: &'a [i64],
+    /// Of rows that agree in stream and origin, see [`super::Classes`].
+    pub class: &'a [u32],
+    /// By word: the number of a [`FileOp`], or [`LEFT_OUT`].
+    pub ops: &'a [u8],
+    /// By class.
     pub stream: &'a [u16],
     pub origin: &'a [u16],
 }
+
+/// Operations that change nothing on a drive.
+pub const LEFT_OUT: u8 = 255;
 
 /// A trace of file operations.
 #[derive(Clone, Debug, Default)]
@@ -59,27 +67,24 @@ pub struct Events {
 }
 
 impl Events {
-    /// Append a batch; nothing is appended if a row is wrong.
+    /// Append the rows of a batch that change a drive; nothing is appended if a row is wrong.
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), TraceError> {
         let rows = batch.op.len();
-        let lengths = [
-            batch.file.len(),
-            batch.offset.len(),
-            batch.length.len(),
-            batch.stream.len(),
-            batch.origin.len(),
-        ];
-        if lengths.iter().any(|&length| length != rows) {
+        let lengths = [batch.file.len(), batch.offset.len(), batch.length.len(), batch.class.len()];
+        if lengths.iter().any(|&length| length != rows) || batch.stream.len() != batch.origin.len()
+        {
             return Err(TraceError::Trace("its columns differ in length".to_owned()));
         }
-        let before = self.events.len();
+        let before = (self.events.len(), self.files);
         self.events.reserve(rows);
         for row in 0..rows {
             match row_of(batch, row) {
-                Ok(event) => self.add(event),
+                Ok(Some(event)) => self.add(event),
+                Ok(None) => {}
                 Err(message) => {
-                    self.events.truncate(before);
-                    return Err(TraceError::Row { row: before + row, message });
+                    self.events.truncate(before.0);
+                    self.files = before.1;
+                    return Err(TraceError::Row { row, message });
                 }
             }
         }
@@ -110,17 +115,35 @@ impl Events {
     }
 }
 
-fn row_of(batch: &Batch<'_>, row: usize) -> Result<Event, String> {
-    let code = batch.op[row];
+fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<Event>, String> {
+    let code = usize::try_from(batch.op[row]).ok().and_then(|word| batch.ops.get(word));
+    let Some(&code) = code else {
+        return Err(format!("operation {} is unknown", batch.op[row]));
+    };
+    if code == LEFT_OUT {
+        return Ok(None);
+    }
     let Some(&op) = OPS.get(usize::from(code)) else {
         return Err(format!("operation {code} is none of 0 to {}", OPS.len() - 1));
     };
-    let (file, offset, length) = (batch.file[row], batch.offset[row], batch.length[row]);
-    if file >= FILES_MAX {
-        return Err(format!("file {file} is above {}", FILES_MAX - 1));
-    }
-    if offset.checked_add(length).is_none_or(|end| end > OFFSET_MAX) {
-        return Err(format!("{length} bytes at {offset} end beyond 16 TiB"));
-    }
-    Ok(Event { op, file, offset, length, stream: batch.stream[row], origin: batch.origin[row] })
+    let Some(file) = u32::try_from(batch.file[row]).ok().filter(|&file| file < FILES_MAX) else {
+        return Err(format!("file {} is not 0 to {}", batch.file[row], FILES_MAX - 1));
+    };
+    let length = match op {
+        FileOp::Write | FileOp::Punch => batch.length[row],
+        _ => 0,
+    };
+    let range = u64::try_from(batch.offset[row]).ok().zip(u64::try_from(length).ok());
+    let fits = |&(offset, length): &(u64, u64)| {
+        offset.checked_add(length).is_some_and(|end| end <= OFFSET_MAX)
+    };
+    let Some((offset, length)) = range.filter(fits) else {
+        let offset = batch.offset[row];
+        return Err(format!("{length} bytes at {offset} are not within 16 TiB"));
+    };
+    let class = batch.class[row] as usize;
+    let Some((&stream, &origin)) = batch.stream.get(class).zip(batch.origin.get(class)) else {
+        return Err(format!("there is no class {class}"));
+    };
+    Ok(Some(Event { op, file, offset, length, stream, origin }))
 }

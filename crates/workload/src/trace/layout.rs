@@ -83,6 +83,11 @@ impl Layout {
         Self { space: Space::new(blocks), files, write_back, live: 0, peak: 0 }
     }
 
+    /// Without places: requests have the right lengths, but say nothing of where.
+    pub fn counted(blocks: u32, files: u32, write_back: WriteBack) -> Self {
+        Self { space: Space::counted(blocks), ..Self::new(0, files, write_back) }
+    }
+
     /// Blocks that files hold.
     pub fn live_blocks(&self) -> u64 {
         self.live

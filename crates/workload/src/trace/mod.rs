@@ -2,6 +2,7 @@
 //!
 //! | file | owns |
 //! |---|---|
+//! | `classes.rs` | rows that agree in where they come from |
 //! | `events.rs` | what a program did to its files, in columns |
 //! | `space.rs` | free space of the drive |
 //! | `layout.rs` | file objects, where their blocks lie, write-back |
@@ -10,6 +11,7 @@
 //! | `synthetic.rs` | a small log-structured merge store, for tests and benchmarks |
 
 mod block_trace;
+mod classes;
 mod deaths;
 mod events;
 mod layout;
@@ -17,8 +19,9 @@ mod space;
 pub mod synthetic;
 
 pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats};
+pub use classes::{Classes, Labels};
 pub use deaths::{NEVER, deaths};
-pub use events::{Batch, Event, Events, FileOp};
+pub use events::{Batch, Event, Events, FileOp, LEFT_OUT};
 pub use layout::{BlockOp, BlockRequest, Layout, WriteBack};
 
 use thiserror::Error;

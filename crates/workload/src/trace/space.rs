@@ -6,6 +6,7 @@
 //! speculative allocation). All choices depend on the free space and the cursor alone.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Blocks kept together where the free space allows: 1 MiB.
 const ROOM: u32 = 256;
@@ -21,19 +22,28 @@ pub(super) struct Run {
 
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// Start and length of every free extent; no two touch.
+    /// End and length of every free extent; no two touch. By the end, as a file that grows takes
+    /// from the front of its extent, which then stays where it is in the tree.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     cursor: u32,
+    /// Blocks are counted only: all that is given out is where it is wanted, or at 0.
+    counted: bool,
 }
 
 impl Space {
     pub(super) fn new(blocks: u32) -> Self {
         let mut free = BTreeMap::new();
         if blocks > 0 {
-            free.insert(0, blocks);
+            free.insert(blocks, blocks);
         }
-        Self { free, free_blocks: u64::from(blocks), cursor: 0 }
+        Self { free, free_blocks: u64::from(blocks), cursor: 0, counted: false }
+    }
+
+    /// A drive without places, to learn how much is needed.
+    pub(super) fn counted(blocks: u32) -> Self {
+        let free = BTreeMap::new();
+        Self { free, free_blocks: u64::from(blocks), cursor: 0, counted: true }
     }
 
     #[cfg(test)]
@@ -43,6 +53,11 @@ impl Space {
 
     /// Up to `want` consecutive blocks, at `goal` if that is free; `None` if nothing is.
     pub(super) fn allocate(&mut self, want: u32, goal: Option<u32>) -> Option<Run> {
+        if self.counted {
+            let count = u64::from(want).min(self.free_blocks) as u32;
+            self.free_blocks -= u64::from(count);
+            return (count > 0).then_some(Run { start: goal.unwrap_or(0), count });
+        }
         if let Some(run) = goal.and_then(|goal| self.take_at(goal, want)) {
             return Some(run);
         }
@@ -52,16 +67,17 @@ impl Space {
         Some(run)
     }
 
-    /// Where the next extent begins.
+    /// Where the next extent begins: from the cursor on, then from the beginning.
     fn place(&self, want: u32) -> Option<u32> {
-        let around = self.free.range(..self.cursor).next_back();
-        let around = around.map(|(&start, &count)| (self.cursor, start + count));
-        let around = around.filter(|(start, end)| start < end);
-        let extents = |(&start, &count): (&u32, &u32)| (start, start + count);
-        let ahead = self.free.range(self.cursor..).map(extents);
-        let behind = self.free.range(..self.cursor).map(extents);
+        let beyond = (Bound::Excluded(self.cursor), Bound::Unbounded);
+        let extents = |(&end, &count): (&u32, &u32)| (end - count, end);
+        let ahead = self.free.range(beyond).map(extents);
+        let ahead = ahead.map(|(start, end)| (start.max(self.cursor), end));
+        // An extent around the cursor counts as two.
+        let behind = self.free.iter().map(extents);
+        let behind = behind.take_while(|&(start, _)| start < self.cursor);
         let mut nearest = None;
-        for (start, end) in around.into_iter().chain(ahead).chain(behind).take(SEARCH_MAX) {
+        for (start, end) in ahead.chain(behind).take(SEARCH_MAX) {
             nearest = nearest.or(Some(start));
             let aligned = start.checked_next_multiple_of(ROOM).unwrap_or(u32::MAX);
             if aligned < end && end - aligned >= want.min(ROOM) {
@@ -72,19 +88,20 @@ impl Space {
     }
 
     fn take_at(&mut self, at: u32, want: u32) -> Option<Run> {
-        let (&start, &length) = self.free.range(..=at).next_back()?;
-        let end = start + length;
-        if end <= at {
+        let beyond = (Bound::Excluded(at), Bound::Unbounded);
+        let (&end, length) = self.free.range_mut(beyond).next()?;
+        let start = end - *length;
+        if start > at {
             return None;
         }
         let count = want.min(end - at);
-        if start == at {
-            self.free.remove(&start);
-        } else {
-            self.free.insert(start, at - start);
-        }
         if at + count < end {
-            self.free.insert(at + count, end - at - count);
+            *length = end - at - count;
+        } else {
+            self.free.remove(&end);
+        }
+        if start < at {
+            self.free.insert(at, at - start);
         }
         self.free_blocks -= u64::from(count);
         Some(Run { start: at, count })
@@ -95,17 +112,23 @@ impl Space {
         if run.count == 0 {
             return;
         }
-        let (mut start, mut end) = (run.start, run.start + run.count);
-        if let Some((&before, &length)) = self.free.range(..=start).next_back() {
-            debug_assert!(before + length <= start, "blocks freed twice");
-            if before + length == start {
-                start = before;
+        self.free_blocks += u64::from(run.count);
+        if self.counted {
+            return;
+        }
+        let (mut start, end) = (run.start, run.start + run.count);
+        if let Some(length) = self.free.remove(&start) {
+            start -= length;
+        }
+        let beyond = (Bound::Excluded(end), Bound::Unbounded);
+        match self.free.range_mut(beyond).next() {
+            Some((&after, length)) if after - *length <= end => {
+                debug_assert!(after - *length == end, "blocks freed twice");
+                *length = after - start;
+            }
+            _ => {
+                self.free.insert(end, end - start);
             }
         }
-        if let Some(length) = self.free.remove(&end) {
-            end += length;
-        }
-        self.free.insert(start, end - start);
-        self.free_blocks += u64::from(run.count);
     }
 }

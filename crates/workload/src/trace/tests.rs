@@ -50,6 +50,25 @@ fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &Event) {
 }
 
 proptest! {
+    /// What is needed does not depend on places.
+    #[test]
+    fn a_drive_without_places_counts_the_same(
+        events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
+    ) {
+        let mut placed = Layout::new(1 << 20, FILES, write_back);
+        let mut counted = Layout::counted(1 << 20, FILES, write_back);
+        let (mut at, mut of) = (Vec::new(), Vec::new());
+        for event in &events {
+            prop_assert_eq!(placed.apply(event, &mut at), counted.apply(event, &mut of));
+            prop_assert_eq!(placed.live_blocks(), counted.live_blocks());
+        }
+        prop_assert_eq!(placed.peak_blocks(), counted.peak_blocks());
+        let written = |requests: &[BlockRequest]| -> u32 {
+            requests.iter().filter(|r| r.op == BlockOp::Write).map(|r| r.count).sum()
+        };
+        prop_assert_eq!(written(&at), written(&of));
+    }
+
     /// No block is written for two files, what is freed is trimmed, and the space comes back.
     #[test]
     fn files_never_share_blocks_and_freed_blocks_are_trimmed(
@@ -200,20 +219,37 @@ fn old_rounds_make_room_one_file_at_a_time() {
 fn rows_that_cannot_be_are_refused_with_their_number() {
     let mut events = Events::default();
     let batch = Batch {
-        op: &[0, 9],
+        op: &[0, 1],
         file: &[0, 0],
         offset: &[0, 0],
         length: &[1, 1],
-        stream: &[0, 0],
-        origin: &[0, 0],
+        class: &[0, 1],
+        ops: &[0, 9],
+        stream: &[3, 4],
+        origin: &[1, 2],
     };
     let message = "operation 9 is none of 0 to 5".to_owned();
     assert_eq!(events.push(&batch), Err(TraceError::Row { row: 1, message }));
-    assert!(events.is_empty());
-    let far = Batch { op: &[0, 0], offset: &[0, 1 << 44], ..batch };
-    assert!(matches!(events.push(&far), Err(TraceError::Row { row: 1, .. })));
-    let short = Batch { op: &[0], ..batch };
-    assert!(matches!(events.push(&short), Err(TraceError::Trace(_))));
+    let right = Batch { ops: &[0, 2], ..batch };
+    for wrong in [
+        Batch { op: &[0, 2], ..right },
+        Batch { op: &[0, -1], ..right },
+        Batch { file: &[0, -1], ..right },
+        Batch { offset: &[0, -1], ..right },
+        Batch { offset: &[0, (1 << 44) + 1], ..right },
+        Batch { length: &[0, -1], op: &[0, 0], ..right },
+        Batch { class: &[0, 2], ..right },
+    ] {
+        assert!(matches!(events.push(&wrong), Err(TraceError::Row { row: 1, .. })), "{wrong:?}");
+        assert!(events.is_empty());
+        assert_eq!(events.files(), 0);
+    }
+    assert!(matches!(events.push(&Batch { op: &[0], ..right }), Err(TraceError::Trace(_))));
+    events.push(&right).unwrap();
+    events.push(&Batch { ops: &[LEFT_OUT, 2], ..right }).unwrap();
+    let unlink = Event { stream: 4, origin: 2, ..event(FileOp::Unlink, 0, 0, 0) };
+    let write = Event { stream: 3, origin: 1, ..event(FileOp::Write, 0, 0, 1) };
+    assert_eq!(events.iter().copied().collect::<Vec<_>>(), [write, unlink, unlink]);
 }
 
 #[test]

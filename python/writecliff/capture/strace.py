@@ -1,0 +1,74 @@
+"""Capturing with strace, for what a preloaded library cannot see: static programs, mapped files.
+
+strace stops the program at every call, which makes it several times slower, and shows less: hints
+without their values, files by name. What it shows becomes the same events as the library's, and
+from there on everything is the same.
+
+What is not seen: writes by io_uring; when mapped pages were written (what msync asks for counts as
+written as a whole, and is nothing without msync); sizes of files from before the capture, so that
+appends to them begin at what is known.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from writecliff.errors import TargetError
+
+if TYPE_CHECKING:
+    from writecliff.capture.run import Captured, Options
+
+# What names files, moves offsets or data; reads too, as they move offsets.
+_CALLS = (
+    "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
+    "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
+    "truncate,ftruncate,fallocate,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,link,"
+    "linkat,clone,clone3,fork,vfork,execve,chdir,fchdir,mmap,msync,io_uring_setup"
+)
+_OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
+
+
+def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
+    """Run `command` under strace to its end and write its trace. Raises TargetError if strace is
+    missing or may not trace, or the command cannot be started."""
+    from writecliff.capture.run import Captured, execute, program_of, write_converted
+    from writecliff.capture.strace_events import events_of
+    from writecliff.capture.strace_files import existing
+
+    program = program_of(command)
+    strace = shutil.which("strace")
+    if strace is None:
+        raise TargetError("strace is not installed", hint="on Debian: apt-get install strace")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    log = options.output.absolute().with_name(options.output.name + ".strace")
+    traced = [strace, *_OPTIONS, "-e", f"trace={_CALLS}", "-o", str(log), "--"]
+    if options.output.exists():
+        options.output.unlink()
+    try:
+        before = existing(options.root) if options.root else frozenset()
+        begun_ns = time.monotonic_ns()
+        code, _ = execute([*traced, program, *command[1:]], os.environ, stdout, None)
+        duration_ns = time.monotonic_ns() - begun_ns
+        if not log.exists() or not log.stat().st_size:
+            raise TargetError(
+                "strace traced nothing",
+                hint="it may not be allowed to (kernel.yama.ptrace_scope, containers)",
+            )
+        with log.open(encoding="latin-1") as lines:
+            read = events_of(lines, folder=Path.cwd(), before=before, reads=options.reads)
+        metadata = {
+            "command": list(command),
+            "program": Path(program).name,
+            "exit_code": code,
+        }
+        full = write_converted(
+            options, read.events, metadata, duration_ns, read.notes, source="strace"
+        )
+    finally:
+        log.unlink(missing_ok=True)
+    return Captured(options.output, code, full)

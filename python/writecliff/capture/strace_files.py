@@ -1,0 +1,117 @@
+"""Which files the calls of a program are about: descriptors, their offsets, names.
+
+strace shows the name of every descriptor but neither inode numbers nor offsets of `write`. So files
+are told apart by their names here, followed through renames and links, and each open file
+description has its offset, shared by `dup` and `fork` as the kernel has it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
+
+
+@dataclass
+class File:
+    number: int
+    path: bytes
+    size_bytes: int = 0
+    names: int = 1
+    announced: bool = False  # an event has named it
+    synced: bool = False  # msync has asked for a part of it
+    mapped: bool = False  # for writing
+
+
+@dataclass
+class Description:
+    """An open file description."""
+
+    file: File
+    offset_bytes: int = 0
+    append: bool = False
+
+
+@dataclass
+class Mapping:
+    address: int
+    length_bytes: int
+    file: File
+    offset_bytes: int
+
+
+@dataclass
+class Process:
+    """What threads of a process share."""
+
+    pid: int
+    folder: bytes
+    descriptors: dict[int, Description] = field(default_factory=dict)
+    mappings: list[Mapping] = field(default_factory=list)
+
+    def child(self, pid: int, *, shares_files: bool) -> Process:
+        files = self.descriptors if shares_files else dict(self.descriptors)
+        return Process(pid, self.folder, files, list(self.mappings))
+
+    def mapping(self, address: int) -> Mapping | None:
+        """The latest shared mapping that an address lies in."""
+        for mapping in reversed(self.mappings):
+            if mapping.address <= address < mapping.address + mapping.length_bytes:
+                return mapping
+        return None
+
+
+class Names:
+    """The files that have names, by name."""
+
+    def __init__(self) -> None:
+        self._files: dict[bytes, File] = {}
+        self.folders: set[bytes] = set()
+        self._next = 1
+
+    def known(self, path: bytes) -> File | None:
+        return self._files.get(path)
+
+    def get(self, path: bytes) -> File | None:
+        """The file of that name, known or not until now; None for what is no file on a drive."""
+        if not path.startswith(b"/") or path.startswith(_UNKNOWN):
+            return None
+        return self._files.get(path) or self.make(path)
+
+    def make(self, path: bytes) -> File:
+        """A new file of that name."""
+        file = File(self._next, path)
+        self._next += 1
+        self._files[path] = file
+        return file
+
+    def remove(self, path: bytes) -> None:
+        file = self._files.pop(path, None)
+        if file is not None:
+            file.names -= 1
+
+    def link(self, file: File, path: bytes) -> None:
+        self._files[path] = file
+        file.names += 1
+
+    def move(self, old: bytes, new: bytes) -> None:
+        file = self._files.pop(old, None)
+        if file is not None:
+            self._files[new] = file
+            file.path = new
+
+    def below(self, folder: bytes) -> list[bytes]:
+        return [path for path in self._files if path.startswith(folder + b"/")]
+
+
+def joined(folder: bytes, path: bytes) -> bytes:
+    """A path as the kernel has it, but for links of folders."""
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def existing(root: Path) -> frozenset[bytes]:
+    """The files below a folder: opening one of them with O_CREAT makes no new one."""
+    return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))
