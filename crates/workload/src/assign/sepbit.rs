@@ -124,11 +124,11 @@ mod tests {
         (0..15).for_each(|_| bound.collected(100));
         assert!(bound.blocks.is_infinite(), "15 segments say nothing yet");
         bound.collected(260);
-        assert_eq!(bound.blocks, 110.0);
+        assert_eq!(bound.blocks as u32, 110);
         (0..15).for_each(|_| bound.collected(1000));
-        assert_eq!(bound.blocks, 110.0, "a new batch counts when it is whole");
+        assert_eq!(bound.blocks as u32, 110, "a new batch counts when it is whole");
         bound.collected(1000);
-        assert_eq!(bound.blocks, 1000.0);
+        assert_eq!(bound.blocks as u32, 1000);
     }
 
     #[test]

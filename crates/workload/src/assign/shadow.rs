@@ -149,7 +149,9 @@ mod tests {
         let valid: Vec<u32> =
             victim.blocks.iter().copied().filter(|&b| log.holds(b, &victim)).collect();
         assert_eq!(valid, [6, 7]);
-        valid.iter().for_each(|&block| log.write(block, 3, 19));
+        for block in valid {
+            log.write(block, 3, 19);
+        }
         log.erase(victim);
         assert!(log.victim(19).is_none());
     }
