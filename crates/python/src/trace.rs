@@ -255,6 +255,8 @@ fn megabytes(blocks: u32) -> String {
     format!("{:.1} MB", f64::from(blocks) * BLOCK_BYTES as f64 / 1e6)
 }
 
+type Numbers<'py> = Bound<'py, PyArray1<u32>>;
+
 /// Classes of rows that agree in all labels: the class of each row, and the first row of each
 /// class.
 #[pyfunction]
@@ -266,7 +268,7 @@ pub(crate) fn row_classes<'py>(
     process: PyReadonlyArray1<'py, i32>,
     hint: PyReadonlyArray1<'py, i8>,
     size: Option<PyReadonlyArray1<'py, u16>>,
-) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
+) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
     let labels = Labels {
         path: path.as_slice()?,
         thread: thread.as_slice()?,
