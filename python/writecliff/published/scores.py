@@ -85,6 +85,10 @@ class Duel:
 
     @property
     def right(self) -> bool:
+        """A draw has no winner, so it is never right."""
+        if self.simulated[0] == self.simulated[1]:
+            return False
+
         def first_wins(pair: tuple[float, float]) -> bool:
             return (pair[0] > pair[1]) != self.metric.startswith(_LOWER_IS_BETTER)
 

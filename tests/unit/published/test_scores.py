@@ -83,6 +83,11 @@ def test_a_lower_latency_wins() -> None:
     assert [duel.right for duel in duels_of(worse)] == [False]
 
 
+def test_a_draw_is_wrong_whoever_was_better() -> None:
+    duel = Duel("i", "iops", "", ("a", "b"), (2.0, 1.0), (3.0, 3.0))
+    assert not duel.right and not replace(duel, published=(1.0, 2.0)).right
+
+
 def test_an_improvement_is_a_duel_in_itself() -> None:
     row = _row(-1.0, metric="iops_improvement", value=5.0, unit="%", baseline="mlc-a-800")
     (duel,) = duels_of([row])
