@@ -16,8 +16,9 @@ use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::words::{WordReader, WordWriter};
 
-/// Of the reads between two writes, so many count: what an idle core did for the others is done.
-const READS_OWED_MAX: u64 = 32;
+/// Of the reads between two writes, so many count, which is a deep queue of them: what an idle core
+/// did for the others is done.
+const READS_OWED_MAX: u64 = 128;
 
 /// What the core still has to do.
 #[derive(Debug)]
