@@ -16,9 +16,8 @@ use crate::config::DeviceConfig;
 use crate::event::{Event, Lane};
 use crate::words::{WordReader, WordWriter};
 
-/// Of the reads between two writes, so many count, which is a deep queue of them: what an idle core
-/// did for the others is done.
-const READS_OWED_MAX: u64 = 128;
+/// Reads that a queue may hold while the core has not got to them.
+const READS_LEFT_MAX: u64 = 128;
 
 /// What the core still has to do.
 #[derive(Debug)]
@@ -26,8 +25,10 @@ pub(super) struct PlacingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
     per_read: Nanos,
-    /// Reads since the last write.
-    reads: u64,
+    /// What reads have taken of the core and is not yet in `done_at`.
+    read_time: Nanos,
+    /// When the last write was placed.
+    placed_at: Nanos,
     /// Work that may be owed while another write is let in.
     allowance: Nanos,
     /// Time at which all that is owed will be done.
@@ -44,7 +45,8 @@ impl PlacingCore {
             per_host_slot: c.place_time,
             per_moved_slot: c.collect_time,
             per_read: c.lookup_time,
-            reads: 0,
+            read_time: Nanos::ZERO,
+            placed_at: Nanos::ZERO,
             allowance: Nanos(c.place_time.0 * u64::from(config.buffer_slots())),
             done_at: Nanos::ZERO,
             wake_scheduled: false,
@@ -54,12 +56,17 @@ impl PlacingCore {
     pub(super) fn owe(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
         let host = self.per_host_slot.0 * u64::from(host_slots);
         let moved = self.per_moved_slot.0 * moved_slots;
-        let reads = self.per_read.0 * std::mem::take(&mut self.reads);
-        self.done_at = self.done_at.max(now) + Nanos(host + moved + reads);
+        // Reads go before what is owed, so it is done later by as much; but they cannot have taken
+        // more time than there was. What is left of a queue full of them, they take later.
+        let reads = self.read_time.min(now.saturating_sub(self.placed_at));
+        self.done_at = (self.done_at + reads).max(now) + Nanos(host + moved);
+        let most = Nanos(self.per_read.0 * READS_LEFT_MAX);
+        self.read_time = (self.read_time - reads).min(most);
+        self.placed_at = now;
     }
 
     pub(super) fn look_up(&mut self) {
-        self.reads = (self.reads + 1).min(READS_OWED_MAX);
+        self.read_time = self.read_time + self.per_read;
     }
 
     /// The time from which a write may enter, if that is not now.
@@ -70,13 +77,15 @@ impl PlacingCore {
 
     pub(super) fn save(&self, out: &mut WordWriter) {
         out.put(self.done_at.0);
-        out.put(self.reads);
+        out.put(self.read_time.0);
+        out.put(self.placed_at.0);
         out.put(self.wake_scheduled);
     }
 
     pub(super) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.done_at = Nanos(input.get()?);
-        self.reads = input.get()?;
+        self.read_time = Nanos(input.get()?);
+        self.placed_at = Nanos(input.get()?);
         self.wake_scheduled = input.flag()?;
         Ok(())
     }
