@@ -66,7 +66,7 @@ impl PlacingCore {
     }
 
     pub(super) fn look_up(&mut self) {
-        self.read_time = self.read_time + self.per_read;
+        self.read_time += self.per_read;
     }
 
     /// The time from which a write may enter, if that is not now.
