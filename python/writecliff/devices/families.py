@@ -98,8 +98,10 @@ def _changes(
     changes = {
         "name": (_toml(name), ""),
         "model": (_toml(own.pop("model", f"simulated {name}")), ""),
-        "user_capacity": (_toml(capacity), sources.get("user_capacity", "marketed capacity")),
     }
+    if capacity != base["user_capacity"]:
+        source = sources.get("user_capacity", "marketed capacity")
+        changes["user_capacity"] = (_toml(capacity), source)
     if "dies" in own:
         dies = int(own.pop("dies"))
         channels = min(int(base["flash"]["channels"]), dies)
@@ -108,7 +110,7 @@ def _changes(
         reason = sources.get("dies", f"{dies} dies")
         changes["flash.channels"] = (str(channels), f"{channels} of the controller's in use")
         changes["flash.dies_per_channel"] = (str(dies // channels), reason)
-    if "rated_writes" in base and "rated_writes" not in own:
+    if "user_capacity" in changes and "rated_writes" in base and "rated_writes" not in own:
         # Drive writes, not bytes, are what a family shares.
         ratio = size_bytes(capacity) / size_bytes(base["user_capacity"])
         rated = round(size_bytes(base["rated_writes"]) * ratio / 1e12)
