@@ -339,4 +339,5 @@ def _quantity(raw: object, value: float) -> str:
         return str(round(value)) if isinstance(raw, int) else f"{value:.4g}"
     if raw.endswith("/s"):
         return f'"{value / 1e6:.4g} MB/s"'
-    return f'"{value / 1e3:.4g} us"' if value < 1e6 else f'"{value / 1e6:.4g} ms"'
+    whole_ns = round(float(f"{value:.4g}"))  # the simulator counts whole nanoseconds
+    return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

@@ -12,7 +12,14 @@ from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure
-from writecliff.published.fit import LARGEST_IO_BYTES, fit, fitted_text, read_specification
+from writecliff.published.fit import (
+    LARGEST_IO_BYTES,
+    Estimate,
+    FitResult,
+    fit,
+    fitted_text,
+    read_specification,
+)
 from writecliff.published.measure import Drive, measure
 
 TRUE = {
@@ -104,6 +111,20 @@ def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
         read_specification(path)
+
+
+def test_times_are_written_in_whole_nanoseconds() -> None:
+    text = (
+        'name = "x"\n[controller]\ncommand_time = "1 us"  # source\n'
+        '[flash]\nread = ["40 us", "60 us"]\n'
+    )
+    estimates = (
+        Estimate("controller.command_time", 1000.0, 822.34, 1.0, 9e9, None),
+        Estimate("flash.read", 50e3, 55e3, 1.0, 9e9, 1.0),
+    )
+    fitted = fitted_text(text, FitResult(estimates, (), (), (), 0))
+    assert 'command_time = "0.822 us"  # source' in fitted
+    assert 'read = ["44 us", "66 us"]' in fitted
 
 
 def test_a_fit_without_figures_is_refused(
