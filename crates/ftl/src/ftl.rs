@@ -185,13 +185,23 @@ impl Ftl {
 
     /// Unmap a logical page (TRIM, deallocate).
     pub fn trim(&mut self, lpn: Lpn) {
-        let old = self.forward[lpn.index()];
-        if !old.is_none() {
-            self.invalidate(old);
-            self.forward[lpn.index()] = Ppn::NONE;
-            self.mapped -= 1;
+        if self.supersede(lpn) {
             self.counters.trimmed_slots += 1;
         }
+    }
+
+    /// There are newer data of a logical page elsewhere: what the flash holds of it is invalid.
+    /// Returns whether it held any.
+    #[inline]
+    pub fn supersede(&mut self, lpn: Lpn) -> bool {
+        let old = self.forward[lpn.index()];
+        if old.is_none() {
+            return false;
+        }
+        self.invalidate(old);
+        self.forward[lpn.index()] = Ppn::NONE;
+        self.mapped -= 1;
+        true
     }
 
     /// Close the program unit that a host frontier is filling, padding what is empty. Returns

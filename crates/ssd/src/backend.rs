@@ -13,17 +13,21 @@
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, Ppn, ReclaimUnitId};
-use writecliff_flash::geometry::Place;
+use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
 use crate::config::DeviceConfig;
-use crate::die::{Die, DieState, FlashOperation, Next, PAGE_TYPES, ReadFor, Suspended, sense};
+use crate::die::{
+    Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_SLC, PROGRAM_TYPES, ReadFor,
+    SENSE_SLC, Suspended, sense,
+};
 use crate::ecc::Ecc;
 use crate::event::{Event, EventQueue, Lane};
 use crate::fill::{FillId, Fills};
 use crate::power::BusyTimes;
+use crate::slc_cache::{self, SlcSink};
 use crate::words::{WordReader, WordWriter};
 
 /// `slots` slots of a host read leave the die at time `at`.
@@ -54,7 +58,13 @@ pub struct Backend {
     timing: FlashTiming,
     /// tR and tPROG by page type: a table without the part's own count of page types.
     read_times: [Nanos; PAGE_TYPES],
-    program_times: [Nanos; PAGE_TYPES],
+    program_times: [Nanos; PROGRAM_TYPES],
+    /// What a program takes of the channel.
+    program_loads: [Nanos; PROGRAM_TYPES],
+    slc_read: Nanos,
+    slc_frontier: FrontierId,
+    /// The SLC cache among the reclaim units: the number behind the last.
+    slc_unit: ReclaimUnitId,
     reads_in_a_row: u32,
     suspends_per_operation: u32,
     dies: Vec<Die>,
@@ -62,7 +72,6 @@ pub struct Backend {
     /// Time until which each channel is taken.
     channels: Vec<Nanos>,
     slot_transfer: Nanos,
-    unit_transfer: Nanos,
     pub(crate) ecc: Option<Box<Ecc>>,
     retry_time: Nanos,
     pub(crate) busy: BusyTimes,
@@ -72,19 +81,31 @@ impl Backend {
     pub fn new(config: &DeviceConfig) -> Self {
         let geometry = config.geometry.clone();
         let timing = config.timing.clone();
+        let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
+        let slc = config.slc_cache.as_ref();
+        let own = usize::from(slc.is_some());
+        let load = |bytes| timing.command + timing.transfer(bytes);
+        let mut program_times = std::array::from_fn(|t| timing.program_time(t as u32));
+        let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
+        program_times[PROGRAM_SLC as usize] = slc.map_or(Nanos::ZERO, |slc| slc.program);
+        program_loads[PROGRAM_SLC as usize] =
+            load(u64::from(geometry.slots_per_group * SLOT_BYTES));
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
-            fills: Fills::new(2 * config.ftl.streams as usize, geometry.reclaim_units as usize),
+            fills: Fills::new(frontiers + own, units as usize + own),
             reads_in_a_row: config.controller.reads_in_a_row,
             suspends_per_operation: config.controller.suspends_per_operation,
             read_times: std::array::from_fn(|t| timing.read_time(t as u32)),
-            program_times: std::array::from_fn(|t| timing.program_time(t as u32)),
+            program_times,
+            program_loads,
+            slc_read: slc.map_or(Nanos::ZERO, |slc| slc.read),
+            slc_frontier: slc_cache::frontier(config),
+            slc_unit: ReclaimUnitId(units),
             dies: vec![Die::default(); geometry.dies as usize],
             channel_of: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
             channels: vec![Nanos::ZERO; geometry.shape.channels as usize],
-            slot_transfer: timing.transfer(u64::from(writecliff_flash::geometry::SLOT_BYTES)),
-            unit_transfer: timing.transfer(geometry.unit_bytes()),
+            slot_transfer: timing.transfer(u64::from(SLOT_BYTES)),
             retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
             busy: BusyTimes::default(),
@@ -95,7 +116,7 @@ impl Backend {
 
     /// How the read of `slots` slots at a place senses.
     #[inline]
-    fn sense(&mut self, place: &Place, slots: u32) -> u8 {
+    fn sense(&mut self, place: &Place, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
             Some(ecc) => ecc.retries(place.reclaim_unit, slots, self.now),
             None => 0,
@@ -113,10 +134,14 @@ impl Backend {
     pub fn host_read(&mut self, command: u16, place: Place, slots: u32) {
         let operation = FlashOperation::Read {
             sense: self.sense(&place, slots),
-            slots: slots as u16,
+            slots: slots as u8,
             purpose: ReadFor::Host { command },
         };
-        let index = place.die as usize;
+        self.queue_read(place.die as usize, operation);
+    }
+
+    #[inline]
+    fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if die.is_quiet(self.now) && !die.wake_scheduled {
             // The common case without a detour through the queue.
@@ -204,8 +229,10 @@ impl Backend {
             FlashOperation::Read { sense, .. } => {
                 let begun = self.take_channel(index, command);
                 let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
-                if sense as usize >= PAGE_TYPES {
-                    sensed += Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u8));
+                if sense == SENSE_SLC {
+                    sensed = begun + self.slc_read;
+                } else if sense as usize >= PAGE_TYPES {
+                    sensed += Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u16));
                 }
                 self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
@@ -213,8 +240,9 @@ impl Backend {
                 self.queue.push(Lane::Sensed, sensed, Event::Sensed { die: index as u16 });
             }
             FlashOperation::Program { page_type, .. } => {
-                let loaded = self.take_channel(index, command + self.unit_transfer);
-                let time = self.program_times[page_type as usize % PAGE_TYPES];
+                let kind = page_type as usize % PROGRAM_TYPES;
+                let loaded = self.take_channel(index, self.program_loads[kind]);
+                let time = self.program_times[kind];
                 self.busy.program += time.0;
                 self.begin_work(index, operation, Lane::DieLong, loaded + time);
             }
@@ -326,7 +354,11 @@ impl Backend {
     fn program(&mut self, fill: u16) {
         let unit = self.fills.get(fill).unit.expect("only full units are programmed");
         let die = self.geometry.die_of_unit(unit.unit) as usize;
-        let page_type = self.geometry.program_type(unit.unit) as u8;
+        let page_type = if unit.reclaim_unit == self.slc_unit {
+            PROGRAM_SLC
+        } else {
+            self.geometry.program_type(unit.unit) as u8
+        };
         self.work(die, FlashOperation::Program { fill, page_type });
     }
 
@@ -379,7 +411,7 @@ impl FlashSink for Backend {
         let place = self.geometry.place(from);
         let operation = FlashOperation::Read {
             sense: self.sense(&place, slots),
-            slots: slots as u16,
+            slots: slots as u8,
             purpose: ReadFor::Fill { fill },
         };
         self.work(place.die as usize, operation);
@@ -403,6 +435,47 @@ impl FlashSink for Backend {
         }
         for die in 0..self.dies.len() {
             self.work(die, FlashOperation::Erase { unit });
+        }
+    }
+}
+
+impl Backend {
+    /// Read `slots` slots of a unit of the SLC cache for a host command.
+    pub fn host_read_slc(&mut self, command: u16, unit: u32, slots: u32) {
+        let purpose = ReadFor::Host { command };
+        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
+        self.queue_read(self.geometry.die_of_unit(unit) as usize, operation);
+    }
+
+    /// Is a unit of the SLC cache full but not yet on flash?
+    pub fn is_slc_in_flight(&self, unit: u32) -> bool {
+        self.fills.is_in_flight(self.slc_unit.index(), unit)
+    }
+}
+
+impl SlcSink for Backend {
+    fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32) {
+        if self.is_slc_in_flight(unit) {
+            return;
+        }
+        let fill = self.fills.current(frontier);
+        self.fills.get(fill).reads_pending += 1;
+        let purpose = ReadFor::Fill { fill };
+        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
+        self.work(self.geometry.die_of_unit(unit) as usize, operation);
+    }
+
+    fn program_slc(&mut self, unit: u32, data_slots: u32) {
+        let (frontier, reclaim_unit) = (self.slc_frontier, self.slc_unit);
+        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots: 0 };
+        if let Some(fill) = self.fills.filled(frontier, full) {
+            Self::program(self, fill);
+        }
+    }
+
+    fn erase_slc(&mut self) {
+        for die in 0..self.dies.len() {
+            self.work(die, FlashOperation::Erase { unit: self.slc_unit });
         }
     }
 }

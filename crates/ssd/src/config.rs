@@ -11,6 +11,7 @@ use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
 use crate::placement::PlacementConfig;
 use crate::power::PowerConfig;
+use crate::slc_cache::SlcCacheConfig;
 use crate::thermal::ThermalConfig;
 
 /// The controller between link and flash.
@@ -60,6 +61,7 @@ pub struct DeviceConfig {
     pub placement: Option<PlacementConfig>,
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
+    pub slc_cache: Option<SlcCacheConfig>,
 }
 
 impl DeviceConfig {
@@ -159,6 +161,9 @@ impl DeviceConfig {
         }
         if let Some(endurance) = &self.endurance {
             endurance.canonical(lines);
+        }
+        if let Some(slc_cache) = &self.slc_cache {
+            slc_cache.canonical(lines);
         }
         lines.extend(self.placement.iter().flat_map(PlacementConfig::canonical));
     }

@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, endurance, housekeeping, placement, power, thermal};
+use crate::{ecc, endurance, housekeeping, placement, power, slc_cache, thermal};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -50,6 +50,10 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     };
     let thermal = root.optional_table("thermal")?;
     let thermal = thermal.map(|t| thermal::read(t, power.is_some())).transpose()?;
+    let slc_cache = root
+        .optional_table("slc_cache")?
+        .map(|t| slc_cache::read(t, &geometry, user_capacity))
+        .transpose()?;
 
     let slot = u64::from(SLOT_BYTES);
     let slots = user_capacity.0 / slot;
@@ -73,6 +77,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         placement,
         thermal,
         endurance,
+        slc_cache,
     };
     check_buffer(&controller_table, &config)?;
 
@@ -225,13 +230,17 @@ fn check_together(
 
 /// The buffer must hold the partly filled units of all streams and one more unit.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
-    let needed = (u64::from(config.ftl.streams) + 1) * config.geometry.unit_bytes();
+    let slc_unit = config.slc_cache.map_or(0, |_| config.geometry.slots_per_group);
+    let needed = (u64::from(config.ftl.streams) + 1) * config.geometry.unit_bytes()
+        + u64::from(slc_unit * SLOT_BYTES);
     let buffer = config.controller.write_buffer;
     if buffer.0 < needed {
         let message = format!(
-            "write_buffer is {buffer}; {} streams with program units of {} KiB need {} KiB or more",
+            "write_buffer is {buffer}; {} streams with program units of {} KiB{} need {} KiB or \
+             more",
             config.ftl.streams,
             config.geometry.unit_bytes() / 1024,
+            if slc_unit > 0 { " and an SLC cache" } else { "" },
             needed / 1024
         );
         return Err(table.error("write_buffer", message, None));

@@ -24,8 +24,8 @@ pub enum ReadFor {
 pub enum FlashOperation {
     /// `sense`: see the function of this name.
     Read {
-        sense: u8,
-        slots: u16,
+        sense: u16,
+        slots: u8,
         purpose: ReadFor,
     },
     Program {
@@ -47,9 +47,16 @@ pub const PAGE_TYPES: usize = 4;
 
 /// How a read senses: the page type in the lower two bits, above them how often it is repeated.
 #[inline]
-pub fn sense(page_type: u32, retries: u8) -> u8 {
-    page_type as u8 + retries * PAGE_TYPES as u8
+pub fn sense(page_type: u32, retries: u8) -> u16 {
+    u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
+
+/// How a read of the SLC cache senses; beyond everything that page types and retries make.
+pub const SENSE_SLC: u16 = 1 << 8;
+
+/// Kinds of programs: a page type, or of the SLC cache; a power of two again.
+pub const PROGRAM_TYPES: usize = 8;
+pub const PROGRAM_SLC: u8 = PAGE_TYPES as u8;
 
 impl FlashOperation {
     fn save(self, out: &mut WordWriter) {
@@ -58,20 +65,22 @@ impl FlashOperation {
                 (0_u64, u32::from(fill), sense, slots)
             }
             Self::Read { .. } => unreachable!("a host read without a host command"),
-            Self::Program { fill, page_type } => (1, u32::from(fill), page_type, 0),
+            Self::Program { fill, page_type } => (1, u32::from(fill), u16::from(page_type), 0),
             Self::Erase { unit } => (2, unit.0, 0, 0),
-            Self::Upkeep { nanos, suspendable } => (3, nanos, u8::from(suspendable), 0),
+            Self::Upkeep { nanos, suspendable } => (3, nanos, u16::from(suspendable), 0),
         };
-        out.put(kind << 56 | u64::from(page_type) << 48 | u64::from(slots) << 32 | u64::from(id));
+        let (low, high) = (u64::from(page_type & 0xff), u64::from(page_type >> 8));
+        out.put(kind << 56 | low << 48 | high << 40 | u64::from(slots) << 32 | u64::from(id));
     }
 
     fn restore(input: &mut WordReader<'_>) -> Result<Self, CodecError> {
         let word = input.get()?;
-        let (id, slots, page_type) = (word as u32, (word >> 32) as u16, (word >> 48) as u8);
+        let (id, slots, page_type) = (word as u32, (word >> 32) as u8, (word >> 48) as u8);
         match word >> 56 {
             0 => {
                 let purpose = ReadFor::Fill { fill: id as u16 };
-                Ok(Self::Read { sense: page_type, slots, purpose })
+                let sense = u16::from(page_type) | u16::from((word >> 40) as u8) << 8;
+                Ok(Self::Read { sense, slots, purpose })
             }
             1 => Ok(Self::Program { fill: id as u16, page_type }),
             2 => Ok(Self::Erase { unit: ReclaimUnitId(id) }),

@@ -19,6 +19,9 @@
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the times that dies, channels, link and controller work |
+//! | `slc_cache.rs` | flash with one bit a cell that takes host writes first |
+//! | `ssd/slc.rs` | commands on a drive that has it |
+//! | `ssd/pending.rs` | what is under way, to a saved state and back |
 //! | `ssd/admin.rs` | administrative commands of the placement interfaces |
 //! | `endurance.rs` | writes slowed down so that the flash lasts |
 //! | `thermal.rs` | temperature, and throttling by it |
@@ -38,6 +41,7 @@ pub mod fill;
 pub mod housekeeping;
 pub mod placement;
 pub mod power;
+pub mod slc_cache;
 pub mod snapshot;
 pub mod ssd;
 pub mod thermal;

@@ -3,16 +3,16 @@
 mod admin;
 mod energy;
 mod io;
+mod pending;
 mod placing;
+mod slc;
 mod upkeep;
 
 use std::collections::VecDeque;
 
-use writecliff_base::codec::CodecError;
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
-use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
 
@@ -25,9 +25,9 @@ use crate::event::{Event, Lane};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
 use crate::placement::{Face, Placement};
 use crate::power::{ActiveTime, Energy};
+use crate::slc_cache::{SlcCache, SlcCounters};
 use crate::ssd::placing::PlacingCore;
 use crate::thermal::{Thermal, ThermalCounters};
-use crate::words::{WordReader, WordWriter};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
 pub struct Ssd {
@@ -56,6 +56,7 @@ pub struct Ssd {
     housekeeping: Option<Box<Housekeeping>>,
     thermal: Option<Box<Thermal>>,
     endurance: Option<Box<Endurance>>,
+    slc: Option<Box<SlcCache>>,
     /// Mechanisms that commands meet as they begin.
     mechanisms: u8,
     active: ActiveTime,
@@ -84,6 +85,7 @@ pub struct DriveCounters {
     pub thermal: Option<ThermalCounters>,
     /// Time that the plan of the flash's life has held writes up.
     pub held_up: Option<Nanos>,
+    pub slc_cache: Option<SlcCounters>,
 }
 
 impl Ssd {
@@ -115,6 +117,7 @@ impl Ssd {
             quiescing: false,
             housekeeping: Housekeeping::of(&config),
             endurance: Endurance::of(&config).map(Box::new),
+            slc: SlcCache::of(&config),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some()),
@@ -150,27 +153,36 @@ impl Ssd {
     /// Bytes placed on flash so far, for whatever reason.
     #[inline]
     pub fn nand_write_bytes(&self) -> u64 {
+        let in_slc = self.slc.as_ref().map_or(0, |slc| slc.placed_slots());
+        self.main_write_bytes() + in_slc * u64::from(SLOT_BYTES)
+    }
+
+    /// The same without the SLC cache.
+    #[inline]
+    fn main_write_bytes(&self) -> u64 {
         let c = self.ftl.counters();
         (c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots) * u64::from(SLOT_BYTES)
     }
 
     #[inline]
     pub fn host_write_bytes(&self) -> u64 {
-        self.ftl.counters().host_bytes
+        let of_ftl = self.ftl.counters().host_bytes;
+        self.slc.as_ref().map_or(of_ftl, |slc| slc.host_bytes(of_ftl))
     }
 
     pub fn counters(&self) -> DriveCounters {
         let c = self.ftl.counters();
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
+        let slc = self.slc.as_ref().map(|slc| slc.counters());
         DriveCounters {
-            host_write_bytes: c.host_bytes,
+            host_write_bytes: self.host_write_bytes(),
             host_read_bytes: self.host_read_bytes,
             unmapped_read_bytes: bytes(self.unmapped_read_slots),
             nand_write_bytes: self.nand_write_bytes(),
             gc_moved_bytes: bytes(c.gc_slots),
             wear_moved_bytes: bytes(c.wear_slots),
-            padding_bytes: bytes(c.padding_slots),
-            trimmed_bytes: bytes(c.trimmed_slots),
+            padding_bytes: bytes(c.padding_slots + slc.map_or(0, |slc| slc.padding)),
+            trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
             collections: c.collections,
             free_reclaim_units: self.ftl.free_units(),
             wear: self.ftl.wear().summary(),
@@ -179,6 +191,7 @@ impl Ssd {
             energy: self.energy_until(self.backend.now),
             thermal: self.thermal_at(self.backend.now),
             held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
+            slc_cache: slc,
         }
     }
 
@@ -312,13 +325,14 @@ impl Ssd {
     }
 
     fn schedule_idle_check(&mut self, at: Nanos) {
-        if !self.idle_check_scheduled && !self.quiescing && self.ftl.wants_background() {
+        if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
             self.idle_check_scheduled = true;
             self.backend.queue.push(Lane::DieLong, at, Event::IdleCheck);
         }
     }
 
-    /// Collect in the background while the host is silent: about one read group a die at a time.
+    /// Fold and collect in the background while the host is silent; about one read group a die is
+    /// collected at a time.
     fn idle_check(&mut self) {
         self.idle_check_scheduled = false;
         if self.commands.in_flight() > 0 || self.quiescing {
@@ -330,7 +344,7 @@ impl Ssd {
             self.schedule_idle_check(due);
             return;
         }
-        if self.backend.is_quiet() {
+        if self.backend.is_quiet() && !self.fold_burst() {
             for _ in 0..self.config.geometry.dies {
                 if !self.ftl.collect_in_background(&mut self.backend) {
                     return;
@@ -380,6 +394,9 @@ impl Ssd {
                 let end = command.offset + u64::from(command.length);
                 let now = self.backend.now;
                 let stream = self.placement.route(command.stream, command.length, now);
+                if self.slc.is_some() {
+                    return self.fast_forward_to_cache(command, stream);
+                }
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
                     let bytes = io::slot_overlap(lpn, command.offset, end);
@@ -401,79 +418,14 @@ impl Ssd {
     pub fn purge(&mut self) {
         self.quiesce();
         self.ftl.purge();
+        let mut blocks = u64::from(self.config.geometry.reclaim_units);
+        if let Some(slc) = &mut self.slc {
+            slc.purge();
+            blocks += slc.blocks();
+        }
         self.release_all_streams();
         self.resynchronise_buffer();
         self.resynchronise_errors();
-        self.backend.erased_all(u64::from(self.config.geometry.reclaim_units));
-    }
-
-    /// Everything under way, while the host has no command outstanding.
-    pub(crate) fn save_pending(&self, out: &mut WordWriter) {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.backend.save(out);
-        self.frontend.save(out);
-        self.active.save(out);
-        out.put(self.buffer_free as u64);
-        out.put(self.host_read_bytes);
-        out.put(self.unmapped_read_slots);
-        out.put(self.write_cache);
-        out.put(self.last_activity.0);
-        out.put(self.idle_check_scheduled);
-        if let Some(core) = &self.placing {
-            core.save(out);
-        }
-        if let Some(housekeeping) = &self.housekeeping {
-            housekeeping.save(out);
-        }
-        if let Some(thermal) = &self.thermal {
-            thermal.save(out);
-        }
-        if let Some(plan) = &self.endurance {
-            plan.save(out);
-        }
-        if self.config.placement.is_some() {
-            self.placement.save(self.ftl.watch(), out);
-        }
-    }
-
-    pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
-        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
-        self.backend.restore(input)?;
-        self.frontend.restore(input)?;
-        self.active = ActiveTime::restore(input)?;
-        self.buffer_free = input.get()? as i64;
-        self.host_read_bytes = input.get()?;
-        self.unmapped_read_slots = input.get()?;
-        self.write_cache = input.flag()?;
-        self.last_activity = Nanos(input.get()?);
-        self.idle_check_scheduled = input.flag()?;
-        if let Some(core) = &mut self.placing {
-            core.restore(input)?;
-        }
-        if let Some(housekeeping) = &mut self.housekeeping {
-            housekeeping.restore(input)?;
-        }
-        if let Some(thermal) = &mut self.thermal {
-            thermal.restore(input)?;
-        }
-        if let Some(plan) = &mut self.endurance {
-            plan.restore(input)?;
-        }
-        if self.config.placement.is_some() {
-            self.placement.restore(self.ftl.watch_mut(), input)?;
-        }
-        Ok(())
-    }
-
-    fn resynchronise_errors(&mut self) {
-        if let Some(ecc) = &mut self.backend.ecc {
-            ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
-        }
-    }
-
-    /// The buffer holds just what partly filled units hold.
-    pub(crate) fn resynchronise_buffer(&mut self) {
-        let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
-        self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held);
+        self.backend.erased_all(blocks);
     }
 }

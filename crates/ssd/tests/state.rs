@@ -44,7 +44,16 @@ const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 5] = [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM, &PLANNED];
+const MECHANISMS: [&[(&str, &str)]; 7] =
+    [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM, &PLANNED, &common::SLC, &SLC_IN_FRONT];
+
+/// A cache that folds while the host writes, with errors to correct besides.
+const SLC_IN_FRONT: [(&str, &str); 1] = [(
+    "[link]",
+    "[slc_cache]\nsize = \"3 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n\
+     fold_at = \"40 %\"\n[ecc]\nrber = 5e-3\nrber_at_rated = 5e-2\ncodeword = \"1 KiB\"\n\
+     correctable = 72\nretry_time = \"60 us\"\nretries_max = 3\n[link]",
+)];
 
 /// Everything that a firmware does besides, on a part that can suspend it.
 const HOUSEKEEPING: [(&str, &str); 2] = [
@@ -109,6 +118,7 @@ fn both_clocks_agree(changes: &[(&str, &str)]) {
     fast.end_fast_forward();
     assert!(fast.counters().collections > 100, "collection took part");
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());
+    assert_eq!(timed.slc_cache(), fast.slc_cache());
 }
 
 /// A stream for each quarter of the addresses.

@@ -79,6 +79,10 @@ class Counters:
     read_retries: int | None = None
     uncorrectable_reads: int | None = None
     checkpoints: int | None = None  # of the mapping, that stopped the firmware
+    slc_write_bytes: int | None = None  # of nand_write_bytes, what was programmed in the SLC cache
+    slc_fold_bytes: int | None = None  # moved from there to the main flash
+    slc_coalesced_bytes: int | None = None  # written again before that, and never folded
+    slc_held_bytes: int | None = None  # that wait for it now
 
     def joules_since(self, earlier: Counters) -> float | None:
         """Energy taken since `earlier`; None if either is unknown."""

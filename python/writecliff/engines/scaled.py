@@ -9,7 +9,8 @@ is. What has to stay alike for that:
 * the share of time that erases take: their time shrinks with the block;
 * idle time against the drive's patience: `idle_delay` shrinks too;
 * the share of time that checkpoints stop the firmware for: their interval and time shrink;
-* how warm it gets and how its life is planned: heat capacity and life shrink.
+* how warm it gets and how its life is planned: heat capacity and life shrink;
+* when its SLC cache is full: that shrinks like the capacity, to a page of every die at least.
 
 The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
 to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
@@ -96,6 +97,7 @@ def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES
         table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
     _shrink_checkpoints(device, scale)
     _shrink_life(device, scale)
+    resize_slc_cache(device, 1 / scale)
     return device_toml(device)
 
 
@@ -119,6 +121,26 @@ def _shrink_life(device: Mapping[str, Any], scale: float) -> None:
         endurance["life"] = f"{max(1, round(time_ns / scale))} ns"
 
 
+def resize_slc_cache(device: Mapping[str, Any], factor: float) -> None:
+    """Let the SLC cache follow the capacity of its drive, if it has one."""
+    if (cache := device.get("slc_cache")) is None:
+        return
+    flash = device["flash"]
+    least = flash["channels"] * flash["dies_per_channel"] * slc_unit_bytes(device)
+    wanted = round(_native.parse_size(cache["size"]) * factor / SLOT_BYTES) * SLOT_BYTES
+    most: int = _native.parse_size(device["user_capacity"])
+    cache["size"] = f"{min(most, max(least, wanted))} B"
+
+
+def slc_unit_bytes(device: Mapping[str, Any]) -> int:
+    """What the SLC cache programs at once on a die: part of the write buffer; 0 without one."""
+    if "slc_cache" not in device:
+        return 0
+    flash = device["flash"]
+    page: int = _native.parse_size(flash["page"])
+    return page * (int(flash["planes_per_die"]) if flash["multi_plane"] else 1)
+
+
 def _unit_bytes(device: Mapping[str, Any]) -> int:
     flash = device["flash"]
     page: int = _native.parse_size(flash["page"])
@@ -139,7 +161,7 @@ def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int
     unit = _unit_bytes(device)
     dies = flash["channels"] * flash["dies_per_channel"]
     needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
-    needed += largest_io_bytes
+    needed += slc_unit_bytes(device) + largest_io_bytes
     whole = _native.parse_size(device["controller"]["write_buffer"])
     return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
 
@@ -315,6 +337,10 @@ class ScaledEngine:
             throttled_ns=grown(small.throttled_ns),
             read_retries=grown(small.read_retries),
             uncorrectable_reads=grown(small.uncorrectable_reads),
+            slc_write_bytes=grown(small.slc_write_bytes),
+            slc_fold_bytes=grown(small.slc_fold_bytes),
+            slc_coalesced_bytes=grown(small.slc_coalesced_bytes),
+            slc_held_bytes=grown(small.slc_held_bytes),
         )
 
 

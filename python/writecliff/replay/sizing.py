@@ -16,7 +16,7 @@ from typing import Any
 
 from writecliff import _native
 from writecliff.devices import describe_device
-from writecliff.engines.scaled import device_toml
+from writecliff.engines.scaled import device_toml, resize_slc_cache, slc_unit_bytes
 from writecliff.errors import ConfigError
 
 SLOT_BYTES = 4096
@@ -76,6 +76,7 @@ def sized_device(
     for key, least in (("gc_start", ftl["gc_floor"] + 1), ("gc_idle_target", ftl["gc_floor"] + 2)):
         ftl[key] = max(least, round(ftl[key] * new.units / old.units))
     device["user_capacity"] = f"{capacity_slots * SLOT_BYTES} B"
+    resize_slc_cache(device, capacity_bytes / described.capacity_bytes)
     return device_toml(device)
 
 
@@ -88,7 +89,7 @@ def with_streams(text: str, streams: int) -> str:
     at_once = _BITS[flash["cell"]] if flash["one_shot"] else 1
     planes = flash["planes_per_die"] if flash["multi_plane"] else 1
     unit_bytes = at_once * planes * _native.parse_size(flash["page"])
-    needed = (streams + 1) * unit_bytes
+    needed = (streams + 1) * unit_bytes + slc_unit_bytes(device)
     buffer = _native.parse_size(device["controller"]["write_buffer"])
     device["controller"]["write_buffer"] = f"{max(buffer, needed)} B"
     return device_toml(device)

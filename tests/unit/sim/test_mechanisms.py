@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,12 @@ from tests.support.small_drive import write_small_drive
 from writecliff import Job, SimEngine, Workload
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.engines.base import StepResult
+from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
+from writecliff.workload.model import BlockSize
 
 SECOND_NS = 1_000_000_000
+MIB = 1 << 20
 POWER = """
 [power]
 idle = "1.5 W"
@@ -50,6 +54,13 @@ checkpoint_interval = "64 MiB"
 checkpoint_time = "20 ms"
 hiccup_probability = 0.001
 hiccup_time = "400 us"
+"""
+
+SLC_CACHE = """
+[slc_cache]
+size = "64 MiB"
+program = "300 us"
+read = "30 us"
 """
 
 
@@ -122,6 +133,44 @@ def test_a_checkpoint_is_the_longest_write(tmp_path: Path) -> None:
     checkpoints = kept.counters_after.checkpoints or 0
     assert checkpoints - (kept.counters_before.checkpoints or 0) >= 2
     assert plain.counters_after.checkpoints is None
+
+
+def written(engine: SimEngine, *, pause_ns: int = 0, duration_ns: int = SECOND_NS) -> StepResult:
+    job = Job(
+        block_sizes=(BlockSize(131_072),),
+        pattern="sequential",
+        queue_depth=8,
+        burst_ns=SECOND_NS // 10 if pause_ns else 0,
+        pause_ns=pause_ns,
+        duration_ns=duration_ns,
+    )
+    return engine.run(Workload("bursts", (job,)))
+
+
+def test_an_slc_cache_makes_bursts_fast_and_its_end_slow(tmp_path: Path) -> None:
+    """64 MiB hold a burst of 100 ms, if it is folded in the pause of 2 s behind."""
+    pauses = {"pause_ns": 2 * SECOND_NS, "duration_ns": 9 * SECOND_NS}
+    plain = written(engine_with(tmp_path), **pauses)
+    cached = written(engine_with(tmp_path, SLC_CACHE), **pauses)
+    assert cached.total()[1] > 2 * plain.total()[1]
+    counts = cached.counters_after
+    assert counts.host_write_bytes == cached.total()[1] == counts.slc_write_bytes
+    assert (counts.slc_fold_bytes or 0) > 0.7 * cached.total()[1]
+    assert plain.counters_after.slc_write_bytes is None
+    # Without pauses it is full after an eighth of a second.
+    full = written(engine_with(tmp_path, SLC_CACHE)).counters_after
+    assert (full.slc_held_bytes, full.slc_fold_bytes) == (64 * MIB, 0)
+    assert full.nand_write_bytes == full.host_write_bytes
+
+
+def test_an_slc_cache_follows_the_size_of_its_drive(tmp_path: Path) -> None:
+    text = "\n".join((write_small_drive(tmp_path).read_text(), SLC_CACHE))
+    small = tomllib.loads(scaled_device(text, 4))
+    assert small["slc_cache"]["size"] == f"{16 * MIB} B"
+    SimEngine.from_text(scaled_device(text, 8), "scaled.toml")
+    least = tomllib.loads(scaled_device(text.replace("64 MiB", "1 MiB"), 8))["slc_cache"]["size"]
+    dies, planes, page_bytes = 8, 2, 16_384
+    assert least == f"{dies * planes * page_bytes} B"
 
 
 def test_sections_are_shown_and_checked(tmp_path: Path) -> None:

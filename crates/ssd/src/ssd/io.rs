@@ -1,7 +1,7 @@
 //! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes,
 //! TRIMs.
 
-use writecliff_base::{Lpn, Ppn, StreamId};
+use writecliff_base::{Lpn, Ppn};
 use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_port::{Command, Completion, Operation};
@@ -38,8 +38,10 @@ impl Ssd {
     /// Buffer slots that are free whenever nothing is on its way to flash.
     fn buffer_assured(&self) -> i64 {
         let units = i64::from(self.config.ftl.streams);
+        let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_group);
         i64::from(self.config.buffer_slots())
             - units * i64::from(self.config.geometry.slots_per_unit)
+            - i64::from(in_log)
     }
 
     pub(super) fn arrived(&mut self, number: u16) -> Option<Completion> {
@@ -65,11 +67,12 @@ impl Ssd {
 
     /// A write whose placing takes time.
     fn write_by_core(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
-        let moved_before = self.ftl.counters().moved_slots();
+        let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let completes = self.write(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
+        let folded = (self.folds() - folds_before) as u32;
         if let Some(core) = &mut self.placing {
-            core.owe(self.backend.now, slots, moved);
+            core.owe(self.backend.now, slots + folded, moved);
         }
         completes
     }
@@ -77,6 +80,9 @@ impl Ssd {
     /// Returns whether the data are durable, so that the command may complete.
     #[inline]
     fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+        if self.slc.is_some() {
+            return self.write_to_cache(number, command, first, slots);
+        }
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         let stream = self.placement.route(command.stream, command.length, self.backend.now);
@@ -84,7 +90,7 @@ impl Ssd {
             let lpn = Lpn(first.0 + n);
             let bytes = slot_overlap(lpn, command.offset, end);
             if !durable {
-                self.wait_for_current_unit(number, stream);
+                self.wait_for_current_unit(number, self.ftl.host_frontier(stream));
             }
             self.ftl.write(lpn, stream, bytes, &mut self.backend);
         }
@@ -94,8 +100,8 @@ impl Ssd {
         durable
     }
 
-    fn wait_for_current_unit(&mut self, number: u16, stream: StreamId) {
-        let fill = self.backend.fills.current(self.ftl.host_frontier(stream));
+    pub(super) fn wait_for_current_unit(&mut self, number: u16, frontier: FrontierId) {
+        let fill = self.backend.fills.current(frontier);
         let waiting = &mut self.backend.fills.get(fill).waiting;
         if waiting.last() != Some(&number) {
             waiting.push(number);
@@ -105,7 +111,7 @@ impl Ssd {
 
     /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only
     /// those that a command waits for.
-    fn close_units(&mut self, waited_for: bool) {
+    pub(super) fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.config.ftl.streams {
             let frontier = FrontierId(stream);
             if waited_for {
@@ -113,8 +119,20 @@ impl Ssd {
                 if self.backend.fills.get(fill).waiting.is_empty() {
                     continue;
                 }
+            } else if self.slc.as_ref().is_some_and(|slc| !slc.is_direct(stream)) {
+                // All that it holds has come from the cache, where it still is.
+                continue;
             }
             self.ftl.pad(frontier, &mut self.backend);
+        }
+        if let Some(slc) = &mut self.slc {
+            let fill = self.backend.fills.current(slc.frontier());
+            if !waited_for || !self.backend.fills.get(fill).waiting.is_empty() {
+                slc.pad(&mut self.backend);
+            }
+            if !waited_for {
+                slc.closed_all();
+            }
         }
     }
 
@@ -127,7 +145,8 @@ impl Ssd {
         let mut pending = 0;
         for id in outstanding {
             let fill = self.backend.fills.get(id);
-            if self.ftl.is_host_frontier(fill.frontier) {
+            let in_log = self.slc.as_ref().is_some_and(|slc| slc.frontier() == fill.frontier);
+            if in_log || self.ftl.is_host_frontier(fill.frontier) {
                 fill.waiting.push(number);
                 pending += 1;
             }
@@ -141,6 +160,9 @@ impl Ssd {
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
         (first..end).for_each(|lpn| self.ftl.trim(Lpn(lpn as u32)));
+        if let Some(slc) = &mut self.slc {
+            (first..end).for_each(|lpn| slc.trim(Lpn(lpn as u32)));
+        }
     }
 
     /// Start the flash reads of a command: one for each run of slots in one read group.
@@ -152,6 +174,7 @@ impl Ssd {
             core.look_up();
         }
         let reads = match slots {
+            _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
             1 => self.read_slot(number, first),
             _ => self.read_slots(number, first, slots),
         };
@@ -214,7 +237,7 @@ impl Ssd {
 
     /// Is the slot still in the write buffer (its unit not yet on flash)?
     #[inline]
-    fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
+    pub(super) fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
         self.ftl.is_filling(ppn, place.reclaim_unit)
             || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
     }
@@ -235,7 +258,9 @@ impl Ssd {
                         self.backend.queue.push(Lane::Completed, now, event);
                     }
                 }
-                if self.ftl.is_host_frontier(frontier) {
+                let from_host = self.ftl.is_host_frontier(frontier)
+                    || self.slc.as_ref().is_some_and(|slc| slc.frontier() == frontier);
+                if from_host {
                     self.buffer_free += i64::from(unit.data_slots - unit.moved_slots);
                     self.admit_writes();
                 }

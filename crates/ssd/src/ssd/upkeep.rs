@@ -69,7 +69,7 @@ impl Ssd {
     }
 
     fn waits_for_plan(&mut self) -> bool {
-        let (now, programmed) = (self.backend.now, self.nand_write_bytes());
+        let (now, programmed) = (self.backend.now, self.main_write_bytes());
         let Some(plan) = &mut self.endurance else { return false };
         let Some(opens) = plan.opens_at(now, programmed) else { return false };
         if !plan.wake_scheduled {

@@ -61,6 +61,10 @@ pub const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"\nplace_time = \"50 us\"\ncollect_time = \"30 us\"",
 )];
 
+/// One bit a cell for 4 MiB: 1024 slots, in units of a page (4 slots).
+pub const SLC: [(&str, &str); 1] =
+    [("[link]", "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n[link]")];
+
 pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     let mut text = DRIVE.to_owned();
     for (from, to) in changes {

@@ -1,0 +1,488 @@
+//! Flash used with one bit a cell, which takes host writes first: the section `[slc_cache]` of a
+//! device file.
+//!
+//! A log in front of the FTL, in flash beside what the FTL manages. Host data go to its head at the
+//! speed of SLC. While the host is silent the oldest are folded: read, and written by the FTL to
+//! the main flash; when all are, the blocks behind are erased. What is written again or trimmed
+//! before that dies in the log and is never folded. The log is full when `size` lies between its
+//! tail and its head, dead data included: they take up pages until the tail has passed them.
+//!
+//! The FTL's copy of a page is invalid from the moment that the log has newer data, so that
+//! collection does not move it. Everything here is decided by what was written, not by time: both
+//! clocks pass through the same states, but for what is folded in idle time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use writecliff_base::codec::CodecError;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::{CellType, Geometry};
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_ftl::{FastForward, FlashSink, Ftl};
+use writecliff_port::read::positive;
+
+use crate::config::DeviceConfig;
+use crate::words::{WordReader, WordWriter, damaged};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlcCacheConfig {
+    /// Host data that it holds.
+    pub size: Bytes,
+    /// tPROG of a page of all planes.
+    pub program: Nanos,
+    /// tR.
+    pub read: Nanos,
+    /// Host writes go to the main flash while the cache is full; else each folds what it needs.
+    pub bypass: bool,
+    /// Share of `size` from which writes fold the more, the fuller the cache is.
+    pub fold_at: Option<f64>,
+}
+
+/// Read the section.
+///
+/// # Errors
+/// Names the key where a value is missing or impossible with this flash and capacity.
+pub fn read(
+    table: Table<'_>,
+    geometry: &Geometry,
+    user: Bytes,
+) -> Result<SlcCacheConfig, LocatedError> {
+    let size = table.required_size("size")?;
+    if geometry.shape.cell == CellType::Slc {
+        let message = "the flash has one bit a cell already; leave the section out";
+        return Err(table.error("size", message, None));
+    }
+    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_group * SLOT_BYTES));
+    if size < least || size > user {
+        let message = format!(
+            "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
+             user capacity)"
+        );
+        return Err(table.error("size", message, None));
+    }
+    let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
+    let config = SlcCacheConfig {
+        size,
+        program: positive(&table, "program")?,
+        read: positive(&table, "read")?,
+        bypass: table.optional_flag("bypass")?.unwrap_or(true),
+        fold_at,
+    };
+    table.finish()?;
+    Ok(config)
+}
+
+impl SlcCacheConfig {
+    /// Lines of the device's canonical text.
+    pub fn canonical(&self, lines: &mut Vec<String>) {
+        lines.push(format!("slc_cache_bytes = {}", self.size.0));
+        lines.push(format!("slc_program_ns = {}", self.program.0));
+        lines.push(format!("slc_read_ns = {}", self.read.0));
+        lines.push(format!("slc_bypass = {}", self.bypass));
+        if let Some(share) = self.fold_at {
+            lines.push(format!("slc_fold_at = {share}"));
+        }
+    }
+}
+
+/// What was done, in slots, since the drive was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlcCounters {
+    /// Host slots that the cache took.
+    pub writes: u64,
+    /// Slots folded to the main flash.
+    pub folds: u64,
+    /// Slots written again before they were folded.
+    pub coalesced: u64,
+    pub trimmed: u64,
+    /// Left empty in units that were closed early.
+    pub padding: u64,
+    /// Slots that the host wrote past the full cache.
+    pub bypassed: u64,
+    /// Slots that wait for being folded now.
+    pub held: u64,
+}
+
+/// What the cache needs of the flash, besides what the FTL does.
+pub trait SlcSink: FlashSink {
+    /// Read `slots` slots of a unit of the cache; their data go to the unit that `frontier` fills.
+    fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
+    /// A unit of the cache has `data_slots` slots of data and takes no more.
+    fn program_slc(&mut self, unit: u32, data_slots: u32);
+    /// Erase a block of the cache on all dies.
+    fn erase_slc(&mut self);
+}
+
+impl SlcSink for FastForward {
+    fn read_slc_for(&mut self, _: FrontierId, _: u32, _: u32) {}
+    fn program_slc(&mut self, _: u32, _: u32) {}
+    fn erase_slc(&mut self) {}
+}
+
+/// A slot of the log. Dead, or padding, without a logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    lpn: Lpn,
+    stream: StreamId,
+}
+
+/// The frontier of the log, behind those of the FTL.
+pub fn frontier(config: &DeviceConfig) -> FrontierId {
+    FrontierId(2 * config.ftl.streams)
+}
+
+/// The section at work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlcCache {
+    frontier: FrontierId,
+    capacity: usize,
+    bypass: bool,
+    /// Slots in the log from which writes fold.
+    fold_from: usize,
+    unit_slots: u64,
+    /// Slots of a block of each plane of all dies, which are erased together.
+    block_slots: u64,
+    blocks: u64,
+    /// Position up to which the head finds erased blocks.
+    erased_to: u64,
+    /// Position of the oldest entry; positions count up for ever.
+    tail: u64,
+    entries: VecDeque<Entry>,
+    /// Position of the newest data of a logical page.
+    newest: BTreeMap<u32, u64>,
+    /// A bit for each logical page that is in `newest`: most look-ups are of pages that are not.
+    cached: Vec<u64>,
+    /// The unit whose data were last read for folding, plus one.
+    fetched: u64,
+    /// What writes beyond `fold_from` owe, in parts of a fold.
+    owed: u64,
+    /// Streams that have written past the cache since a flush closed their units.
+    direct: u128,
+    host_bytes: u64,
+    counters: SlcCounters,
+}
+
+impl SlcCache {
+    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let section = config.slc_cache.as_ref()?;
+        let (geometry, shape) = (&config.geometry, &config.geometry.shape);
+        let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
+        let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
+        let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
+        let unit_slots = u64::from(geometry.slots_per_group);
+        let block_units = u64::from(geometry.dies * planes * pages);
+        // One block more than it holds: what is erased is never what waits.
+        let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
+        let fold_from =
+            section.fold_at.map_or(capacity, |share| (share * capacity as f64) as usize);
+        Some(Box::new(Self {
+            frontier: frontier(config),
+            capacity,
+            bypass: section.bypass,
+            fold_from,
+            unit_slots,
+            block_slots: block_units * unit_slots,
+            blocks,
+            erased_to: blocks * block_units * unit_slots,
+            tail: 0,
+            entries: VecDeque::new(),
+            newest: BTreeMap::new(),
+            cached: vec![0; config.ftl.user_slots.div_ceil(64) as usize],
+            fetched: 0,
+            owed: 0,
+            direct: 0,
+            host_bytes: 0,
+            counters: SlcCounters::default(),
+        }))
+    }
+
+    pub fn counters(&self) -> SlcCounters {
+        SlcCounters { held: self.newest.len() as u64, ..self.counters }
+    }
+
+    pub fn frontier(&self) -> FrontierId {
+        self.frontier
+    }
+
+    /// Slots folded so far.
+    pub fn folds(&self) -> u64 {
+        self.counters.folds
+    }
+
+    /// Does anything wait for being folded or erased?
+    pub fn wants_idle_time(&self) -> bool {
+        !self.newest.is_empty() || self.wants_erase()
+    }
+
+    /// Blocks of each plane that it uses.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Slots programmed, or about to be.
+    pub fn placed_slots(&self) -> u64 {
+        self.counters.writes + self.counters.padding
+    }
+
+    /// Of the host's bytes, given those that the FTL has counted: folded slots are its writes too.
+    pub fn host_bytes(&self, of_ftl: u64) -> u64 {
+        of_ftl - self.counters.folds * u64::from(SLOT_BYTES) + self.host_bytes
+    }
+
+    fn head(&self) -> u64 {
+        self.tail + self.entries.len() as u64
+    }
+
+    /// Slots in the unit that is being filled.
+    pub fn filled(&self) -> u32 {
+        (self.head() % self.unit_slots) as u32
+    }
+
+    /// Slots of all its flash.
+    fn ring(&self) -> u64 {
+        self.block_slots * self.blocks
+    }
+
+    fn unit_at(&self, position: u64) -> u32 {
+        (position % self.ring() / self.unit_slots) as u32
+    }
+
+    fn is_filling(&self, position: u64) -> bool {
+        self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
+    }
+
+    /// The unit that holds the newest data of a page, if the log has them; and whether that unit is
+    /// still being filled.
+    pub fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+        if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
+            return None;
+        }
+        let &position = self.newest.get(&lpn.0)?;
+        Some((self.unit_at(position), self.is_filling(position)))
+    }
+
+    /// Has the stream written past the cache since a flush has closed its unit?
+    pub fn is_direct(&self, stream: u16) -> bool {
+        self.direct >> stream & 1 != 0
+    }
+
+    /// The units of all streams are closed.
+    pub fn closed_all(&mut self) {
+        self.direct = 0;
+    }
+
+    /// Will the next slot go to the log? Folds what makes room for it.
+    pub fn admit<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+        self.drop_dead();
+        if self.entries.len() >= self.capacity {
+            if self.bypass {
+                return false;
+            }
+            while self.entries.len() >= self.capacity && self.fold(ftl, sink) {
+                self.drop_dead();
+            }
+        } else if self.entries.len() > self.fold_from {
+            let span = (self.capacity - self.fold_from) as u64;
+            self.owed += (self.entries.len() - self.fold_from) as u64;
+            while self.owed >= span {
+                self.owed -= span;
+                self.fold(ftl, sink);
+            }
+        }
+        true
+    }
+
+    /// Put `bytes` bytes of a slot at the head. The rest of the slot is read from where it is.
+    pub fn write<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) {
+        if !self.replace(lpn, self.frontier, bytes, sink) {
+            let old = ftl.lookup(lpn);
+            if bytes < SLOT_BYTES && !old.is_none() {
+                sink.read_for(self.frontier, old, 1);
+            }
+            ftl.supersede(lpn);
+        }
+        let head = self.head();
+        if head == self.erased_to {
+            // What was folded from that block may wait in a unit of the main flash.
+            self.direct = u128::MAX;
+            self.erase_next(sink);
+        }
+        self.entries.push_back(Entry { lpn, stream });
+        self.newest.insert(lpn.0, head);
+        self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
+        self.counters.writes += 1;
+        self.host_bytes += u64::from(bytes);
+        if self.filled() == 0 {
+            sink.program_slc(self.unit_at(head), self.unit_slots as u32);
+        }
+    }
+
+    /// Write past the full log.
+    pub fn write_past<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) {
+        self.replace(lpn, ftl.host_frontier(stream), bytes, sink);
+        self.counters.bypassed += 1;
+        self.direct |= 1 << stream.0;
+        ftl.write(lpn, stream, bytes, sink);
+    }
+
+    /// The data of a page die, if the log has any; what a part of a slot leaves of them is read
+    /// for `frontier` before.
+    fn replace<S: SlcSink>(
+        &mut self,
+        lpn: Lpn,
+        frontier: FrontierId,
+        bytes: u32,
+        sink: &mut S,
+    ) -> bool {
+        let Some((unit, filling)) = self.find(lpn) else { return false };
+        if bytes < SLOT_BYTES && !filling {
+            sink.read_slc_for(frontier, unit, 1);
+        }
+        self.counters.coalesced += 1;
+        self.kill(lpn)
+    }
+
+    fn forget(&mut self, lpn: Lpn) -> Option<u64> {
+        let word = &mut self.cached[lpn.index() / 64];
+        let bit = 1 << (lpn.0 % 64);
+        if *word & bit == 0 {
+            return None;
+        }
+        *word &= !bit;
+        self.newest.remove(&lpn.0)
+    }
+
+    fn kill(&mut self, lpn: Lpn) -> bool {
+        let Some(position) = self.forget(lpn) else { return false };
+        self.entries[(position - self.tail) as usize].lpn = Lpn::NONE;
+        true
+    }
+
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.counters.trimmed += u64::from(self.kill(lpn));
+    }
+
+    fn drop_dead(&mut self) {
+        while self.entries.front().is_some_and(|entry| entry.lpn == Lpn::NONE) {
+            self.entries.pop_front();
+            self.tail += 1;
+        }
+    }
+
+    /// Move the oldest data to the main flash. False if there are none.
+    pub fn fold<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+        self.drop_dead();
+        let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
+        let unit = self.tail / self.unit_slots;
+        if !self.is_filling(self.tail) && self.fetched != unit + 1 {
+            // All that is alive of a page with one read; the rest waits in the controller.
+            self.fetched = unit + 1;
+            let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
+            let live = self.entries.iter().take(rest).filter(|entry| entry.lpn != Lpn::NONE);
+            let slots = live.count() as u32;
+            sink.read_slc_for(ftl.host_frontier(stream), self.unit_at(self.tail), slots);
+        }
+        self.forget(lpn);
+        self.entries.pop_front();
+        self.tail += 1;
+        self.counters.folds += 1;
+        ftl.write(lpn, stream, SLOT_BYTES, sink);
+        true
+    }
+
+    /// Is it empty, with a block that could be erased before the head needs it?
+    pub fn wants_erase(&self) -> bool {
+        self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
+    }
+
+    pub fn erase_next<S: SlcSink>(&mut self, sink: &mut S) {
+        self.drop_dead();
+        self.erased_to += self.block_slots;
+        sink.erase_slc();
+    }
+
+    /// Close the unit that is being filled, if one is.
+    pub fn pad<S: SlcSink>(&mut self, sink: &mut S) {
+        let filled = self.filled();
+        if filled == 0 {
+            return;
+        }
+        let unit = self.unit_at(self.head());
+        let padding = self.unit_slots as usize - filled as usize;
+        let empty = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
+        self.entries.extend(std::iter::repeat_n(empty, padding));
+        self.counters.padding += padding as u64;
+        sink.program_slc(unit, filled);
+    }
+
+    /// Back to "no writes". What it held is gone; counters go on.
+    pub fn purge(&mut self) {
+        (self.tail, self.fetched, self.owed, self.direct) = (0, 0, 0, 0);
+        self.erased_to = self.ring();
+        self.entries.clear();
+        self.newest.clear();
+        self.cached.fill(0);
+    }
+
+    pub(crate) fn save(&self, out: &mut WordWriter) {
+        out.put(self.tail);
+        out.put(self.erased_to);
+        out.list(self.entries.iter(), |out, entry| {
+            out.put(u64::from(entry.stream.0) << 32 | u64::from(entry.lpn.0));
+        });
+        let c = &self.counters;
+        let direct = [self.direct as u64, (self.direct >> 64) as u64];
+        for word in [self.fetched, self.owed, self.host_bytes].into_iter().chain(direct) {
+            out.put(word);
+        }
+        for count in [c.writes, c.folds, c.coalesced, c.trimmed, c.padding, c.bypassed] {
+            out.put(count);
+        }
+    }
+
+    pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        self.tail = input.get()?;
+        self.erased_to = input.get()?;
+        let entries: Vec<Entry> = input.list(|input| {
+            let word = input.get()?;
+            Ok(Entry { lpn: Lpn(word as u32), stream: StreamId((word >> 32) as u16) })
+        })?;
+        self.entries = entries.into();
+        let live = (self.tail..).zip(&self.entries).filter(|(_, entry)| entry.lpn != Lpn::NONE);
+        self.newest = live.map(|(position, entry)| (entry.lpn.0, position)).collect();
+        self.cached.fill(0);
+        for &lpn in self.newest.keys() {
+            *self.cached.get_mut(lpn as usize / 64).ok_or_else(damaged)? |= 1 << (lpn % 64);
+        }
+        self.fetched = input.get()?;
+        self.owed = input.get()?;
+        self.host_bytes = input.get()?;
+        self.direct = u128::from(input.get()?) | u128::from(input.get()?) << 64;
+        self.counters = SlcCounters {
+            writes: input.get()?,
+            folds: input.get()?,
+            coalesced: input.get()?,
+            trimmed: input.get()?,
+            padding: input.get()?,
+            bypassed: input.get()?,
+            held: 0,
+        };
+        let most = self.capacity + self.unit_slots as usize;
+        if self.entries.len() > most { Err(damaged()) } else { Ok(()) }
+    }
+}

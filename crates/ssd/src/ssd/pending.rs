@@ -1,0 +1,88 @@
+//! What is under way in the drive, to a saved state and back; and what time has not seen.
+
+use writecliff_base::Nanos;
+use writecliff_base::codec::CodecError;
+use writecliff_ftl::frontier::FrontierId;
+
+use super::Ssd;
+use crate::power::ActiveTime;
+use crate::words::{WordReader, WordWriter};
+
+impl Ssd {
+    /// Everything under way, while the host has no command outstanding.
+    pub(crate) fn save_pending(&self, out: &mut WordWriter) {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.backend.save(out);
+        self.frontend.save(out);
+        self.active.save(out);
+        out.put(self.buffer_free as u64);
+        out.put(self.host_read_bytes);
+        out.put(self.unmapped_read_slots);
+        out.put(self.write_cache);
+        out.put(self.last_activity.0);
+        out.put(self.idle_check_scheduled);
+        if let Some(core) = &self.placing {
+            core.save(out);
+        }
+        if let Some(housekeeping) = &self.housekeeping {
+            housekeeping.save(out);
+        }
+        if let Some(thermal) = &self.thermal {
+            thermal.save(out);
+        }
+        if let Some(plan) = &self.endurance {
+            plan.save(out);
+        }
+        if let Some(slc) = &self.slc {
+            slc.save(out);
+        }
+        if self.config.placement.is_some() {
+            self.placement.save(self.ftl.watch(), out);
+        }
+    }
+
+    pub(crate) fn restore_pending(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+        assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
+        self.backend.restore(input)?;
+        self.frontend.restore(input)?;
+        self.active = ActiveTime::restore(input)?;
+        self.buffer_free = input.get()? as i64;
+        self.host_read_bytes = input.get()?;
+        self.unmapped_read_slots = input.get()?;
+        self.write_cache = input.flag()?;
+        self.last_activity = Nanos(input.get()?);
+        self.idle_check_scheduled = input.flag()?;
+        if let Some(core) = &mut self.placing {
+            core.restore(input)?;
+        }
+        if let Some(housekeeping) = &mut self.housekeeping {
+            housekeeping.restore(input)?;
+        }
+        if let Some(thermal) = &mut self.thermal {
+            thermal.restore(input)?;
+        }
+        if let Some(plan) = &mut self.endurance {
+            plan.restore(input)?;
+        }
+        if let Some(slc) = &mut self.slc {
+            slc.restore(input)?;
+        }
+        if self.config.placement.is_some() {
+            self.placement.restore(self.ftl.watch_mut(), input)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn resynchronise_errors(&mut self) {
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);
+        }
+    }
+
+    /// The buffer holds just what partly filled units hold.
+    pub(crate) fn resynchronise_buffer(&mut self) {
+        let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
+        let in_log = self.slc.as_ref().map_or(0, |slc| slc.filled());
+        self.buffer_free = i64::from(self.config.buffer_slots()) - i64::from(held + in_log);
+    }
+}

@@ -1,0 +1,162 @@
+//! Commands on a drive with an SLC cache, and the folding of what it holds in idle time.
+
+use writecliff_base::{Lpn, StreamId};
+use writecliff_flash::geometry::Place;
+use writecliff_ftl::FastForward;
+use writecliff_ftl::frontier::FrontierId;
+use writecliff_port::Command;
+
+use super::Ssd;
+use super::io::slot_overlap;
+use crate::slc_cache::SlcCache;
+
+/// Program units that each die gets in one burst of folding: so many that it works most of the time
+/// until the next look, so few that a command does not wait for long.
+const BURST_UNITS: u32 = 4;
+
+/// Where slots of a read are that one flash read fetches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Main(Place),
+    Slc(u32),
+}
+
+impl Ssd {
+    pub fn slc_cache(&self) -> Option<&SlcCache> {
+        self.slc.as_deref()
+    }
+
+    /// A write that the cache takes, as far as it has room. Returns whether it may complete.
+    pub(super) fn write_to_cache(
+        &mut self,
+        number: u16,
+        command: Command,
+        first: Lpn,
+        slots: u32,
+    ) -> bool {
+        let Some(mut slc) = self.slc.take() else { return true };
+        let durable = self.write_cache || self.config.controller.power_loss_protection;
+        let end = command.offset + u64::from(command.length);
+        let stream = self.placement.route(command.stream, command.length, self.backend.now);
+        let folds = slc.folds();
+        for n in 0..slots {
+            let lpn = Lpn(first.0 + n);
+            let bytes = slot_overlap(lpn, command.offset, end);
+            let cached = slc.admit(&mut self.ftl, &mut self.backend);
+            if !durable {
+                let main = self.ftl.host_frontier(stream);
+                self.wait_for_current_unit(number, if cached { slc.frontier() } else { main });
+            }
+            if cached {
+                slc.write(lpn, stream, bytes, &mut self.ftl, &mut self.backend);
+            } else {
+                slc.write_past(lpn, stream, bytes, &mut self.ftl, &mut self.backend);
+            }
+        }
+        // Folded data pass through the buffer like others.
+        self.buffer_free -= (slc.folds() - folds) as i64;
+        self.slc = Some(slc);
+        if !durable && self.writes_in_transfer == 0 {
+            self.close_units(true);
+        }
+        durable
+    }
+
+    /// The same without time.
+    pub(super) fn fast_forward_to_cache(&mut self, command: &Command, stream: StreamId) {
+        let Some(slc) = &mut self.slc else { return };
+        let slot = u64::from(writecliff_flash::geometry::SLOT_BYTES);
+        let end = command.offset + u64::from(command.length);
+        for lpn in command.offset / slot..end.div_ceil(slot) {
+            let lpn = Lpn(lpn as u32);
+            let bytes = slot_overlap(lpn, command.offset, end);
+            if slc.admit(&mut self.ftl, &mut FastForward) {
+                slc.write(lpn, stream, bytes, &mut self.ftl, &mut FastForward);
+            } else {
+                slc.write_past(lpn, stream, bytes, &mut self.ftl, &mut FastForward);
+            }
+        }
+    }
+
+    /// Start the flash reads of a command; returns how many they are.
+    pub(super) fn read_among_cached(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
+        let mut run: Option<(Source, u32)> = None;
+        let mut reads = 0;
+        for n in 0..slots {
+            let Some(source) = self.source(Lpn(first.0 + n)) else { continue };
+            match &mut run {
+                Some((start, count)) if *start == source => {
+                    *count = (*count + 1).min(self.config.geometry.slots_per_group);
+                }
+                _ => {
+                    reads += self.read_run(number, run);
+                    run = Some((source, 1));
+                }
+            }
+        }
+        reads + self.read_run(number, run)
+    }
+
+    fn read_run(&mut self, number: u16, run: Option<(Source, u32)>) -> u32 {
+        match run {
+            None => return 0,
+            Some((Source::Main(place), slots)) => self.backend.host_read(number, place, slots),
+            Some((Source::Slc(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
+        }
+        1
+    }
+
+    /// Where a slot has to be read from; `None` if that is not flash.
+    fn source(&mut self, lpn: Lpn) -> Option<Source> {
+        if let Some((unit, filling)) = self.slc.as_ref()?.find(lpn) {
+            let buffered = filling || self.backend.is_slc_in_flight(unit);
+            return (!buffered).then_some(Source::Slc(unit));
+        }
+        let ppn = self.ftl.lookup(lpn);
+        if ppn.is_none() {
+            self.unmapped_read_slots += 1;
+            return None;
+        }
+        let place = self.config.geometry.place(ppn);
+        (!self.is_buffered(ppn, &place)).then_some(Source::Main(place))
+    }
+
+    /// The host is silent and the flash has nothing to do: fold a burst, or erase when all is
+    /// folded. False if there is neither.
+    pub(super) fn fold_burst(&mut self) -> bool {
+        let Some(slc) = &mut self.slc else { return false };
+        let geometry = &self.config.geometry;
+        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_unit);
+        let mut folded = 0;
+        while folded < burst.min(self.buffer_free) && slc.fold(&mut self.ftl, &mut self.backend) {
+            folded += 1;
+        }
+        self.buffer_free -= folded;
+        folded > 0 || self.erase_ahead()
+    }
+
+    /// Erase a block of the empty cache, so that the next writes need not wait for that. Its data
+    /// have to be on the main flash before.
+    fn erase_ahead(&mut self) -> bool {
+        let Some(slc) = &mut self.slc else { return false };
+        if !slc.wants_erase() {
+            return false;
+        }
+        for stream in 0..self.config.ftl.streams {
+            self.ftl.pad(FrontierId(stream), &mut self.backend);
+        }
+        slc.erase_next(&mut self.backend);
+        true
+    }
+
+    /// Slots folded so far, which the core has placed like the host's.
+    pub(super) fn folds(&self) -> u64 {
+        self.slc.as_ref().map_or(0, |slc| slc.folds())
+    }
+
+    /// Is there anything to do in idle time?
+    #[inline]
+    pub(super) fn wants_idle_time(&self) -> bool {
+        self.ftl.wants_background() || self.slc.as_ref().is_some_and(|slc| slc.wants_idle_time())
+    }
+}
