@@ -55,6 +55,7 @@ _ITERATIONS_MAX = 8
 _CONVERGED = 0.005  # relative change of the sum of squares
 _SOFT = 0.15  # deviations beyond it count linearly, not squared
 _UNTOLD = 0.5  # standard error of a logarithm from which a parameter is not determined
+_LOST = 0.01  # share of a parameter in such combinations from which it has no standard error
 LARGEST_IO_BYTES = 1 << 20
 
 
@@ -278,8 +279,9 @@ def _result(
     spread = np.where(sharp, 1 / np.maximum(singular, 1e-12), np.inf)
     errors = []
     for row in directions.T:
-        used = np.abs(row) > 1e-6
-        errors.append(float(np.sqrt(variance * np.sum((row[used] * spread[used]) ** 2))))
+        lost = float(np.sum(row[~sharp] ** 2)) > _LOST
+        told = float(np.sqrt(variance * np.sum((row[sharp] * spread[sharp]) ** 2)))
+        errors.append(np.inf if lost else told)
     estimates = tuple(
         Estimate(
             p.key, float(np.exp(start)), float(np.exp(x)), p.low, p.high,
