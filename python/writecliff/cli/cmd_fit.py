@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.output import emit_json, latency_text, size_text, table, talk
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,12 +55,15 @@ def fit(
         raise ConfigError("which fit?", hint="writecliff fit --list names them")
     path = Path(name) if name.endswith(".toml") else FITS / f"{name}.toml"
     if not path.is_file():
-        raise ConfigError(f"there is no fit '{name}'", hint=f"known: {', '.join(known)}")
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+        raise ConfigError(f"there is no fit '{name}'", hint=hint)
     if output is not None and output.exists():
         raise ConfigError(f"{output} exists; name another file")
     spec = read_specification(path)
+    measured = read_figures(figures or SHIPPED)
     talk(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: some minutes")
-    result = run_fit(spec, read_figures(figures or SHIPPED), talk)
+    result = run_fit(spec, measured, talk)
     if output is not None:
         _write(spec, fitted_text, result, output)
     if json:
@@ -128,8 +132,8 @@ def _show(result: FitResult) -> None:
     rows = [
         (
             e.key,
-            f"{e.start:.4g}",
-            f"{e.value:.4g}",
+            _value(e.start, e.unit),
+            _value(e.value, e.unit),
             "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
             "at its bound" if e.at_bound else "" if e.told else "the figures do not tell",
         )
@@ -154,6 +158,15 @@ def _show(result: FitResult) -> None:
     ]
     header = ("drive", "load", "figure", "measured", "simulated", "error was", "error is")
     print(table(header, figures))
+
+
+def _value(number: float, unit: str) -> str:
+    """As a device file has it."""
+    if unit == "ns":
+        return latency_text(number)
+    if unit == "bytes/s":
+        return f"{size_text(number)}/s"
+    return size_text(number) if unit == "bytes" else f"{number:.4g}"
 
 
 def _error(row: Row) -> str:

@@ -78,9 +78,11 @@ class Specification:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fitted parameter. `error_pct` is one standard error; None where the figures say nothing."""
+    """A fitted parameter, in `unit`. `error_pct` is one standard error; None where the figures say
+    nothing."""
 
     key: str
+    unit: str  # "ns", "bytes/s", "bytes", "" for counts
     start: float
     value: float
     low: float
@@ -152,6 +154,14 @@ class _Problem:
         self.high = np.log([p.high for p in spec.parameters])
         self.simulations = 0
         self.rivals = self._measure_all([(self._drive(name, None)) for name in spec.rivals])
+
+    def unit(self, key: str) -> str:
+        """Of a parameter's number: "ns", "bytes/s", "bytes", or "" for a count."""
+        raw = _raw(self.files[self.spec.drives[0]], key)
+        first = raw[0] if isinstance(raw, list) else raw
+        if not isinstance(first, str):
+            return ""
+        return "bytes/s" if first.endswith("/s") else "bytes" if first.endswith("B") else "ns"
 
     def _usable(self, figure: PublishedFigure) -> bool:
         pair = {preset_of(figure.device), preset_of(figure.baseline or figure.device)}
@@ -284,7 +294,7 @@ def _result(
         errors.append(np.inf if lost else told)
     estimates = tuple(
         Estimate(
-            p.key, float(np.exp(start)), float(np.exp(x)), p.low, p.high,
+            p.key, problem.unit(p.key), float(np.exp(start)), float(np.exp(x)), p.low, p.high,
             100 * error if np.isfinite(error) else None,
         )
         for p, start, x, error in zip(
@@ -341,5 +351,7 @@ def _quantity(raw: object, value: float) -> str:
         return str(round(value)) if isinstance(raw, int) else f"{value:.4g}"
     if raw.endswith("/s"):
         return f'"{value / 1e6:.4g} MB/s"'
+    if raw.endswith("B"):
+        return f'"{max(1, round(value / 1024))} KiB"'
     whole_ns = round(float(f"{value:.4g}"))  # the simulator counts whole nanoseconds
     return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

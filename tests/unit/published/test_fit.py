@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
+from writecliff.devices.families import FOLDER as FAMILIES
+from writecliff.devices.quantities import number
 from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit import (
+    FITS,
     LARGEST_IO_BYTES,
     Estimate,
     FitResult,
@@ -113,18 +118,44 @@ def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path)
         read_specification(path)
 
 
-def test_times_are_written_in_whole_nanoseconds() -> None:
+@pytest.mark.parametrize("path", sorted(FITS.glob("*.toml")), ids=lambda path: path.stem)
+def test_presets_are_within_the_bounds_of_their_fits(path: Path) -> None:
+    spec = read_specification(path)
+    for drive in spec.drives:
+        file = tomllib.loads(read_device_file(drive)[0])
+        for parameter in spec.parameters:
+            table, _, key = parameter.key.rpartition(".")
+            assert parameter.low <= number(file[table][key]) <= parameter.high, parameter
+
+
+@pytest.mark.parametrize("path", sorted(FAMILIES.glob("*.toml")), ids=lambda path: path.stem)
+def test_what_a_family_calls_fitted_is_what_its_fit_varies(path: Path) -> None:
+    base = path.read_text(encoding="utf-8").partition("[variants]")[0]
+    fit_file = FITS / path.name
+    varied = (
+        {p.key for p in read_specification(fit_file).parameters} if fit_file.exists() else set()
+    )
+    table = ""
+    for line in base.splitlines():
+        table = line.strip("[]") if line.startswith("[") else table
+        if marked := re.match(r"(\w+) = [^#]*# fit\b", line):
+            assert f"{table}.{marked[1]}" in varied, line
+
+
+def test_values_are_written_as_device_files_have_them() -> None:
     text = (
         'name = "x"\n[controller]\ncommand_time = "1 us"  # source\n'
-        '[flash]\nread = ["40 us", "60 us"]\n'
+        'write_buffer = "4 MiB"\n[flash]\nread = ["40 us", "60 us"]\n'
     )
     estimates = (
-        Estimate("controller.command_time", 1000.0, 822.34, 1.0, 9e9, None),
-        Estimate("flash.read", 50e3, 55e3, 1.0, 9e9, 1.0),
+        Estimate("controller.command_time", "ns", 1000.0, 822.34, 1.0, 9e9, None),
+        Estimate("flash.read", "ns", 50e3, 55e3, 1.0, 9e9, 1.0),
+        Estimate("controller.write_buffer", "bytes", 4 << 20, 2 << 20, 1.0, 9e9, 1.0),
     )
     fitted = fitted_text(text, FitResult(estimates, (), (), (), 0))
     assert 'command_time = "0.822 us"  # source' in fitted
     assert 'read = ["44 us", "66 us"]' in fitted
+    assert 'write_buffer = "2048 KiB"' in fitted
 
 
 def test_a_fit_without_figures_is_refused(
