@@ -150,7 +150,7 @@ def _show(result: FitResult) -> None:
             after.figure.label,
             after.figure.metric,
             f"{after.figure.value:g} {after.figure.unit}",
-            "-" if after.simulated is None else f"{after.simulated:.4g}",
+            "-" if after.simulated is None else f"{after.simulated:.5g}",
             _error(before),
             _error(after),
         )

@@ -64,10 +64,10 @@ def _split(path: Path) -> tuple[str, str]:
 
 
 def _read(path: Path) -> list[Variant]:
-    base_text, variant_text_ = _split(path)
+    base_text, tables_text = _split(path)
     base = tomllib.loads(base_text)
-    tables = tomllib.loads(variant_text_)["variants"]
-    sources = _sources(variant_text_)
+    tables = tomllib.loads(tables_text)["variants"]
+    sources = _sources(tables_text)
     return [
         Variant(name, path, _changes(path, base, name, table, sources.get(name, {})))
         for name, table in tables.items()

@@ -38,6 +38,26 @@ ROUNDS = Within(WINDOW_ROUNDS, 100_000)
 GIB = 1 << 30
 
 
+def steady_or_rounds(what: str, limit: int) -> tuple[End, ...]:
+    """The ends of rounds that are repeated until `what` over five of them, or `limit` times."""
+    return (
+        End(
+            "steady",
+            f"{what} over {WINDOW_ROUNDS} rounds",
+            lambda h: h.steady_at_round is not None,
+            per_round=True,
+            fraction=lambda h: min(h.rounds_done / WINDOW_ROUNDS, 0.99),
+        ),
+        End(
+            "rounds",
+            f"{limit} rounds without {what}",
+            lambda h: h.rounds_done >= limit,
+            per_round=True,
+            fraction=lambda h: h.rounds_done / limit,
+        ),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class PtsOptions:
     """Options that every test has. None stands for the value of the edition.
@@ -228,23 +248,7 @@ class PtsProcedure(OptionedProcedure):
 
     def round_ends(self) -> tuple[End, ...]:
         """Steady state over five rounds, or the standard's 25 rounds without it."""
-        limit = self.options.max_rounds
-        return (
-            End(
-                "steady",
-                f"steady state over {WINDOW_ROUNDS} rounds",
-                lambda h: h.steady_at_round is not None,
-                per_round=True,
-                fraction=lambda h: min(h.rounds_done / WINDOW_ROUNDS, 0.99),
-            ),
-            End(
-                "rounds",
-                f"{limit} rounds without steady state",
-                lambda h: h.rounds_done >= limit,
-                per_round=True,
-                fraction=lambda h: h.rounds_done / limit,
-            ),
-        )
+        return steady_or_rounds("steady state", self.options.max_rounds)
 
     def warnings(self, history: History) -> tuple[str, ...]:
         return tuple(

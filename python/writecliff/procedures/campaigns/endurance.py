@@ -28,7 +28,7 @@ from writecliff.procedures.campaigns.base import (
 )
 from writecliff.procedures.model import End, History, Stage, Step, StepRow, TrackingVariable
 from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, Within, option
-from writecliff.procedures.pts import ROUNDS
+from writecliff.procedures.pts import ROUNDS, steady_or_rounds
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.profiles import profile, profile_workload, volume_workload
 
@@ -168,23 +168,7 @@ class Endurance(CampaignProcedure):
         return float(value)
 
     def _ends(self) -> tuple[End, ...]:
-        limit = self.options.max_rounds
-        return (
-            End(
-                "steady",
-                f"write amplification steady over {WINDOW_ROUNDS} rounds",
-                lambda h: h.steady_at_round is not None,
-                per_round=True,
-                fraction=lambda h: min(h.rounds_done / WINDOW_ROUNDS, 0.99),
-            ),
-            End(
-                "rounds",
-                f"{limit} rounds without steady write amplification",
-                lambda h: h.rounds_done >= limit,
-                per_round=True,
-                fraction=lambda h: h.rounds_done / limit,
-            ),
-        )
+        return steady_or_rounds("steady write amplification", self.options.max_rounds)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options

@@ -113,20 +113,25 @@ def _latencies(steps: Steps, row: StepRow, operation: str | None = None) -> tupl
     )
 
 
+def _cells(steps: Steps, rows: Iterable[StepRow]) -> tuple[tuple[str, ...], ...]:
+    """Name, IOPS, MB/s and latencies of each step."""
+    return tuple(
+        (
+            row.name,
+            units.number(row.iops),
+            units.number(row.bytes_per_s / 1e6, 1),
+            *_latencies(steps, row),
+        )
+        for row in rows
+    )
+
+
 def _basic(steps: Steps) -> Section:
     rows = [*steps.phase("sequential"), *steps.phase("basic")]
     table = Table(
         "Basic figures",
         ("Access", "IOPS", "MB/s", *LATENCY_HEAD),
-        tuple(
-            (
-                row.name,
-                units.number(row.iops),
-                units.number(row.bytes_per_s / 1e6, 1),
-                *_latencies(steps, row),
-            )
-            for row in rows
-        ),
+        _cells(steps, rows),
         aligned(6),
         data=STEPS_CSV,
     )
@@ -336,15 +341,7 @@ def _servers(steps: Steps) -> Section:
     table = Table(
         "Servers",
         ("Profile", "IOPS", "MB/s", *LATENCY_HEAD),
-        tuple(
-            (
-                row.name,
-                units.number(row.iops),
-                units.number(row.bytes_per_s / 1e6, 1),
-                *_latencies(steps, row),
-            )
-            for row in rows
-        ),
+        _cells(steps, rows),
         aligned(6),
         data=RESULTS_CSV,
     )
