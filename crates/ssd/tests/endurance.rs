@@ -4,8 +4,8 @@ mod common;
 
 use common::{alone, closed_loop, config, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
+use writecliff_ssd::Ssd;
 use writecliff_ssd::endurance::Endurance;
-use writecliff_ssd::{Ssd, device_file};
 
 /// The drive of the tests: 64 MiB of flash that may be erased 1000 times.
 const RATED: f64 = 64.0 * 1_048_576.0 * 1000.0;
@@ -85,9 +85,6 @@ fn mistakes_are_said_at_their_place() {
         ("life = \"5 years\"\nreserves = \"1 %\"", ":41: ", "reserve"),
     ];
     for (keys, place, what) in rows {
-        let text = common::DRIVE.replace("[link]", &format!("[endurance]\n{keys}\n[link]"));
-        let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
-        let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{keys}: {all}");
+        common::assert_section_refused("endurance", keys, place, what);
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, config, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::housekeeping::Housekeeping;
-use writecliff_ssd::{Operation, Ssd, device_file};
+use writecliff_ssd::{Operation, Ssd};
 
 const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;
@@ -242,9 +242,6 @@ fn mistakes_are_said_at_their_place() {
         ("journal_interval = 64", ":40: ", "16 KiB"),
     ];
     for (keys, place, what) in rows {
-        let text = common::DRIVE.replace("[link]", &format!("[housekeeping]\n{keys}\n[link]"));
-        let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
-        let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{keys}: {all}");
+        common::assert_section_refused("housekeeping", keys, place, what);
     }
 }

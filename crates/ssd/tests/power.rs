@@ -5,7 +5,7 @@ mod common;
 use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, config, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::power::Energy;
-use writecliff_ssd::{Operation, Ssd, device_file};
+use writecliff_ssd::{Operation, Ssd};
 
 const WATTS: &str = "[power]\nidle = \"1.5 W\"\nactive = \"500 mW\"\nread = \"40 mW\"\n\
                      program = \"60 mW\"\nerase = \"80 mW\"\ntransfer = \"100 mW\"\n\
@@ -148,9 +148,6 @@ fn mistakes_are_said_at_their_place() {
         ("idle = \"1 W\"\nerases = \"1 W\"", ":41: ", "erase"),
     ];
     for (keys, place, what) in rows {
-        let text = common::DRIVE.replace("[link]", &format!("[power]\n{keys}\n[link]"));
-        let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
-        let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{keys}: {all}");
+        common::assert_section_refused("power", keys, place, what);
     }
 }

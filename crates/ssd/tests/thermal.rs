@@ -148,9 +148,7 @@ fn mistakes_are_said_at_their_place() {
         let keys = good.replace(from, to);
         let sections = format!("[power]\nidle = \"1 W\"\n[thermal]\n{keys}\n[link]");
         let text = common::DRIVE.replace("[link]", &sections);
-        let error = device_file::read(&text, "drive.toml", 1).unwrap_err();
-        let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{to}: {all}");
+        common::assert_refused(&text, place, what);
     }
     let alone = common::DRIVE.replace("[link]", &format!("[thermal]\n{good}\n[link]"));
     let error = device_file::read(&alone, "drive.toml", 1).unwrap_err().to_string();

@@ -74,6 +74,19 @@ pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     device_file::read(&text, "test.toml", 1).unwrap()
 }
 
+/// A device file is refused: the message or its hint has the place and says what is wrong.
+pub fn assert_refused(text: &str, place: &str, what: &str) {
+    let error = device_file::read(text, "drive.toml", 1).unwrap_err();
+    let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
+    assert!(all.contains(place) && all.contains(what), "expected '{place}' and '{what}': {all}");
+}
+
+/// The same of a section that the round drive does not have.
+pub fn assert_section_refused(name: &str, keys: &str, place: &str, what: &str) {
+    let text = DRIVE.replace("[link]", &format!("[{name}]\n{keys}\n[link]"));
+    assert_refused(&text, place, what);
+}
+
 pub fn drive(changes: &[(&str, &str)]) -> Ssd {
     Ssd::new(config(changes)).unwrap()
 }
