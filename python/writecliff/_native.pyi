@@ -275,6 +275,7 @@ def validate_placement(
     *,
     streams: bool,
     collected: str = "own",
+    pacing: str = "even",
     self_tuned: bool = False,
     policy: str = "greedy",
     data: float = 0.2,
@@ -289,8 +290,8 @@ def validate_placement(
     """Measure what keeping data apart is worth; returns (measured, best possible) write
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
     hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots), or
-    "three-writers". `collected`: "own", "rejoin" or "shared". `warm_up` and `measured` are in
-    overwrites of the capacity. Raises NativeConfigError."""
+    "three-writers". `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or "whole".
+    `warm_up` and `measured` are in overwrites of the capacity. Raises NativeConfigError."""
 
 def validate_waf(
     policy: str,

@@ -4,12 +4,14 @@
 //! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are
 //!   kept at a target. After every host slot as much of the victim is moved as brings them back to
 //!   it, counting what a half-emptied victim will yield in proportion; so writes stay smooth, and
-//!   the spare space that collection circulates through is constant;
+//!   the spare space that collection circulates through is constant. `Pacing::Whole` moves a victim
+//!   at once instead, as simple drives do;
 //! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
 //! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
 
 use writecliff_base::{Lpn, Ppn, ReclaimUnitId, StreamId};
 
+use crate::config::Pacing;
 use crate::frontier::FrontierId;
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
 use crate::sink::FlashSink;
@@ -80,6 +82,9 @@ impl Ftl {
     }
 
     fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
+        if self.config.pacing == Pacing::Whole {
+            return self.collect_whole(sink);
+        }
         let mut burst = 0;
         while burst < BURST_MAX && self.idle_slots < self.idle_target {
             if !self.collection.is_running() && !self.choose_victim() {
@@ -92,6 +97,16 @@ impl Ftl {
                 return;
             }
             burst += self.collect_group(sink);
+        }
+    }
+
+    /// Empty a victim at once.
+    #[cold]
+    fn collect_whole<S: FlashSink>(&mut self, sink: &mut S) {
+        if self.collection.is_running() || self.choose_victim() {
+            while self.collection.is_running() {
+                self.collect_group(sink);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ pub struct FtlConfig {
     /// Streams that the host may use, 0 (the default stream) included.
     pub streams: u16,
     pub gc: GcPolicy,
+    pub pacing: Pacing,
     pub placement: PlacementPolicy,
     pub spare: SparePolicy,
     pub wear: WearPolicy,
@@ -27,6 +28,24 @@ pub struct FtlConfig {
     pub gc_idle_target: u32,
     pub rated_cycles: u32,
     pub seed: u64,
+}
+
+/// How much of a victim moves at a time once the idle slots are below their target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pacing {
+    /// As much after each host slot as that slot owes: writes stay smooth.
+    Even,
+    /// All of it: the host slot that finds too little idle waits for a whole victim.
+    Whole,
+}
+
+impl Pacing {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Whole => "whole",
+        }
+    }
 }
 
 /// A configuration that the flash cannot carry.

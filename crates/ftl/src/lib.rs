@@ -35,7 +35,7 @@ pub mod theory;
 pub mod watch;
 pub mod wear_leveling;
 
-pub use config::{ConfigError, FtlConfig};
+pub use config::{ConfigError, FtlConfig, Pacing};
 pub use counters::Counters;
 pub use ftl::Ftl;
 pub use sink::{FastForward, FlashSink, ProgramUnit};

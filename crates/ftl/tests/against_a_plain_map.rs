@@ -12,7 +12,7 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FlashSink, Ftl, FtlConfig, ProgramUnit};
+use writecliff_ftl::{FlashSink, Ftl, FtlConfig, Pacing, ProgramUnit};
 
 const STREAMS: u16 = 3;
 const USER: u32 = 700;
@@ -38,6 +38,7 @@ fn config(gc: GcPolicy, placement: PlacementPolicy, wear: WearPolicy) -> FtlConf
         user_slots: USER,
         streams: STREAMS,
         gc,
+        pacing: Pacing::Even,
         placement,
         spare,
         wear,
@@ -190,7 +191,7 @@ fn stream_policies() -> impl Strategy<Value = (PlacementPolicy, SparePolicy)> {
     ]
 }
 
-type Policies = (GcPolicy, (PlacementPolicy, SparePolicy), WearPolicy, bool);
+type Policies = (GcPolicy, Pacing, (PlacementPolicy, SparePolicy), WearPolicy, bool);
 
 fn policies() -> impl Strategy<Value = Policies> {
     (
@@ -200,6 +201,7 @@ fn policies() -> impl Strategy<Value = Policies> {
             Just(GcPolicy::DChoices { d: 3 }),
             Just(GcPolicy::CostBenefit)
         ],
+        prop_oneof![Just(Pacing::Even), Just(Pacing::Whole)],
         stream_policies(),
         prop_oneof![
             Just(WearPolicy::None),
@@ -219,10 +221,10 @@ proptest! {
 
     #[test]
     fn the_ftl_is_a_map(
-        (gc, (placement, spare), wear, one_shot) in policies(),
+        (gc, pacing, (placement, spare), wear, one_shot) in policies(),
         steps in prop::collection::vec(rare_step(), 4000..8000),
     ) {
-        let config = FtlConfig { spare, ..config(gc, placement, wear) };
+        let config = FtlConfig { pacing, spare, ..config(gc, placement, wear) };
         let ftl = Ftl::new(geometry(one_shot), config).unwrap();
         let mut bench = Bench { ftl, flash: Flash::default(), model: BTreeMap::new() };
         for (n, step) in steps.iter().enumerate() {

@@ -8,7 +8,7 @@ use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::theory::{self, Class};
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FastForward, Ftl, FtlConfig};
+use writecliff_ftl::{FastForward, Ftl, FtlConfig, Pacing};
 
 const OP: f64 = 0.10;
 const UNITS: u32 = 1024;
@@ -34,6 +34,7 @@ fn drive(streams: u16, placement: PlacementPolicy, spare: SparePolicy) -> Ftl {
         user_slots: (circulating / (1.0 + OP)) as u32,
         streams,
         gc: GcPolicy::Greedy,
+        pacing: Pacing::Even,
         placement,
         spare,
         wear: WearPolicy::None,

@@ -1,11 +1,12 @@
 //! The drive against theory.
 
 use pyo3::prelude::*;
+use writecliff_ftl::Pacing;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
-use writecliff_runner::validation::placement::{Lifetimes, Load, Treatment, placement};
-use writecliff_runner::validation::{WafCase, streams, uniform};
+use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
+use writecliff_runner::validation::{self, Collecting, WafCase, uniform};
 
 use crate::errors;
 
@@ -36,7 +37,7 @@ pub(crate) fn validate_waf(
         warm_up,
         measured,
     };
-    let run = if policy == "streams" { streams } else { uniform };
+    let run = if policy == "streams" { validation::streams } else { uniform };
     let row = py.detach(|| run(&case)).map_err(|e| errors::config(&e.to_string(), None))?;
     Ok((row.waf_measured, row.waf_theory))
 }
@@ -59,12 +60,13 @@ fn unknown(what: &str, name: &str) -> PyErr {
 
 /// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"
 /// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
-/// requests of `request` slots), "three-writers". `collected`: "own", "rejoin" or "shared".
+/// requests of `request` slots), "three-writers". `collected`: "own", "rejoin" or "shared";
+/// `pacing`: "even" or "whole".
 #[pyfunction]
 #[pyo3(signature = (
-    load, overprovision, *, streams, collected = "own", self_tuned = false, policy = "greedy",
-    data = 0.2, writes = 0.8, request = 32, pages_per_block = 256, blocks = 4096, seed = 1,
-    warm_up = 10, measured = 10
+    load, overprovision, *, streams, collected = "own", pacing = "even", self_tuned = false,
+    policy = "greedy", data = 0.2, writes = 0.8, request = 32, pages_per_block = 256,
+    blocks = 4096, seed = 1, warm_up = 10, measured = 10
 ))]
 #[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
 pub(crate) fn validate_placement(
@@ -73,6 +75,7 @@ pub(crate) fn validate_placement(
     overprovision: f64,
     streams: bool,
     collected: &str,
+    pacing: &str,
     self_tuned: bool,
     policy: &str,
     data: f64,
@@ -98,7 +101,12 @@ pub(crate) fn validate_placement(
         other => return Err(unknown("placement", other)),
     };
     let spare = if self_tuned { SparePolicy::SelfTuned } else { SparePolicy::Global };
-    let how = Treatment { streams, placement: collected, spare };
+    let pacing = match pacing {
+        "even" => Pacing::Even,
+        "whole" => Pacing::Whole,
+        other => return Err(unknown("pacing", other)),
+    };
+    let how = Collecting { pacing, placement: collected, spare };
     let case = WafCase {
         policy: collection(policy)?,
         overprovision,
@@ -109,7 +117,7 @@ pub(crate) fn validate_placement(
         measured,
     };
     let row = py
-        .detach(|| placement(&case, load, how))
+        .detach(|| placement(&case, load, streams, how))
         .map_err(|e| errors::config(&e.to_string(), None))?;
     Ok((row.waf_measured, row.waf_theory))
 }

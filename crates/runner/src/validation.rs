@@ -9,7 +9,7 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, theory};
+use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, Pacing, theory};
 
 /// One measurement: a drive of `units` reclaim units of `slots` slots.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 
 /// Uniform random overwrites of a full drive, one slot at a time.
 pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
-    let mut ftl = drive(case, 1)?;
+    let mut ftl = drive(case, 1, PLAIN)?;
     let user = u64::from(ftl.config().user_slots);
     let mut random = Prng::new(case.seed);
     for lpn in 0..user {
@@ -69,7 +69,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// Four sequential writers at equal rates over ranges of unequal size, a stream each: every reclaim
 /// unit dies whole, so nothing is ever moved and the write amplification is exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
-    let mut ftl = drive(case, LIFETIMES.len() as u16)?;
+    let mut ftl = drive(case, LIFETIMES.len() as u16, PLAIN)?;
     let user = u64::from(ftl.config().user_slots);
     let total: u64 = LIFETIMES.iter().sum();
     let mut start = 0;
@@ -94,17 +94,22 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     Ok(WafRow { waf_measured, waf_theory: 1.0 })
 }
 
-fn drive(case: &WafCase, streams: u16) -> Result<Ftl, ConfigError> {
-    drive_with(case, streams, PlacementPolicy::Own, SparePolicy::Global)
+/// How a drive moves what it collects, and splits its spare space.
+#[derive(Clone, Copy, Debug)]
+pub struct Collecting {
+    pub pacing: Pacing,
+    pub placement: PlacementPolicy,
+    pub spare: SparePolicy,
 }
 
+const PLAIN: Collecting = Collecting {
+    pacing: Pacing::Even,
+    placement: PlacementPolicy::Own,
+    spare: SparePolicy::Global,
+};
+
 /// A drive whose over-provisioning counts what collection circulates through under one stream.
-fn drive_with(
-    case: &WafCase,
-    streams: u16,
-    placement: PlacementPolicy,
-    spare: SparePolicy,
-) -> Result<Ftl, ConfigError> {
+fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigError> {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 1,
@@ -122,8 +127,9 @@ fn drive_with(
         user_slots: 0,
         streams,
         gc: case.policy,
-        placement,
-        spare,
+        pacing: how.pacing,
+        placement: how.placement,
+        spare: how.spare,
         wear: WearPolicy::None,
         gc_start: 4,
         gc_floor: 2,

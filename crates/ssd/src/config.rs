@@ -2,8 +2,8 @@
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::{FlashTiming, Geometry};
-use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
+use writecliff_ftl::{FtlConfig, Pacing};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::ecc::EccConfig;
@@ -135,6 +135,9 @@ impl DeviceConfig {
         let (f, c) = (&self.ftl, &self.controller);
         if f.spare != SparePolicy::Global {
             lines.push(format!("spare = {}", f.spare.name()));
+        }
+        if f.pacing != Pacing::Even {
+            lines.push(format!("gc_pacing = {}", f.pacing.name()));
         }
         let core = [
             ("place_time", c.place_time),

@@ -8,11 +8,11 @@ use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
-use writecliff_ftl::FtlConfig;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{FtlConfig, Pacing};
 use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
@@ -143,6 +143,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("random", GcPolicy::DChoices { d: 1 }),
         ("cost-benefit", GcPolicy::CostBenefit),
     ];
+    let pacing = [Pacing::Even, Pacing::Whole].map(|p| (p.name(), p));
     let threshold = table.optional_integer("wear_threshold", 1..=1_000_000)?.unwrap_or(50);
     let wear = [
         ("none", WearPolicy::None),
@@ -162,6 +163,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         user_slots: 0,
         streams: count("streams", 128)? as u16,
         gc: table.required_choice("gc", &gc)?,
+        pacing: table.optional_choice("gc_pacing", &pacing)?.unwrap_or(Pacing::Even),
         placement: table.required_choice("placement", &placement)?,
         spare: table.optional_choice("spare", &spare)?.unwrap_or(SparePolicy::Global),
         wear: table.required_choice("wear_leveling", &wear)?,

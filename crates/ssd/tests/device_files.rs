@@ -30,6 +30,7 @@ fn impossible_values_name_line_and_limit() {
         ("gc_start = 4", "gc_start = 3", "drive.toml:27: ", "above gc_floor"),
         ("write_buffer = \"1 MiB\"", "write_buffer = \"64 KiB\"", "drive.toml:31: ", "80 KiB"),
         ("gc = \"greedy\"", "gc = \"gready\"", "drive.toml:24: ", "gready"),
+        ("gc = \"greedy\"", "gc = \"greedy\"\ngc_pacing = \"hole\"", "toml:25: ", "whole"),
         ("bus = \"400 MB/s\"", "bus = \"0 MB/s\"", "drive.toml:19: ", "zero"),
     ];
     for (from, to, place, what) in rows {
@@ -61,6 +62,9 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
     assert!(per_handle.contains("placement = per-handle(0,2)"));
     assert!(read("placement = \"own\"\nspare = \"self-tuned\"").contains("spare = self-tuned"));
     assert_eq!(read("placement = \"own\"\nspare = \"global\""), read(placement));
+    let whole = read("placement = \"own\"\ngc_pacing = \"whole\"");
+    assert!(whole.contains("gc_pacing = whole"));
+    assert_eq!(read("placement = \"own\"\ngc_pacing = \"even\""), read(placement));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 Four sequential writers (`lifetimes.py`), six random readers, 70 % reads and 30 % writes by volume;
 once with all writes in one stream, once with a stream a writer. Two parts:
 
-* **Write amplification** on a flat drive of 4096 units of 256 slots, fast-forward: every range
-  written once, one after the other, then 20 capacities by the four writers, then 10 capacities
-  measured. For both readings, for interleaves of 4 and 128 KiB, for two places where a drive may
-  put what it collects, greedy and FIFO, beside all values that FIFO could stay at.
+* **Write amplification** on a flat drive of which 4094 units of 256 slots circulate, fast-forward:
+  every range written once, one after the other, then 20 capacities by the four writers, then 10
+  capacities measured. For both readings, for interleaves of 4 and 128 KiB, for three ways of a
+  drive to move what it collects, greedy and FIFO, beside all values that FIFO could stay at, and
+  beside the figures of another simulator (`fms_fio_reference.py`).
 * **Throughput and latency** on the simulated drive `sas-ms-480` at a fraction of its size, with its
   user capacity set for each over-provisioning: the same preconditioning, then the highest load with
   30 % writes that it carries, found by bisection from the same saved state each time.
@@ -31,6 +32,7 @@ from writecliff.devices import read_device_file
 from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import SLOT_BYTES, scaled_device
 from writecliff.engines.sim import SimEngine
+from writecliff.experiments.fms_fio_reference import reference_waf
 from writecliff.experiments.lifetimes import (
     READINGS,
     Reading,
@@ -42,12 +44,19 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
-UNITS, SLOTS_PER_UNIT = 4096, 256
+UNITS, SLOTS_PER_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
+# How the flat drive collects: which units, where to, how much at a time.
+DRIVES = (
+    ("greedy", "rejoin", "whole"),
+    ("greedy", "rejoin", "even"),
+    ("greedy", "own", "even"),
+    ("fifo", "rejoin", "whole"),
+)
 CLAIM = "more than 2x lifetime (Samsung, Flash Memory Summit 2016)"
 _WINDOW_NS = 3_000_000_000
 _BISECTIONS = 10
@@ -63,13 +72,19 @@ class Amplification:
     request_bytes: int
     policy: str
     collected: str  # "rejoin": into the unit that the host fills; "own": into units of their own
+    pacing: str  # "whole": a victim at once; "even": a little with every write
     waf_off: float
     waf_on: float
+    reference: float | None  # another simulator's `waf_off`
     fifo_fixed_points: tuple[float, ...]
 
     @property
     def lifetime_ratio(self) -> float:
         return self.waf_off / self.waf_on
+
+    @property
+    def reference_error_pct(self) -> float | None:
+        return None if self.reference is None else 100 * (self.waf_off / self.reference - 1)
 
 
 @dataclass(frozen=True)
@@ -108,8 +123,8 @@ def run(
     flat_bytes = UNITS * SLOTS_PER_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)
     variants = [
-        (reading, op, request, policy, collected)
-        for policy, collected in (("greedy", "rejoin"), ("greedy", "own"), ("fifo", "rejoin"))
+        (reading, op, request, policy, collected, pacing)
+        for policy, collected, pacing in DRIVES
         for reading in READINGS
         for op in OVERPROVISIONS
         for request in (SLOT_BYTES, REQUEST_BYTES)
@@ -153,20 +168,23 @@ def amplification(
     request_bytes: int = REQUEST_BYTES,
     policy: str = "greedy",
     collected: str = "rejoin",
+    pacing: str = "even",
     passes: tuple[int, int] = (WARM_UP, MEASURED),
 ) -> Amplification:
     """Write amplification of the flat drive at the over-provisioning `op`, a share."""
 
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_placement(
-            reading, op, streams=streams, collected=collected, policy=policy,
+            reading, op, streams=streams, collected=collected, pacing=pacing, policy=policy,
             request=request_bytes // SLOT_BYTES, pages_per_block=SLOTS_PER_UNIT, blocks=UNITS,
             warm_up=passes[0], measured=passes[1],
         )  # fmt: skip
         return measured
 
+    same = (collected, pacing, passes) == ("rejoin", "whole", (WARM_UP, MEASURED))
     return Amplification(
-        reading, op, request_bytes, policy, collected, waf(False), waf(True),
+        reading, op, request_bytes, policy, collected, pacing, waf(False), waf(True),
+        reference_waf(reading, op, policy, request_bytes) if same else None,
         fifo_fixed_points(writers(reading), op),
     )  # fmt: skip
 

@@ -9,8 +9,11 @@ from typing import Any
 from writecliff.experiments.fms_fio import (
     CLAIM,
     DEVICE,
+    DRIVES,
     OVERPROVISIONS,
     REQUEST_BYTES,
+    SLOTS_PER_UNIT,
+    UNITS,
     Amplification,
     Result,
     Speed,
@@ -25,7 +28,7 @@ from writecliff.report.plots import lines
 from writecliff.report.style import house_style
 from writecliff.report.units import LATENCY_UNITS, latency
 
-SCHEMA = "writecliff/experiment-fms-fio/1"
+SCHEMA = "writecliff/experiment-fms-fio/2"
 WAF_CSV, FIFO_CSV, SPEED_CSV = "write-amplification.csv", "fifo.csv", "throughput.csv"
 METASTABLE = (
     "Write amplification without streams depends on how the drive was preconditioned: under FIFO "
@@ -42,7 +45,12 @@ def mapping(result: Result) -> dict[str, Any]:
         "precondition": result.precondition,
         "readings": {reading: describe(reading) for reading in READINGS},
         "amplification": [
-            asdict(row) | {"lifetime_ratio": row.lifetime_ratio} for row in result.amplification
+            asdict(row)
+            | {
+                "lifetime_ratio": row.lifetime_ratio,
+                "reference_error_pct": row.reference_error_pct,
+            }
+            for row in result.amplification
         ],
         "speed": {
             "device": DEVICE,
@@ -71,16 +79,23 @@ def pairs(result: Result) -> list[tuple[Speed, Speed]]:
     ]
 
 
-def tables(result: Result) -> tuple[Table, Table, Table]:
-    """Write amplification; what FIFO could stay at; throughput and latency."""
+def tables(result: Result) -> tuple[Table, ...]:
+    """Write amplification; beside another simulator's; what FIFO could stay at; throughput and
+    latency."""
     keys = dict.fromkeys((row.reading, row.overprovision) for row in result.amplification)
     return (
         _table(
-            "Write amplification without streams, by collection, place of collected data and "
-            "size of requests; and with a stream a writer",
+            "Write amplification without streams, by way of collection and size of requests; and "
+            "with a stream a writer",
             _WAF_HEADER,
             WAF_CSV,
             [_waf_cells(result, *key) for key in keys],
+        ),
+        _table(
+            "Whole victims, without streams, and what another simulator has",
+            _REFERENCE_HEADER,
+            WAF_CSV,
+            [_reference_cells(row) for row in result.amplification if row.pacing == "whole"],
         ),
         _table(
             "Write amplifications that a FIFO log can stay at",
@@ -97,22 +112,27 @@ def tables(result: Result) -> tuple[Table, Table, Table]:
     )
 
 
-# Columns of the first table: collection, where collected data go, bytes of a request.
-_VARIANTS = (
-    ("greedy", "rejoin", SLOT_BYTES),
-    ("greedy", "rejoin", REQUEST_BYTES),
-    ("greedy", "own", SLOT_BYTES),
-    ("greedy", "own", REQUEST_BYTES),
-    ("fifo", "rejoin", REQUEST_BYTES),
+_NAMES = {
+    ("greedy", "rejoin", "whole"): "whole victims",
+    ("greedy", "rejoin", "even"): "evenly",
+    ("greedy", "own", "even"): "evenly, apart",
+    ("fifo", "rejoin", "whole"): "FIFO",
+}
+# Columns of the first table: how the drive collects, bytes of a request.
+_VARIANTS = tuple(
+    (drive, size)
+    for drive in DRIVES
+    for size in (SLOT_BYTES, REQUEST_BYTES)
+    if drive[0] == "greedy" or size == REQUEST_BYTES
 )
-_PLACES = {"rejoin": "rejoin", "own": "apart"}
 _WAF_HEADER = (
     "reading",
     "OP",
-    *(f"{policy}, {_PLACES[place]}, {size // 1024} KiB" for policy, place, size in _VARIANTS),
-    "greedy, streams",
+    *(f"{_NAMES[drive]}, {size // 1024} KiB" for drive, size in _VARIANTS),
+    "with streams",
     "lifetime ratio",
 )
+_REFERENCE_HEADER = ("reading", "OP", "collection", "requests", "here", "there", "difference")
 _FIFO_HEADER = ("reading", "OP", "measured", "with streams", "can stay at")
 _SPEED_HEADER = (
     "reading", "OP", "WAF off", "WAF on", "reads off", "reads on", "gain", "mean off", "mean on",
@@ -123,7 +143,7 @@ _SHOWN_POINTS = 6
 
 def _waf_cells(result: Result, reading: Reading, op: float) -> tuple[str, ...]:
     by_variant = {
-        (row.policy, row.collected, row.request_bytes): row
+        (_drive(row), row.request_bytes): row
         for row in result.amplification
         if (row.reading, row.overprovision) == (reading, op)
     }
@@ -135,6 +155,23 @@ def _waf_cells(result: Result, reading: Reading, op: float) -> tuple[str, ...]:
         *(f"{by_variant[key].waf_off:.3f}" for key in _VARIANTS),
         f"{max(row.waf_on for row in greedy):.3f}",
         f"{min(ratios):.2f} - {max(ratios):.2f}",
+    )
+
+
+def _drive(row: Amplification) -> tuple[str, str, str]:
+    return row.policy, row.collected, row.pacing
+
+
+def _reference_cells(row: Amplification) -> tuple[str, ...]:
+    error = row.reference_error_pct
+    return (
+        row.reading,
+        f"{100 * row.overprovision:g} %",
+        row.policy,
+        f"{row.request_bytes // 1024} KiB",
+        f"{row.waf_off:.3f}",
+        "-" if row.reference is None else f"{row.reference:.2f}",
+        "-" if error is None else f"{error:+.1f} %",
     )
 
 
@@ -169,7 +206,7 @@ def _speed_cells(off: Speed, on: Speed) -> tuple[str, ...]:
 def page(result: Result) -> Page:
     with house_style():
         amplification, speed = _waf_figures(result), _speed_figures(result)
-    waf_table, fifo_table, speed_table = tables(result)
+    *waf_tables, speed_table = tables(result)
     return Page(
         title="FMS 2016, FIO: four sequential writers, streams off and on",
         intro=f"Four sequential writers whose data live 1x, 10x, 33x and 55x as long, six random "
@@ -177,13 +214,16 @@ def page(result: Result) -> Page:
         sections=(
             Section(
                 "Write amplification",
-                "A flat drive of 4096 units of 1 MiB. With a stream a writer every unit dies "
-                "whole, so that greedy collection copies nothing; a cyclic (FIFO) log takes the "
-                "oldest unit whatever its stream, and gains nothing. Collected data rejoin the "
-                "unit that the host fills, or are kept apart in units of their own. "
-                "Over-provisioning counts what collection circulates through.",
+                f"A flat drive of {UNITS} units of {SLOTS_PER_UNIT} slots. With a stream a writer "
+                "every unit dies whole, so that greedy collection copies nothing; a cyclic (FIFO) "
+                "log takes the oldest unit whatever its stream, and gains nothing. Collection "
+                "moves whole victims, or evenly: a little with every write. What it moves goes on "
+                "in the unit that the host fills, or apart, in units of its own. Writers take "
+                "turns by smooth weighted round-robin; a request that reaches the end of its "
+                "range goes on at the start. Over-provisioning counts what collection circulates "
+                "through.",
                 amplification,
-                (waf_table, fifo_table),
+                tuple(waf_tables),
             ),
             Section(
                 "Throughput and latency",
@@ -218,29 +258,21 @@ def _op_axis() -> Axis:
 def _waf_figures(result: Result) -> tuple[Figure, ...]:
     found: tuple[Figure, ...] = ()
     for reading in READINGS:
-        drawn_lines = [
-            _waf_line(label, _rows(result, reading, policy, collected))
-            for label, policy, collected in (
-                ("greedy, rejoin", "greedy", "rejoin"),
-                ("greedy, apart", "greedy", "own"),
-                ("FIFO", "fifo", "rejoin"),
-            )
-        ]
-        on = _rows(result, reading, "greedy", "rejoin")
+        drawn_lines = [_waf_line(_NAMES[drive], _rows(result, reading, drive)) for drive in DRIVES]
+        on = _rows(result, reading, DRIVES[0])
         ops = [row.overprovision for row in on]
-        drawn_lines.append(Line("greedy, with streams", ops, [row.waf_on for row in on]))
+        drawn_lines.append(Line("with streams", ops, [row.waf_on for row in on]))
         name, about = f"waf-{reading}", f"Write amplification v over-provisioning, {reading}"
         svg = lines(name, drawn_lines, _op_axis(), Axis("Write amplification"), description=about)
         found += drawn(name, f"{about}: {describe(reading)}", svg, WAF_CSV, about)
     return found
 
 
-def _rows(result: Result, reading: Reading, policy: str, collected: str) -> list[Amplification]:
+def _rows(result: Result, reading: Reading, drive: tuple[str, str, str]) -> list[Amplification]:
     return [
         row
         for row in result.amplification
-        if (row.reading, row.policy, row.collected) == (reading, policy, collected)
-        and row.request_bytes == REQUEST_BYTES
+        if (row.reading, _drive(row), row.request_bytes) == (reading, drive, REQUEST_BYTES)
     ]
 
 
@@ -272,7 +304,8 @@ def _speed_figures(result: Result) -> tuple[Figure, ...]:
 
 def _data(result: Result) -> tuple[DataFile, ...]:
     waf = (
-        "reading", "overprovision", "request_bytes", "policy", "collected", "waf_off", "waf_on",
+        "reading", "overprovision", "request_bytes", "policy", "collected", "pacing", "waf_off",
+        "waf_on", "reference",
     )  # fmt: skip
     speed = (
         "reading", "overprovision", "streams", "waf", "waf_preconditioned", "read_bytes_per_s",

@@ -11,6 +11,7 @@ from tests.support.cli import CommandLine
 from writecliff import _native
 from writecliff.experiments import fms_fio
 from writecliff.experiments.fms_fio_page import METASTABLE, mapping, page, tables
+from writecliff.experiments.fms_fio_reference import TOLERANCE_PCT
 from writecliff.experiments.lifetimes import READINGS, Writer, fifo_fixed_points, writers
 from writecliff.report.pages import render_page
 
@@ -62,7 +63,7 @@ def small() -> fms_fio.Result:
 
 
 def test_streams_remove_all_amplification_and_speed_up_reads(small: fms_fio.Result) -> None:
-    assert len(small.amplification) == 2 * 2 * 5
+    assert len(small.amplification) == 2 * 2 * 7
     for row in small.amplification:
         if row.policy == "greedy":
             assert row.waf_on == 1.0 < row.waf_off
@@ -83,11 +84,22 @@ def test_streams_remove_all_amplification_and_speed_up_reads(small: fms_fio.Resu
             assert on.read_bytes_per_s > off.read_bytes_per_s
 
 
+@pytest.mark.parametrize("request_bytes", [4096, 128 * 1024])
+def test_another_simulator_gives_the_same(request_bytes: int) -> None:
+    row = fms_fio.amplification("by-rate", 0.28, request_bytes, pacing="whole")
+    error = row.reference_error_pct
+    assert error is not None and abs(error) <= TOLERANCE_PCT, row
+    assert row.waf_on == 1.0
+    even = fms_fio.amplification("by-rate", 0.28, request_bytes, passes=(1, 1))
+    assert even.reference is None, "another precondition"
+
+
 def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     assert "4 capacities" in small.precondition
     answer = json.loads(json.dumps(mapping(small)))
     assert answer["precondition"] == small.precondition
     assert {row["reading"] for row in answer["amplification"]} == set(READINGS)
+    assert {row["pacing"] for row in answer["amplification"]} == {"whole", "even"}
     fifo = [row for row in answer["amplification"] if row["policy"] == "fifo"]
     assert all(len(row["fifo_fixed_points"]) > 1 for row in fifo)
     assert len(answer["speed"]["gains"]) == 4

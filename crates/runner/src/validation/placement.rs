@@ -1,13 +1,13 @@
 //! What keeping data apart is worth: hot and cold data under random overwrites, and sequential
 //! writers of unequal lifetimes, on drives that differ in how they treat streams.
 
+use std::cmp::Reverse;
+
 use writecliff_base::{Lpn, Prng, StreamId};
-use writecliff_ftl::placement::PlacementPolicy;
-use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::theory::{self, Class};
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
-use super::{WafCase, WafRow, drive_with};
+use super::{Collecting, WafCase, WafRow, drive};
 
 /// What the host writes.
 #[derive(Clone, Copy, Debug)]
@@ -35,34 +35,32 @@ pub enum Lifetimes {
     ByRate,
 }
 
-/// How the drive and the host treat what is written.
-#[derive(Clone, Copy, Debug)]
-pub struct Treatment {
-    /// Each class of data has a stream of its own; else all go to the default stream.
-    pub streams: bool,
-    pub placement: PlacementPolicy,
-    pub spare: SparePolicy,
-}
-
 /// Handles of the drive of `Load::ThreeWriters`, of which the load uses three.
 const HANDLES: u16 = 8;
 const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
+/// Least common multiple of the lifetimes.
+const COMMON_LIFETIME: u64 = 330;
 
 /// Measure one case. Theory is that of the best possible treatment: the optimal split of spare
-/// space for hot and cold data, nothing copied for sequential writers.
-pub fn placement(case: &WafCase, load: Load, how: Treatment) -> Result<WafRow, ConfigError> {
+/// space for hot and cold data, nothing copied for sequential writers. `streams`: each class of
+/// data has a stream of its own; else all go to the default stream.
+pub fn placement(
+    case: &WafCase,
+    load: Load,
+    streams: bool,
+    how: Collecting,
+) -> Result<WafRow, ConfigError> {
     let classes = match load {
         Load::HotCold { .. } => 2,
         Load::Sequential { .. } => LIFETIMES.len() as u16,
         Load::ThreeWriters => HANDLES,
     };
-    let streams = if how.streams { classes } else { 1 };
-    let mut ftl = drive_with(case, streams, how.placement, how.spare)?;
+    let mut ftl = drive(case, if streams { classes } else { 1 }, how)?;
     let user = u64::from(ftl.config().user_slots);
     let alpha = 1.0 / (1.0 + case.overprovision);
     match load {
         Load::HotCold { data, writes } => {
-            let mut host = HotCold::new(user, data, writes, how.streams, case.seed);
+            let mut host = HotCold::new(user, data, writes, streams, case.seed);
             host.fill(&mut ftl);
             let waf_measured = measure(&mut ftl, case, |ftl| host.write(ftl));
             let rest = Class { data: 1.0 - data, writes: 1.0 - writes };
@@ -70,13 +68,13 @@ pub fn placement(case: &WafCase, load: Load, how: Treatment) -> Result<WafRow, C
             Ok(WafRow { waf_measured, waf_theory: best.1 })
         }
         Load::Sequential { reading, request } => {
-            let mut host = Writers::new(user, reading, request, how.streams);
+            let mut host = Writers::new(user, reading, request, streams);
             host.fill(&mut ftl);
             let waf_measured = measure(&mut ftl, case, |ftl| host.write(ftl));
             Ok(WafRow { waf_measured, waf_theory: 1.0 })
         }
         Load::ThreeWriters => {
-            let mut host = ThreeWriters::new(user, how.streams, case.seed);
+            let mut host = ThreeWriters::new(user, streams, case.seed);
             let empty = *ftl.counters();
             host.fill(&mut ftl);
             let since_full = measure(&mut ftl, case, |ftl| host.write(ftl));
@@ -139,15 +137,16 @@ impl HotCold {
     }
 }
 
-/// Writers that go through their ranges again and again. Who writes next is decided by lot-free
-/// fair shares: the one whose next request is due first at its rate, the lowest number among
-/// equals.
+/// Writers that go through their ranges again and again: a request that reaches the end of its
+/// range goes on at the start, so that requests lie elsewhere on every pass. Who writes next is
+/// decided without chance by smooth weighted round-robin: each earns credit at its rate, and the
+/// one with the most pays for the request, the lowest number among equals.
 struct Writers {
     ranges: [(u64, u64); 4],
-    /// Where each is in its range, how many requests it has made, and the time between two.
+    /// Where each is in its range, its credit, and its rate.
     at: [u64; 4],
-    made: [u64; 4],
-    period: [u64; 4],
+    credit: [i64; 4],
+    rate: [i64; 4],
     request: u64,
     streams: bool,
 }
@@ -165,36 +164,46 @@ impl Writers {
             start += range.1;
             range
         });
-        let period = if reading == Lifetimes::ByRate { LIFETIMES } else { [1; 4] };
-        Self { ranges, at: [0; 4], made: [0; 4], period, request: u64::from(request), streams }
+        // Rates of 1/lifetime, as whole numbers.
+        let rate = match reading {
+            Lifetimes::BySize => [1; 4],
+            Lifetimes::ByRate => LIFETIMES.map(|life| (COMMON_LIFETIME / life) as i64),
+        };
+        Self { ranges, at: [0; 4], credit: [0; 4], rate, request: u64::from(request), streams }
     }
 
-    fn put(&self, ftl: &mut Ftl, writer: usize, from: u64) {
-        let (start, length) = self.ranges[writer];
+    fn put(&self, ftl: &mut Ftl, writer: usize, slot: u64) {
         let stream = StreamId(if self.streams { writer as u16 } else { 0 });
-        for slot in from..(from + self.request).min(length) {
-            ftl.write(Lpn((start + slot) as u32), stream, 4096, &mut FastForward);
-        }
+        let lpn = Lpn((self.ranges[writer].0 + slot) as u32);
+        ftl.write(lpn, stream, 4096, &mut FastForward);
     }
 
     /// Every range once, one after the other.
     fn fill(&self, ftl: &mut Ftl) {
-        for writer in 0..self.ranges.len() {
-            for from in (0..self.ranges[writer].1).step_by(self.request as usize) {
-                self.put(ftl, writer, from);
+        for (writer, &(_, length)) in self.ranges.iter().enumerate() {
+            for slot in 0..length {
+                self.put(ftl, writer, slot);
             }
         }
     }
 
     fn write(&mut self, ftl: &mut Ftl) -> u64 {
-        let due = |w: &usize| (self.made[*w] * self.period[*w], *w);
-        let writer = (0..4).min_by_key(due).unwrap_or(0);
-        let (from, length) = (self.at[writer], self.ranges[writer].1);
-        self.put(ftl, writer, from);
-        let written = self.request.min(length - from);
-        self.at[writer] = if from + written == length { 0 } else { from + written };
-        self.made[writer] += 1;
-        written
+        let writer = self.next_writer();
+        for _ in 0..self.request {
+            let slot = self.at[writer];
+            self.put(ftl, writer, slot);
+            self.at[writer] = (slot + 1) % self.ranges[writer].1;
+        }
+        self.request
+    }
+
+    fn next_writer(&mut self) -> usize {
+        for (credit, rate) in self.credit.iter_mut().zip(self.rate) {
+            *credit += rate;
+        }
+        let richest = (0..4).max_by_key(|&w| (self.credit[w], Reverse(w))).unwrap_or(0);
+        self.credit[richest] -= self.rate.iter().sum::<i64>();
+        richest
     }
 }
 
