@@ -35,7 +35,7 @@ pub struct FtlConfig {
 pub enum Pacing {
     /// As much after each host slot as that slot owes: writes stay smooth.
     Even,
-    /// All of it: the host slot that finds too little idle waits for a whole victim.
+    /// All of it, before the next host slot has its place.
     Whole,
 }
 

@@ -35,11 +35,12 @@ fn same_device_load_and_seed_give_the_same_run() {
     assert_ne!(run(1).1, run(2).1);
 }
 
-/// Ways to treat streams, as changes of the device file.
-const STREAM_POLICIES: [&[(&str, &str)]; 4] = [
+/// Ways to treat streams and to collect, as changes of the device file.
+const STREAM_POLICIES: [&[(&str, &str)]; 5] = [
     &[],
     &[("placement = \"own\"", "placement = \"own\"\nspare = \"self-tuned\"")],
     &[("placement = \"own\"", "placement = \"rejoin\"")],
+    &[("placement = \"own\"", "placement = \"rejoin\"\ngc_pacing = \"whole\"")],
     &[("placement = \"own\"", "placement = \"per-handle\"\nisolated_streams = [1, 3]")],
 ];
 

@@ -7,7 +7,7 @@ use common::{
     BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read, write,
 };
 use writecliff_base::{Nanos, Prng};
-use writecliff_ssd::{Operation, Ssd};
+use writecliff_ssd::{Completion, Operation, Ssd};
 
 const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;
@@ -195,6 +195,27 @@ fn an_idle_drive_collects_in_the_background() {
     assert!(ssd.counters().gc_moved_bytes > before.gc_moved_bytes);
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn victims_moved_at_once_lengthen_the_tail_of_writes_not_their_sum() {
+    let run = |pacing: &str| {
+        let gc = format!("gc = \"greedy\"\ngc_pacing = \"{pacing}\"");
+        // A buffer of less than a victim.
+        let small = ("write_buffer = \"1 MiB\"", "write_buffer = \"320 KiB\"");
+        let mut ssd = drive(&[("gc = \"greedy\"", &gc), small]);
+        precondition(&mut ssd, 2);
+        let (user, mut random) = (common::user_slots(&ssd), Prng::new(7));
+        let (begin, mut last) = (ssd.now(), ssd.now());
+        let done = closed_loop(&mut ssd, 1, 10_000, |_| write(random.below(user), 1));
+        let wait = |c: &Completion| (c.at - std::mem::replace(&mut last, c.at)).0;
+        let mut waits: Vec<u64> = done.iter().map(wait).collect();
+        waits.sort_unstable();
+        ((last - begin).as_secs_f64(), waits[9900])
+    };
+    let (even, whole) = (run("even"), run("whole"));
+    assert!((whole.0 / even.0 - 1.0).abs() < 0.02, "{even:?} {whole:?}");
+    assert!(whole.1 > even.1 * 6 / 5, "{even:?} {whole:?}");
 }
 
 /// Flash so fast that the core is the bound.
