@@ -171,15 +171,17 @@ class FileTrace:
         ops: npt.NDArray[np.uint8],
         stream: npt.NDArray[np.uint16],
         origin: npt.NDArray[np.uint16],
+        folder: npt.NDArray[np.uint16] | None = None,
     ) -> None:
         """Append rows. `op` has numbers of words, which `ops` gives a meaning: 0 write, 1 truncate
-        (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream` and
-        `origin` are by class (see `row_classes`); the origin is a label for counting. Raises
-        NativeConfigError."""
-    def footprint(self, coalesce: bool) -> dict[str, int]:
+        (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream`,
+        `origin` and `folder` are by class (see `row_classes`); the origin is a label for counting.
+        Raises NativeConfigError."""
+    def footprint(self, coalesce: bool, copies: int = 1) -> dict[str, int]:
         """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
 
-        `coalesce`: the last block of an append waits for fsync or for the next block.
+        `coalesce`: the last block of an append waits for fsync or for the next block. `copies`:
+        so many of the program beside each other.
         """
     def lay_out(
         self,
@@ -187,6 +189,10 @@ class FileTrace:
         coalesce: bool,
         repeats: int | None = None,
         fills: float | None = None,
+        *,
+        allocator: str = "next-fit",
+        trim: bool = True,
+        copies: int = 1,
     ) -> BlockTrace:
         """The writes and TRIMs of blocks that the trace becomes, in `repeats` rounds, or in whole
         rounds until `fills` drive fills are written. Raises NativeConfigError."""
@@ -202,6 +208,9 @@ class BlockTrace:
     @property
     def peak_bytes(self) -> int: ...
     @property
+    def mean_bytes(self) -> int:
+        """What files held on average over the blocks written, from the second round on."""
+    @property
     def rounds(self) -> int: ...
     def replay(
         self,
@@ -216,6 +225,7 @@ class BlockTrace:
         queue_depth: int = 32,
         readers: int = 4,
         command_bytes: int = 131_072,
+        reads_per_block: float | None = None,
     ) -> dict[str, Any]:
         """Replay on a new drive. Returns waf (of the second half; None: nothing written), before
         and after (counters around that half), host_bytes and nand_bytes (a series), blocks (by
@@ -228,6 +238,9 @@ class BlockTrace:
 
 def assign_schemes() -> list[str]:
     """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
+
+def allocators() -> list[str]:
+    """Where a file system puts what files get new: next-fit, first-fit, folders."""
 
 def row_classes(
     path: npt.NDArray[np.int32],

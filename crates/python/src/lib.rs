@@ -28,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<histogram::PyQuantile>()?;
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(trace::assign_schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::allocators, module)?)?;
     module.add_function(wrap_pyfunction!(trace::row_classes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::synthetic_trace, module)?)?;
     module.add_function(wrap_pyfunction!(description::describe_device, module)?)?;

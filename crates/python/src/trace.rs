@@ -10,8 +10,8 @@ use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Tim
 use writecliff_ssd::{Ssd, device_file};
 use writecliff_workload::assign::{Bucketing, Scheme};
 use writecliff_workload::trace::{
-    BLOCK_BYTES, Batch, BlockTrace, Classes, Events, Labels, LayOut, Repeats, TraceError,
-    WriteBack, deaths, synthetic,
+    Allocator, BLOCK_BYTES, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut,
+    Repeats, TraceError, WriteBack, deaths, synthetic,
 };
 
 use crate::errors;
@@ -23,8 +23,9 @@ fn trace_error(error: &TraceError) -> PyErr {
     errors::config(&error.to_string(), error.hint().as_deref())
 }
 
-fn write_back(coalesce: bool) -> WriteBack {
-    if coalesce { WriteBack::Coalesce } else { WriteBack::Immediate }
+fn file_system(coalesce: bool) -> FileSystem {
+    let write_back = if coalesce { WriteBack::Coalesce } else { WriteBack::Immediate };
+    FileSystem { write_back, ..FileSystem::default() }
 }
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -45,6 +46,9 @@ impl FileTrace {
         Self { inner: Mutex::default() }
     }
 
+    #[pyo3(signature = (
+        op, file, offset_bytes, length_bytes, row_class, ops, stream, origin, folder = None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "columns")]
     fn add(
         &self,
@@ -56,6 +60,7 @@ impl FileTrace {
         ops: PyReadonlyArray1<'_, u8>,
         stream: PyReadonlyArray1<'_, u16>,
         origin: PyReadonlyArray1<'_, u16>,
+        folder: Option<PyReadonlyArray1<'_, u16>>,
     ) -> PyResult<()> {
         let batch = Batch {
             op: op.as_slice()?,
@@ -66,12 +71,19 @@ impl FileTrace {
             ops: ops.as_slice()?,
             stream: stream.as_slice()?,
             origin: origin.as_slice()?,
+            folder: folder.as_ref().map_or(Ok(&[][..]), |folder| folder.as_slice())?,
         };
         self.get().push(&batch).map_err(|e| trace_error(&e))
     }
 
-    fn footprint<'py>(&self, py: Python<'py>, coalesce: bool) -> PyResult<Bound<'py, PyDict>> {
-        let found = py.detach(|| self.get().footprint(write_back(coalesce)));
+    #[pyo3(signature = (coalesce, copies = 1))]
+    fn footprint<'py>(
+        &self,
+        py: Python<'py>,
+        coalesce: bool,
+        copies: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let found = py.detach(|| self.get().footprint(&file_system(coalesce), copies));
         let result = PyDict::new(py);
         result.set_item("peak_bytes", found.peak_blocks * BLOCK_BYTES)?;
         result.set_item("end_bytes", found.end_blocks * BLOCK_BYTES)?;
@@ -79,7 +91,11 @@ impl FileTrace {
         Ok(result)
     }
 
-    #[pyo3(signature = (capacity_bytes, coalesce, repeats = None, fills = None))]
+    #[pyo3(signature = (
+        capacity_bytes, coalesce, repeats = None, fills = None, *, allocator = "next-fit",
+        trim = true, copies = 1
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn lay_out(
         &self,
         py: Python<'_>,
@@ -87,10 +103,18 @@ impl FileTrace {
         coalesce: bool,
         repeats: Option<u32>,
         fills: Option<f64>,
+        allocator: &str,
+        trim: bool,
+        copies: u32,
     ) -> PyResult<PyBlockTrace> {
+        let allocator = Allocator::named(allocator).ok_or_else(|| {
+            let known = allocators().join(", ");
+            errors::config(&format!("there is no allocator '{allocator}'; known: {known}"), None)
+        })?;
         let how = LayOut {
             capacity_blocks: u32::try_from(capacity_bytes / BLOCK_BYTES).unwrap_or(u32::MAX),
-            write_back: write_back(coalesce),
+            file_system: FileSystem { allocator, trim, ..file_system(coalesce) },
+            copies,
             repeats: match (repeats, fills) {
                 (_, Some(fills)) => Repeats::Fills(fills),
                 (times, None) => Repeats::Times(times.unwrap_or(1)),
@@ -143,13 +167,18 @@ impl PyBlockTrace {
     }
 
     #[getter]
+    fn mean_bytes(&self) -> u64 {
+        self.inner.mean_blocks * BLOCK_BYTES
+    }
+
+    #[getter]
     fn rounds(&self) -> u32 {
         self.inner.rounds
     }
 
     #[pyo3(signature = (
         text, file_name, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
-        queue_depth = 32, readers = 4, command_bytes = 131_072
+        queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn replay<'py>(
@@ -165,12 +194,14 @@ impl PyBlockTrace {
         queue_depth: u32,
         readers: u32,
         command_bytes: u32,
+        reads_per_block: Option<f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let config = device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
         let scheme = self.checked(scheme, streams, &config)?;
         let timed = (timed_bytes > 0).then(|| Timed {
             queue_depth: queue_depth.max(1),
             readers,
+            reads_per_block,
             command_blocks: (command_bytes / BLOCK_BYTES as u32).max(1),
             written_blocks: timed_bytes / BLOCK_BYTES,
         });
@@ -284,6 +315,12 @@ pub(crate) fn row_classes<'py>(
 #[pyfunction]
 pub(crate) fn assign_schemes() -> Vec<&'static str> {
     Scheme::ALL.map(Scheme::name).to_vec()
+}
+
+/// Allocators by name: where a file system puts what files get new.
+#[pyfunction]
+pub(crate) fn allocators() -> Vec<&'static str> {
+    Allocator::ALL.map(Allocator::name).to_vec()
 }
 
 /// The file operations of a small log-structured merge store, in columns.

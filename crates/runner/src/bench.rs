@@ -18,7 +18,7 @@ use writecliff_ftl::ConfigError;
 use writecliff_ssd::snapshot::RestoreError;
 use writecliff_ssd::{DeviceConfig, Ssd};
 use writecliff_workload::assign::Scheme;
-use writecliff_workload::trace::{LayOut, Repeats, TraceError, WriteBack, synthetic};
+use writecliff_workload::trace::{FileSystem, LayOut, Repeats, TraceError, synthetic};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
 
 use crate::device::Counters;
@@ -200,13 +200,14 @@ impl Bench {
             seed: 1,
         };
         let events = synthetic::events(&store);
-        let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+        let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
         let device = self.filled_by(peak * 10 / 9)?;
         let meter = Meter::start();
         let trace = events.lay_out(&LayOut {
             capacity_blocks: device.ftl.user_slots,
-            write_back: WriteBack::Immediate,
+            file_system: FileSystem::default(),
             repeats: Repeats::Times(1),
+            copies: 1,
         })?;
         let options = ReplayOptions {
             scheme: Scheme::Rules,

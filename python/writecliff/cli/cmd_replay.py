@@ -101,6 +101,7 @@ def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
             f"{size_text(laid.written_bytes)} in {duration_text(laid.io.duration_ns)}, "
             f"{size_text(laid.peak_bytes)} of files at the peak, {laid.blocks.rounds} rounds",
         ),
+        ("file system", _file_system(laid)),
         ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{size_text(laid.endurance_bytes(done.waf))} on the whole drive"),
@@ -126,6 +127,13 @@ def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
             ("writes", f"{size_text(done.timed_written_bytes / done.timed_ns * 1e9)}/s"),
         ]
     return lines
+
+
+def _file_system(laid: Laid) -> str:
+    sizing = laid.sizing
+    copies = f", {sizing.copies} copies of the trace" if sizing.copies > 1 else ""
+    trim = "with TRIM" if sizing.trim else "without TRIM"
+    return f"{sizing.allocator}, {trim}{copies}; files take {laid.mean_fill_pct:.0f} % on average"
 
 
 def _streams(laid: Laid, done: Replayed) -> str:

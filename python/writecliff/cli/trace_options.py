@@ -46,6 +46,15 @@ class TraceOptions:
     coalesce: Annotated[bool, Parameter(negative=())] = False
     """Let the last block of an append wait for the next one or for fsync, as a page cache does."""
 
+    allocator: str = "next-fit"
+    """Where the file system puts what files get new: next-fit, first-fit or folders."""
+
+    trim: bool = True
+    """The file system trims what it frees; without, the drive keeps it until it is overwritten."""
+
+    copies: int = 1
+    """So many of the traced program beside each other on the drive, out of step."""
+
     seed: int = 1
     """Of all random choices."""
 
@@ -66,6 +75,9 @@ class TraceOptions:
             fills=self.fills,
             repeats=self.repeat,
             coalesce=self.coalesce,
+            allocator=self.allocator,
+            trim=self.trim,
+            copies=self.copies,
         )
 
     def read(self, trace: Path) -> FileIO:

@@ -1,65 +1,133 @@
 """Cassandra with and without streams, after Samsung at the Flash Memory Summit 2016.
 
 The deck: Cassandra 3.5, cassandra-stress, half reads and half writes on one million records, a SAS
-drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. Here a
-real Cassandra (5.0 on the machine's Java) does the same kind of load through its own client, its
-writes are captured with the files and threads that they come from, and laid on a simulated drive
-that its files fill to a stated share, once in one stream and once by the assignment "Multi-Data"
-(HotStorage 2014): commit log, flush, compaction in three tiers. Repeated until the drive has
-settled; what is measured is reported, whatever it is.
+drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. How full
+the drive was, whether the host trimmed, and how large tables were against reclaim units it does not
+say. So they are varied here: a real Cassandra (5.0 on the machine's Java) does the same kind of
+load through its own client, after writes alone for a while; what it writes is captured with the
+files and threads that it comes from, and laid on simulated drives cut to it, once in one stream and
+once by the assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
+What is measured is reported, whatever it is.
 
 The capture is kept as `fms-cassandra.parquet` in the folder of the call and used again from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from writecliff.errors import ConfigError
 from writecliff.experiments import Tell
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.replay.model import Laid, Replayed, Sizing, lay_out, replay
+from writecliff.replay.summary import stream_rows
 
 if TYPE_CHECKING:
+    from writecliff.capture.rules import Rules
+    from writecliff.capture.trace import Trace
     from writecliff.replay.columns import FileIO
 
 TRACE = Path("fms-cassandra.parquet")
 DEVICE = "sas-ms-480"
 RULES = "cassandra"
 RECORDS = 1_000_000
+UPDATES = 4_000_000
 OPERATIONS = 1_000_000
-FILLS_PCT = (50.0, 75.0, 85.0, 92.0)
-# Reclaim units small and many against the files, as 480 GB are against a full-size Cassandra.
-UNITS = 1024
+# What the deck leaves open.
+FILLS_PCT = (50.0, 70.0, 80.0, 90.0, 95.0)
+ALLOCATORS = ("next-fit", "first-fit", "folders")
+# Nodes on the drive, and besides 1 the sizes of reclaim units, in flushed tables, that are compared
+# at one fill: the files of one node leave too few larger units for streams and collection.
+UNIT_SHARES = {1: (0.25, 0.5), 4: (0.25, 0.5, 2.0, 4.0)}
+UNIT_FILL_PCT = 90.0
+# Assignments: the streams of the rules, merged. Those with a name are of HotStorage 2014.
+ORACLE = "oracle"
+ASSIGNMENTS: dict[str, dict[int, int]] = {
+    "one stream": {1: 0, 2: 0, 3: 0, 4: 0, 5: 0},
+    "commit log apart (Multi-Log)": {2: 0, 3: 0, 4: 0, 5: 0},
+    "commit log, flush, compaction": {4: 3, 5: 3},
+    "the same, compaction in three tiers (Multi-Data)": {},
+}
+DRIVE_WRITES = 16.0
+TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
+# Outstanding at a time: as many reads as a node has threads for them (concurrent_reads).
+QUEUE_DEPTH, READERS = 32, 32
+BLOCK_BYTES = 4096
+MEMORY_BYTES = 256 << 20  # of the requests of one trace, beside its drive
 CLAIM = "twice the lifetime and 45 % more I/O (Samsung, Flash Memory Summit 2016)"
 CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
 
-@dataclass(frozen=True)
-class Fill:
-    """One share of the drive that files take at their peak; without and with streams."""
+@dataclass(frozen=True, order=True)
+class Case:
+    """One set of conditions. `unit_share`: a reclaim unit against a flushed table."""
 
+    nodes: int
+    trim: bool
+    allocator: str
     fill_pct: float
-    laid: Laid
-    off: Replayed
-    on: Replayed
+    unit_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """Without streams, or with them."""
+
+    waf: float
+    waf_drift: float | None  # from the third quarter of what is written to the fourth
+    mapped_bytes: int  # what the drive takes for valid at the end
+    mixed_bytes_per_s: float  # written, with a read of the drive for each read of the client
+    write_bytes_per_s: float  # written, with all reads met by caches
+    read_p9999_ns: int | None
+
+
+@dataclass(frozen=True)
+class Row:
+    case: Case
+    capacity_bytes: int
+    units: int
+    unit_bytes: float
+    rounds: int
+    replayed_bytes: int
+    mean_fill_pct: float
+    off: Side
+    on: Side
+    by_stream: tuple[dict[str, Any], ...]  # with streams
 
     @property
     def lifetime_ratio(self) -> float:
         return self.off.waf / self.on.waf
 
     @property
-    def io_ratio(self) -> float | None:
-        """Reads and writes that the drive did beside each other; None without a timed part."""
-        if not (self.off.timed_ns and self.on.timed_ns):
-            return None
-        return _io_rate(self.on) / _io_rate(self.off)
+    def io_ratio(self) -> float:
+        """Operations of the client, where every read goes to the drive."""
+        return self.on.mixed_bytes_per_s / self.off.mixed_bytes_per_s
+
+    @property
+    def io_ratio_cached(self) -> float:
+        """The same where caches meet all reads, so that writes alone are left."""
+        return self.on.write_bytes_per_s / self.off.write_bytes_per_s
 
 
-def _io_rate(done: Replayed) -> float:
-    return (done.reads.count + done.writes.count) / done.timed_ns
+@dataclass(frozen=True)
+class Assigned:
+    """Write amplification under one set of conditions, by assignment."""
+
+    case: Case
+    waf: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Load:
+    """A capture, and what is known of its load."""
+
+    io: FileIO
+    table_bytes: int  # of a flushed memtable
+    reads_per_block: float  # of the client, for 4 KiB that the node writes
 
 
 @dataclass(frozen=True)
@@ -67,61 +135,200 @@ class Result:
     trace: Path
     captured_now: bool
     metadata: dict[str, Any]
-    io: FileIO
-    rows: tuple[Fill, ...]
+    load: Load
+    rows: tuple[Row, ...]
+    assigned: tuple[Assigned, ...]
 
     @property
     def precondition(self) -> str:
-        rounds = ", ".join(f"{row.laid.blocks.rounds} at {row.fill_pct:g} %" for row in self.rows)
         return (
-            "the capture repeated with fresh files until the drive is filled at least six times "
-            f"(rounds: {rounds}); the second half is measured"
+            f"the capture repeated until the drive is written {DRIVE_WRITES:g} times or more, each "
+            "round in new files that replace those of the one before; the second half is measured"
         )
 
 
 def run(*, scale: float, tell: Tell) -> Result:
     """Capture (unless that was done), lay and replay. `scale` means nothing here: the drive is cut
-    to the files. Raises TargetError where Java, Maven or the machine lacks what Cassandra needs."""
+    to the files. Raises TargetError where Java, Maven or the machine lacks what Cassandra needs,
+    ConfigError for a capture of another load."""
     from writecliff.capture.rules import load_rules
     from writecliff.capture.trace import read_trace
-    from writecliff.replay.columns import file_io
 
     captured_now = not TRACE.exists()
     if captured_now:
         _capture(TRACE, tell)
     else:
         tell(f"using the capture in {TRACE}; remove it to capture anew")
-    trace = read_trace(TRACE)
-    io = file_io(trace.table, load_rules(RULES))
-    rows = _compare(io, FILLS_PCT)
-    return Result(TRACE, captured_now, dict(trace.metadata), io, rows)
+    trace, rules = read_trace(TRACE), load_rules(RULES)
+    load = load_of(trace, rules)
+    rows = compare(load, cases(), tell)
+    tell("coarser assignments, and an oracle")
+    assigned = tuple(
+        assignments(trace, rules, load, Case(nodes, trim, ALLOCATORS[0], UNIT_FILL_PCT))
+        for nodes in UNIT_SHARES
+        for trim in (True, False)
+    )
+    return Result(TRACE, captured_now, dict(trace.metadata), load, rows, assigned)
 
 
 def _capture(path: Path, tell: Tell) -> None:
     from writecliff.capture.apps import Size, run_app
     from writecliff.capture.run import Options
 
-    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS), tell=tell)
+    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS, UPDATES), tell=tell)
 
 
-def _compare(io: FileIO, fills_pct: Sequence[float]) -> tuple[Fill, ...]:
-    """All cells side by side."""
-    count = max(io.streams) + 1
-    laid = [
-        lay_out(io, f"sim:{DEVICE}", Sizing(fill_pct=fill, units=UNITS), streams=count)
-        for fill in fills_pct
-    ]
+def load_of(trace: Trace, rules: Rules) -> Load:
+    """Raises ConfigError for a capture that does not say what its load was."""
+    from writecliff.replay.columns import file_io
 
-    def task(one: Laid, scheme: str, streams: int) -> Task[Replayed]:
-        return Task(
-            f"{scheme} with {streams} streams",
-            one.memory_bytes,
-            lambda: replay(one, scheme, streams, timed=True),
+    size = trace.metadata.get("load")
+    if not size:
+        raise ConfigError(
+            "the capture does not say how many records and operations it is of",
+            hint="remove it, so that Cassandra is captured anew",
         )
+    io = file_io(trace.table, rules)
+    written = io.native.footprint(False)["written_bytes"]
+    # Half of the operations write; each of the others reads once.
+    writes = size["records"] + size["updates"] + size["operations"] / 2
+    return Load(io, _table_bytes(trace, rules), writes / (written / BLOCK_BYTES))
 
-    tasks = [task(one, *cell) for one in laid for cell in (("none", 1), ("rules", count))]
-    done = run_side_by_side(tasks)
+
+def _table_bytes(trace: Trace, rules: Rules) -> int:
+    """The median size of the data of a flushed memtable."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    flush = next(n for n, name in rules.streams.items() if name == "flush")
+    table = trace.table
+    data = pc.and_(pc.equal(table.column("op"), "write"),
+                   pc.ends_with(table.column("path").cast("string"), "-Data.db"))  # fmt: skip
+    mask = data.to_numpy(zero_copy_only=False) & (rules.assign(table) == flush)
+    file = table.column("file").to_numpy()[mask]
+    end = (table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy())[mask]
+    if not len(file):
+        raise ConfigError("the capture has no flushed tables", hint="it needs a longer load")
+    sizes = np.zeros(int(file.max()) + 1, np.int64)
+    np.maximum.at(sizes, file, end)
+    # System tables flush a few kilobytes; they would hide the table that matters.
+    large = sizes[sizes >= sizes.max() / 4]
+    return int(np.median(large))
+
+
+def cases() -> Iterator[Case]:
+    """Every fill, with and without TRIM, under each allocator, alone and among others; then sizes
+    of reclaim units at one fill."""
+    for nodes, shares in UNIT_SHARES.items():
+        for trim in (True, False):
+            for allocator in ALLOCATORS:
+                for fill in FILLS_PCT:
+                    yield Case(nodes, trim, allocator, fill)
+            for share in shares:
+                yield Case(nodes, trim, ALLOCATORS[0], UNIT_FILL_PCT, share)
+
+
+def compare(load: Load, wanted: Sequence[Case] | Iterator[Case], tell: Tell) -> tuple[Row, ...]:
+    """All cases side by side."""
+    memory = {case: _memory_bytes(load, case) for case in wanted}
+    tell(f"{len(memory)} sets of conditions, without and with streams")
     return tuple(
-        Fill(fill, one, done[2 * n], done[2 * n + 1])
-        for n, (fill, one) in enumerate(zip(fills_pct, laid, strict=True))
+        run_side_by_side(
+            [
+                Task(f"{case.nodes} nodes, {case.fill_pct:g} %", size, partial(_row, load, case))
+                for case, size in memory.items()
+            ]
+        )
     )
+
+
+def _sizing(load: Load, case: Case) -> Sizing:
+    return Sizing(
+        fill_pct=case.fill_pct,
+        unit_bytes=case.unit_share * load.table_bytes,
+        fills=DRIVE_WRITES,
+        allocator=case.allocator,
+        trim=case.trim,
+        copies=case.nodes,
+    )
+
+
+def _memory_bytes(load: Load, case: Case) -> int:
+    from writecliff.parallel import drive_memory_bytes
+
+    peak = load.io.native.footprint(False, case.nodes)["peak_bytes"]
+    capacity = round(peak / case.fill_pct * 100)
+    return drive_memory_bytes(2 * capacity, 2 * capacity) + MEMORY_BYTES
+
+
+def _row(load: Load, case: Case) -> Row:
+    streams = max(load.io.streams) + 1
+    laid = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
+    off, _ = _side(load, laid, "none", 1)
+    on, done = _side(load, laid, "rules", streams)
+    return Row(
+        case=case,
+        capacity_bytes=laid.simulated.capacity_bytes,
+        units=laid.units,
+        unit_bytes=laid.unit_bytes,
+        rounds=laid.blocks.rounds,
+        replayed_bytes=laid.blocks.written_bytes,
+        mean_fill_pct=laid.mean_fill_pct,
+        off=off,
+        on=on,
+        by_stream=tuple(stream_rows(laid, done)),
+    )
+
+
+def _side(load: Load, laid: Laid, scheme: str, streams: int) -> tuple[Side, Replayed]:
+    mixed = replay(
+        laid,
+        scheme,
+        streams,
+        timed=True,
+        queue_depth=QUEUE_DEPTH,
+        readers=READERS,
+        reads_per_block=load.reads_per_block,
+        timed_bytes=TIMED_BYTES,
+    )
+    alone = replay(
+        laid,
+        scheme,
+        streams,
+        timed=True,
+        queue_depth=QUEUE_DEPTH,
+        readers=0,
+        timed_bytes=TIMED_BYTES,
+    )
+    side = Side(
+        waf=mixed.waf,
+        waf_drift=mixed.waf_drift,
+        mapped_bytes=mixed.mapped_bytes,
+        mixed_bytes_per_s=mixed.timed_written_bytes / mixed.timed_ns * 1e9,
+        write_bytes_per_s=alone.timed_written_bytes / alone.timed_ns * 1e9,
+        read_p9999_ns=mixed.read_p9999_ns,
+    )
+    return side, mixed
+
+
+def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
+    """One set of conditions by how finely the node's files are told apart, and by an oracle that
+    knows when data die, with as many streams as the finest."""
+    from writecliff.replay.columns import file_io
+
+    streams = max(load.io.streams) + 1
+    tasks = []
+    for name, merged in ASSIGNMENTS.items():
+        coarser = tuple(replace(r, stream=merged.get(r.stream, r.stream)) for r in rules.rules)
+        io = file_io(trace.table, replace(rules, rules=coarser))
+        waf = partial(_waf, replace(load, io=io), case, "rules", streams)
+        tasks.append(Task(name, _memory_bytes(load, case), waf))
+    oracle = partial(_waf, load, case, "oracle", streams)
+    tasks.append(Task(ORACLE, _memory_bytes(load, case), oracle))
+    found = run_side_by_side(tasks)
+    return Assigned(case, {task.name: waf for task, waf in zip(tasks, found, strict=True)})
+
+
+def _waf(load: Load, case: Case, scheme: str, streams: int) -> float:
+    laid = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
+    return replay(laid, scheme, streams).waf

@@ -67,8 +67,9 @@ def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
         stream = rules.streams_of(labels, hint[first], reached)
     native = _native.FileTrace()
     file, offset = _column(table, "file"), _column(table, "offset_bytes")
+    folder = _folders(*labels["path"])
     with as_user_errors():
-        native.add(op, file, offset, length, row_class, ops, stream, origin)
+        native.add(op, file, offset, length, row_class, ops, stream, origin, folder)
     time_ns = table.column("time_ns")
     return FileIO(
         native=native,
@@ -99,6 +100,13 @@ def _codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
         chunk = chunk.dictionary_encode()
     words = [str(word) for word in chunk.dictionary.to_pylist()]
     return np.ascontiguousarray(chunk.indices.to_numpy(), np.int32), words
+
+
+def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
+    """The number of each class's folder, in the order in which the trace comes to them."""
+    numbers: dict[str, int] = {}
+    found = [numbers.setdefault(words[n].rpartition("/")[0], len(numbers)) for n in paths]
+    return (np.array(found, np.int64) % (1 << 16)).astype(np.uint16)
 
 
 def _origins(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from writecliff.devices import DeviceDescription
     from writecliff.replay.columns import FileIO
 
+BLOCK_BYTES = 4096
 YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
@@ -33,6 +34,7 @@ TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of e
 TIMED_LEAST_BYTES = 4e9
 BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
+COPIES_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,13 @@ class Sizing:
 
     fill_pct: float | None = 85.0  # of the drive that files take at their peak; None: as it is
     units: int | None = None  # reclaim units of a drive that is cut down
+    unit_bytes: float | None = None  # about the size of one instead
     fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_LEAST)
     repeats: int | None = None  # rounds; goes before `fills`
     coalesce: bool = False  # appends wait for fsync or the next block
+    allocator: str = "next-fit"  # of the file system; see `_native.allocators`
+    trim: bool = True  # what it frees is trimmed; else the drive keeps it until it is overwritten
+    copies: int = 1  # of the traced program beside each other, spread over a round
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,11 @@ class Laid:
     text: str  # of the drive that is simulated
     simulated: DeviceDescription
     streams: int  # that it has
+    units: int  # reclaim units that it has
     rated_cycles: int
     peak_bytes: int
-    written_bytes: int  # in one round
+    written_bytes: int  # in one round of all copies
+    sizing: Sizing
 
     @property
     def memory_bytes(self) -> int:
@@ -66,6 +74,16 @@ class Laid:
         flash_bytes = self.simulated.flash_bytes(PURPOSE)
         drive = drive_memory_bytes(self.simulated.capacity_bytes, flash_bytes)
         return drive + self.simulated.capacity_bytes // 4096 * BYTES_PER_BLOCK_IN_REPLAY
+
+    @property
+    def mean_fill_pct(self) -> float:
+        """Share of the drive that files take on average, over what is written."""
+        return 100 * self.blocks.mean_bytes / self.simulated.capacity_bytes
+
+    @property
+    def unit_bytes(self) -> float:
+        """A reclaim unit of the simulated drive."""
+        return self.simulated.flash_bytes(PURPOSE) / self.units
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
@@ -105,9 +123,29 @@ class Replayed:
     overflow: Mapping[int, int]  # bytes of streams that could not be used, by number
 
     @property
+    def mapped_bytes(self) -> int:
+        """What the drive holds for valid at the end: live files, and those it was not told of."""
+        return int(self.blocks[:, :, -1].sum()) * BLOCK_BYTES
+
+    @property
+    def waf_drift(self) -> float | None:
+        """By how much write amplification still rose from the third quarter to the fourth: near 0
+        on a drive that has settled. None where too little was written to tell."""
+        first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
+        return last / first - 1 if first > 0 else None
+
+    @property
     def read_p9999_ns(self) -> int | None:
         """None without a timed part, or with too few reads in it."""
         return self.reads.quantile(READ_QUANTILE).value_ns if self.reads.count else None
+
+
+def _waf_between(done: Replayed, begin: float, end: float) -> float:
+    """Write amplification between two parts of what the host wrote."""
+    host, nand = done.host_bytes.astype(float), done.nand_bytes.astype(float)
+    at = [begin * host[-1], end * host[-1]]
+    (h0, h1), (n0, n1) = (np.interp(at, host, y) for y in (host, nand))
+    return float((n1 - n0) / (h1 - h0))
 
 
 def simulated_name(target: str) -> str:
@@ -150,11 +188,15 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     device = describe_device(text, file_name)
     device.flash_bytes(PURPOSE)
     with as_user_errors():
-        needs = io.native.footprint(sizing.coalesce)
+        needs = io.native.footprint(sizing.coalesce, sizing.copies)
     if sizing.fill_pct is not None:
         capacity_bytes = round(needs["peak_bytes"] / (sizing.fill_pct / 100))
+        units = sizing.units
+        if units is None and sizing.unit_bytes is not None:
+            raw_bytes = capacity_bytes * device.flash_bytes(PURPOSE) / device.capacity_bytes
+            units = max(1, round(raw_bytes / sizing.unit_bytes))
         text = sized_device(
-            text, file_name, capacity_bytes, streams=streams or device.streams, units=sizing.units
+            text, file_name, capacity_bytes, streams=streams or device.streams, units=units
         )
     streams = streams or device.streams
     if not 1 <= streams <= STREAMS_MAX:
@@ -165,8 +207,15 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
         blocks = io.native.lay_out(
-            simulated.capacity_bytes, sizing.coalesce, repeats=sizing.repeats, fills=fills
+            simulated.capacity_bytes,
+            sizing.coalesce,
+            repeats=sizing.repeats,
+            fills=fills,
+            allocator=sizing.allocator,
+            trim=sizing.trim,
+            copies=sizing.copies,
         )
+    flash = tomllib.loads(text)["flash"]
     return Laid(
         io=io,
         blocks=blocks,
@@ -174,9 +223,11 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
         text=text,
         simulated=simulated,
         streams=streams,
-        rated_cycles=int(tomllib.loads(text)["flash"]["rated_cycles"]),
+        units=int(flash["blocks_per_plane"]),
+        rated_cycles=int(flash["rated_cycles"]),
         peak_bytes=needs["peak_bytes"],
         written_bytes=needs["written_bytes"],
+        sizing=sizing,
     )
 
 
@@ -187,6 +238,13 @@ def _check(sizing: Sizing) -> None:
         raise ConfigError(f"--fills is {sizing.fills:g}; it must be above 0, and 1000 at most")
     if sizing.repeats is not None and sizing.repeats < 1:
         raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
+    if not 1 <= sizing.copies <= COPIES_MAX:
+        raise ConfigError(f"--copies is {sizing.copies}; it must be 1 to {COPIES_MAX}")
+    known = _native.allocators()
+    if sizing.allocator not in known:
+        near = get_close_matches(sizing.allocator, known, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+        raise ConfigError(f"there is no allocator '{sizing.allocator}'", hint=hint)
 
 
 def replay(
@@ -198,18 +256,22 @@ def replay(
     timed: bool = False,
     queue_depth: int = 32,
     readers: int = 4,
+    reads_per_block: float | None = None,
+    timed_bytes: int | None = None,
     seed: int = 1,
 ) -> Replayed:
     """Replay a trace with its writes in `streams` streams.
 
-    `timed`: its end on the timed clock too, with random reads of live data, for latencies.
-    Raises ConfigError.
+    `timed`: its end on the timed clock too, with random reads of live data, for latencies;
+    `reads_per_block`: so many for each 4 KiB written, else as many as `readers` do; `timed_bytes`:
+    so much is written in it. Raises ConfigError.
     """
     if not 1 <= streams <= laid.streams:
         raise ConfigError(f"{streams} streams; the drive has {laid.streams}")
     if not 0 <= mistag_pct <= 100:
         raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
-    timed_bytes = round(max(TIMED_FILLS * laid.simulated.capacity_bytes, TIMED_LEAST_BYTES))
+    if timed_bytes is None:
+        timed_bytes = round(max(TIMED_FILLS * laid.simulated.capacity_bytes, TIMED_LEAST_BYTES))
     with as_user_errors():
         raw = laid.blocks.replay(
             laid.text,
@@ -221,6 +283,7 @@ def replay(
             timed_bytes=timed_bytes if timed else 0,
             queue_depth=queue_depth,
             readers=readers,
+            reads_per_block=reads_per_block,
         )
     shape = (-1, raw["streams"], raw["buckets"])
     return Replayed(

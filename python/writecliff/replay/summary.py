@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from writecliff.replay.model import BLOCK_BYTES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from writecliff.replay.model import Laid, Replayed
 
 REPLAY_SCHEMA = "writecliff/replay/1"
-BLOCK_BYTES = 4096
 _NAMED_SHARE = 0.1  # of a stream's bytes that an origin has to have written to be named
 
 
@@ -28,6 +29,10 @@ def trace_mapping(trace: Path, laid: Laid) -> dict[str, Any]:
         "rounds": laid.blocks.rounds,
         "replayed_bytes": laid.blocks.written_bytes,
         "write_rate_bytes_per_s": laid.write_rate_bytes_per_s,
+        "copies": laid.sizing.copies,
+        "allocator": laid.sizing.allocator,
+        "trim": laid.sizing.trim,
+        "mean_bytes": laid.blocks.mean_bytes,
     }
 
 
@@ -39,6 +44,8 @@ def device_mapping(laid: Laid) -> dict[str, Any]:
         "simulated_capacity_bytes": laid.simulated.capacity_bytes,
         "simulated_raw_bytes": laid.simulated.raw_bytes,
         "simulated_overprovision_pct": laid.simulated.overprovision_pct,
+        "reclaim_units": laid.units,
+        "reclaim_unit_bytes": laid.unit_bytes,
         "streams": laid.streams,
     }
 
@@ -52,6 +59,8 @@ def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
         "streams": done.streams,
         "mistag_pct": done.mistag_pct,
         "waf": done.waf,
+        "waf_drift": done.waf_drift,
+        "mapped_bytes": done.mapped_bytes,
         "endurance_bytes": laid.endurance_bytes(done.waf),
         "years": laid.years(done.waf),
         "read_p9999_ns": done.read_p9999_ns,

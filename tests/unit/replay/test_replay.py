@@ -13,7 +13,7 @@ from writecliff.bench.replay import run as bench_replay
 from writecliff.capture.rules import Rules
 from writecliff.devices import describe_device, read_device_file
 from writecliff.errors import ConfigError
-from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, file_io
+from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, file_io
 from writecliff.replay.model import Laid, Sizing, checked_scheme, lay_out, replay
 from writecliff.replay.placement import best_of, compare, placement_mapping, stream_counts, verdict
 from writecliff.replay.sizing import sized_device
@@ -158,6 +158,26 @@ def test_reads_beside_the_trace_have_latencies(laid: Laid) -> None:
     assert timed.waf == pytest.approx(replay(laid, "rules", 8).waf, abs=0.01)
 
 
+def test_what_the_drive_is_not_told_of_fills_it(store: FileIO) -> None:
+    def replayed(*, trim: bool, allocator: str = "next-fit", copies: int = 1) -> tuple[Laid, float]:
+        sizing = Sizing(fill_pct=80, fills=6, trim=trim, allocator=allocator, copies=copies)
+        on = lay_out(store, DRIVE, sizing, streams=8)
+        done = replay(on, "none", 1)
+        return on, done.mapped_bytes / on.simulated.capacity_bytes
+
+    on, mapped = replayed(trim=True)
+    assert mapped < 0.81 and 40 < on.mean_fill_pct <= 80
+    assert replayed(trim=False)[1] == pytest.approx(1, abs=0.01)
+    # First-fit uses freed space again before it goes further.
+    assert replayed(trim=False, allocator="first-fit")[1] < 0.95
+    assert replayed(trim=True, copies=3)[0].peak_bytes > 2 * on.peak_bytes
+
+
+def test_folders_are_numbered_as_they_come() -> None:
+    paths = np.array([0, 1, 2, 3, 0], np.int32)
+    assert _folders(paths, ["b/1", "a/x/2", "b/3", "4"]).tolist() == [0, 1, 0, 2, 0]
+
+
 def test_mistagging_costs_more_the_more_there_is(laid: Laid) -> None:
     waf = [replay(laid, "rules", 8, mistag_pct=share).waf for share in (0, 2, 10)]
     assert waf[0] < waf[1] < waf[2]
@@ -166,6 +186,11 @@ def test_mistagging_costs_more_the_more_there_is(laid: Laid) -> None:
 def test_bad_options_say_what_would_be_right(store: FileIO, laid: Laid) -> None:
     with pytest.raises(ConfigError, match="--fill is 120"):
         lay_out(store, DRIVE, Sizing(fill_pct=120))
+    with pytest.raises(ConfigError, match="--copies is 0"):
+        lay_out(store, DRIVE, Sizing(copies=0))
+    with pytest.raises(ConfigError, match="no allocator 'first-fti'") as misspelt:
+        lay_out(store, DRIVE, Sizing(allocator="first-fti"))
+    assert misspelt.value.hint == "did you mean 'first-fit'?"
     with pytest.raises(ConfigError, match="not simulated"):
         lay_out(store, "/dev/sda", Sizing())
     with pytest.raises(ConfigError, match="9 streams; the drive has 8"):

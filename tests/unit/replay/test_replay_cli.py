@@ -32,6 +32,19 @@ def test_replay_says_what_streams_win(cli: CommandLine, trace_folder: Path) -> N
     assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
 
 
+def test_a_file_system_without_trim_is_said(cli: CommandLine, trace_folder: Path) -> None:
+    words = ("--no-trim", "--allocator", "first-fit", "--copies", "2", "--no-timed")
+    said = cli(_words(trace_folder, "replay", *words))
+    assert said.code == 0 and "first-fit, without TRIM, 2 copies" in said.out
+    found = json.loads(cli(_words(trace_folder, "replay", *words, "--json")).out)
+    assert found["trace"]["trim"] is False and found["trace"]["copies"] == 2
+    assert (
+        found["trace"]["mean_bytes"] <= found["trace"]["peak_bytes"] <= found["mapped_bytes"] * 1.2
+    )
+    with_trim = json.loads(cli(_words(trace_folder, "replay", "--no-timed", "--json")).out)
+    assert with_trim["waf"] < found["waf"]
+
+
 def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "p.html"
     words = (

@@ -2,7 +2,7 @@
 
 use writecliff_ssd::{DeviceConfig, device_file};
 use writecliff_workload::trace::{
-    Event, Events, FileOp, LayOut, Repeats, WriteBack, deaths, synthetic,
+    Event, Events, FileOp, FileSystem, LayOut, Repeats, deaths, synthetic,
 };
 
 use super::*;
@@ -20,7 +20,8 @@ fn config(user_bytes: u64) -> DeviceConfig {
 fn lay_out(events: &Events, config: &DeviceConfig, fills: f64) -> BlockTrace {
     let repeats = Repeats::Fills(fills);
     let capacity_blocks = (config.user_capacity.0 / BLOCK_BYTES) as u32;
-    events.lay_out(&LayOut { capacity_blocks, write_back: WriteBack::Immediate, repeats }).unwrap()
+    let file_system = FileSystem::default();
+    events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
 }
 
 fn replayed(
@@ -40,7 +41,8 @@ fn logs() -> Events {
     let mut events = Events::default();
     let mut file = 4;
     let mut add = |op, file: u32, offset, log: u16| {
-        events.add(Event { op, file, offset, length: 65_536, stream: log, origin: log });
+        let (stream, origin) = (log, log);
+        events.add(Event { op, file, offset, length: 65_536, stream, origin, folder: 0 });
     };
     // Log n is 2^n MiB long, and its predecessor is dropped when it is full.
     let mut current = [0, 1, 2, 3];
@@ -63,7 +65,7 @@ fn logs() -> Events {
 #[test]
 fn logs_in_streams_of_their_own_amplify_nothing() {
     let events = logs();
-    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
     let config = config(peak * 4096 * 10 / 9);
     let trace = lay_out(&events, &config, 6.0);
     let separate = replayed(&config, &trace, Scheme::Rules, 4, None);
@@ -86,7 +88,7 @@ fn the_oracle_is_as_good_as_any_on_the_synthetic_store() {
         seed: 1,
     };
     let events = synthetic::events(&store);
-    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
     let config = config(peak * 4096 * 20 / 19);
     let trace = lay_out(&events, &config, 8.0);
     let waf = |scheme, streams| {
@@ -104,12 +106,13 @@ fn the_oracle_is_as_good_as_any_on_the_synthetic_store() {
 #[test]
 fn both_clocks_end_in_the_same_state() {
     let events = logs();
-    let peak = events.footprint(WriteBack::Immediate).peak_blocks;
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
     let config = config(peak * 4096 * 10 / 9);
     let trace = lay_out(&events, &config, 2.0);
     let timed = Timed {
         queue_depth: 16,
         readers: 2,
+        reads_per_block: None,
         command_blocks: 32,
         written_blocks: trace.written_blocks / 4,
     };
@@ -122,4 +125,29 @@ fn both_clocks_end_in_the_same_state() {
     assert!(slow.reads.count() > 1000 && slow.writes.count() > 1000 && slow.timed_ns > 0);
     let unmapped = slow.after.unmapped_read_bytes as f64 / slow.after.host_read_bytes as f64;
     assert!(unmapped < 0.01, "{unmapped} of the reads found nothing");
+}
+
+#[test]
+fn reads_keep_their_proportion_to_writes() {
+    let events = logs();
+    let peak = events.footprint(&FileSystem::default(), 1).peak_blocks;
+    let config = config(peak * 4096 * 10 / 9);
+    let trace = lay_out(&events, &config, 2.0);
+    let timed = |reads_per_block| Timed {
+        queue_depth: 16,
+        readers: 8,
+        reads_per_block: Some(reads_per_block),
+        command_blocks: 8,
+        written_blocks: trace.written_blocks / 4,
+    };
+    let mut speeds = Vec::new();
+    for proportion in [0.0, 0.5, 2.0, 8.0] {
+        let done = replayed(&config, &trace, Scheme::Rules, 4, Some(timed(proportion)));
+        let written = done.timed_written_bytes as f64 / 4096.0;
+        let wanted = proportion * written;
+        // What was due with the last writes may not have begun.
+        assert!((wanted - done.reads.count() as f64).abs() <= 8.0 * proportion + 1.0);
+        speeds.push(written / done.timed_ns as f64);
+    }
+    assert!(speeds.is_sorted_by(|a, b| a >= b) && speeds[3] < 0.8 * speeds[0], "{speeds:?}");
 }

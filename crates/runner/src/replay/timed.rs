@@ -22,6 +22,9 @@ pub struct Timed {
     pub queue_depth: u32,
     /// Random 4 KiB reads of live data that it has outstanding beside them.
     pub readers: u32,
+    /// Reads for each block written: a program that reads and writes in a fixed proportion, which
+    /// writes no more until the reads that are due have begun. `None`: readers never pause.
+    pub reads_per_block: Option<f64>,
     /// Blocks of one write command at most.
     pub command_blocks: u32,
     /// Blocks written in the timed part, half of the trace at most.
@@ -84,6 +87,10 @@ struct Host<'a> {
     random: Prng,
     writes: u32,
     reads: u32,
+    readers: u32,
+    reads_per_block: f64,
+    /// Reads that may yet begin.
+    due: f64,
 }
 
 /// Returns whether the observer has stopped it. `latencies`: of reads and of writes.
@@ -101,13 +108,23 @@ pub(super) fn run(
     let mut live = LiveSet { list: Vec::new(), place: vec![NONE; run.ledger.blocks()] };
     run.ledger.live().for_each(|block| live.add(block));
     let random = Prng::derive(seed, READERS_LABEL);
-    let mut host =
-        Host { ssd, table: Vec::new(), free: Vec::new(), live, random, writes: 0, reads: 0 };
+    let mut host = Host {
+        ssd,
+        table: Vec::new(),
+        free: Vec::new(),
+        live,
+        random,
+        writes: 0,
+        reads: 0,
+        readers: timed.readers,
+        reads_per_block: timed.reads_per_block.unwrap_or(0.0),
+        due: if timed.reads_per_block.is_some() { 0.0 } else { f64::INFINITY },
+    };
     for (index, request) in requests.iter().enumerate() {
         run.book(request, host.ssd);
         if request.op == BlockOp::Trim {
             while host.writes > 0 {
-                host.next(timed.readers, latencies);
+                host.next(latencies);
             }
             for block in request.block..request.block + request.count {
                 host.live.remove(block);
@@ -121,11 +138,12 @@ pub(super) fn run(
             let end = block + piece.count;
             while block < end {
                 let count = timed.command_blocks.min(end - block);
-                while host.writes >= timed.queue_depth {
-                    host.next(timed.readers, latencies);
+                while host.writes >= timed.queue_depth || host.lags() {
+                    host.next(latencies);
                 }
                 host.submit(write(block, count, piece.stream));
-                host.read(timed.readers);
+                host.due += f64::from(count) * host.reads_per_block;
+                host.read();
                 block += count;
             }
         }
@@ -157,9 +175,15 @@ impl Host<'_> {
         self.ssd.submit(now, command);
     }
 
-    /// Keep `readers` reads outstanding.
-    fn read(&mut self, readers: u32) {
-        while self.reads < readers && !self.live.list.is_empty() {
+    /// Whether reads are due that have not begun, as in a program whose threads all wait for one.
+    fn lags(&self) -> bool {
+        self.due.is_finite() && self.due >= 1.0 && self.reads > 0
+    }
+
+    /// Keep `readers` reads outstanding, as far as they are due.
+    fn read(&mut self) {
+        while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
+            self.due -= 1.0;
             let block = self.live.list[self.random.below(self.live.list.len() as u64) as usize];
             self.submit(Command {
                 operation: Operation::Read,
@@ -173,7 +197,7 @@ impl Host<'_> {
     }
 
     /// Take the next completion.
-    fn next(&mut self, readers: u32, latencies: &mut (Histogram, Histogram)) {
+    fn next(&mut self, latencies: &mut (Histogram, Histogram)) {
         let Some(Completion { at, tag, operation }) = self.ssd.step(Nanos::MAX) else {
             unreachable!("commands are outstanding, so one completes")
         };
@@ -195,12 +219,13 @@ impl Host<'_> {
             }
             Operation::Trim | Operation::Flush => self.writes -= 1,
         }
-        self.read(readers);
+        self.read();
     }
 
     fn drain(&mut self, latencies: &mut (Histogram, Histogram)) {
+        self.readers = 0;
         while self.writes + self.reads > 0 {
-            self.next(0, latencies);
+            self.next(latencies);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What each scheme assigns.
 
 use super::*;
-use crate::trace::{BlockOp, LayOut, Repeats, WriteBack, deaths, synthetic};
+use crate::trace::{BlockOp, FileSystem, LayOut, Repeats, deaths, synthetic};
 
 fn request(block: u32, count: u32, stream: u16) -> BlockRequest {
     BlockRequest { block, count, op: BlockOp::Write, stream, origin: 0 }
@@ -22,9 +22,10 @@ fn store() -> BlockTrace {
         seed: 1,
     };
     let events = synthetic::events(&store);
-    let capacity_blocks = events.footprint(WriteBack::Immediate).peak_blocks as u32 + 100;
+    let capacity_blocks = events.footprint(&FileSystem::default(), 1).peak_blocks as u32 + 100;
     let repeats = Repeats::Times(2);
-    events.lay_out(&LayOut { capacity_blocks, write_back: WriteBack::Immediate, repeats }).unwrap()
+    let file_system = FileSystem::default();
+    events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
 }
 
 /// Every scheme covers every write, stays below its number of streams, and repeats itself.

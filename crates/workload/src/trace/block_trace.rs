@@ -1,15 +1,11 @@
-//! A whole trace laid on a drive, once or again and again.
+//! A whole trace laid on a drive.
 //!
 //! A trace is short against the life of a drive: it is repeated until the drive is in its steady
-//! state. In each round, a file that the trace creates is a new object. Those of the round before
-//! stay until the new ones need their room, and then go one by one, the oldest first: the drive is
-//! as full as the first round had it at its peak, and is never emptied at once. Files that were
-//! there before the trace began go on.
+//! state (see `rounds.rs`).
 
-use std::collections::VecDeque;
-
-use super::events::{Event, Events, FileOp};
-use super::layout::{BlockOp, BlockRequest, Full, Layout, WriteBack};
+use super::events::Events;
+use super::layout::{BlockRequest, FileSystem, Full, Layout};
+use super::rounds::Copies;
 use super::{BLOCK_BYTES, TraceError};
 
 /// How often a trace is repeated.
@@ -25,9 +21,9 @@ pub enum Repeats {
 pub struct Footprint {
     /// The most blocks that files hold at a time, repeated or not.
     pub peak_blocks: u64,
-    /// Blocks that files hold when the trace ends.
+    /// Blocks that files hold when the first copy of the trace ends.
     pub end_blocks: u64,
-    /// Blocks written in one round.
+    /// Blocks written in one round of all copies.
     pub written_blocks: u64,
 }
 
@@ -35,8 +31,10 @@ pub struct Footprint {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayOut {
     pub capacity_blocks: u32,
-    pub write_back: WriteBack,
+    pub file_system: FileSystem,
     pub repeats: Repeats,
+    /// Copies of the trace beside each other, 1 or more.
+    pub copies: u32,
 }
 
 /// The requests that a trace becomes.
@@ -47,6 +45,9 @@ pub struct BlockTrace {
     pub capacity_blocks: u32,
     pub written_blocks: u64,
     pub peak_blocks: u64,
+    /// What files held on average over the blocks written, from the second round on if there is one.
+    pub mean_blocks: u64,
+    /// Rounds that all copies have finished.
     pub rounds: u32,
     /// Origins are below this.
     pub origins: u16,
@@ -56,22 +57,33 @@ pub struct BlockTrace {
 const ROUNDS_MAX: u32 = 1_000_000;
 /// Clocks of blocks written are 32 bits.
 const WRITTEN_MAX: u64 = u32::MAX as u64 - 1;
+/// Files of all copies: their numbers are indices of a table.
+const FILES_MAX: u64 = 1 << 28;
 
 impl Events {
-    /// What the trace needs, from two rounds on a drive without bounds.
-    pub fn footprint(&self, write_back: WriteBack) -> Footprint {
-        let mut layout = Layout::counted(u32::MAX, self.files(), write_back);
-        let mut rounds = Rounds::new(self.files());
+    /// What `copies` of the trace need, from two rounds on a drive without bounds.
+    pub fn footprint(&self, file_system: &FileSystem, copies: u32) -> Footprint {
+        let mut round_blocks = 0;
+        if copies > 1 {
+            round_blocks = self.footprint(file_system, 1).written_blocks;
+        }
+        let mut layout = Layout::counted(u32::MAX, self.files() * copies, file_system);
+        let mut all = Copies::new(self, copies, round_blocks);
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
-        for round in 0..2 {
+        while all.rounds() < 2 {
             // Full at 16 TiB: then nothing holds it, and the peak says so.
-            let _ = rounds.round(self, &mut layout, &mut requests);
-            if round == 0 {
+            if all.round(&mut layout, &mut requests).is_err() {
+                break;
+            }
+            if found.written_blocks == 0 {
                 found.end_blocks = layout.live_blocks();
-                found.written_blocks = written(&requests);
+                found.written_blocks = all.written;
             }
             requests.clear();
+        }
+        if copies > 1 {
+            found.written_blocks = round_blocks * u64::from(copies);
         }
         found.peak_blocks = layout.peak_blocks();
         found
@@ -79,101 +91,56 @@ impl Events {
 
     /// Lay the trace on a drive.
     pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
-        let mut trace = BlockTrace {
-            requests: Vec::new(),
-            capacity_blocks: how.capacity_blocks,
-            written_blocks: 0,
-            peak_blocks: 0,
-            rounds: 0,
-            origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
+        let files = u64::from(self.files()) * u64::from(how.copies);
+        if how.copies == 0 || files > FILES_MAX {
+            let message = format!("{} copies of {} files", how.copies, self.files());
+            return Err(TraceError::Trace(message));
+        }
+        let mut requests = Vec::new();
+        let round_blocks = match how.copies {
+            1 => 0,
+            _ => self.footprint(&how.file_system, 1).written_blocks,
         };
-        let mut layout = Layout::new(how.capacity_blocks, self.files(), how.write_back);
-        let mut rounds = Rounds::new(self.files());
+        let mut layout = Layout::new(how.capacity_blocks, files as u32, &how.file_system);
+        let mut all = Copies::new(self, how.copies, round_blocks);
+        let (mut ends, mut settled) = (0, (0, 0));
         loop {
-            let begin = trace.requests.len();
-            rounds.round(self, &mut layout, &mut trace.requests).map_err(|Full| {
-                TraceError::OutOfSpace {
-                    needed_bytes: self.footprint(how.write_back).peak_blocks * BLOCK_BYTES,
-                    capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
-                }
+            all.round(&mut layout, &mut requests).map_err(|Full| TraceError::OutOfSpace {
+                needed_bytes: self.footprint(&how.file_system, how.copies).peak_blocks
+                    * BLOCK_BYTES,
+                capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
             })?;
-            trace.rounds += 1;
-            trace.written_blocks += written(&trace.requests[begin..]);
-            trace.peak_blocks = layout.peak_blocks();
-            if trace.written_blocks == 0 {
+            ends += 1;
+            let rounds = all.rounds();
+            if all.written == 0 {
                 return Err(TraceError::Trace("nothing is written in it".to_owned()));
             }
             let done = match how.repeats {
-                Repeats::Times(times) => trace.rounds >= times,
+                Repeats::Times(times) => rounds >= times,
                 Repeats::Fills(fills) => {
-                    trace.written_blocks as f64 >= fills * f64::from(how.capacity_blocks)
+                    rounds > 0 && all.written as f64 >= fills * f64::from(how.capacity_blocks)
                 }
             };
             if done {
-                return Ok(trace);
+                let (written, held) = (all.written - settled.0, all.held - settled.1);
+                return Ok(BlockTrace {
+                    requests,
+                    capacity_blocks: how.capacity_blocks,
+                    written_blocks: all.written,
+                    peak_blocks: layout.peak_blocks(),
+                    mean_blocks: (held / u128::from(written.max(1))) as u64,
+                    rounds,
+                    origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
+                });
             }
-            let next = trace.written_blocks / u64::from(trace.rounds) + trace.written_blocks;
-            if trace.rounds == ROUNDS_MAX || next > WRITTEN_MAX {
-                let message = format!("too much to write after {} rounds", trace.rounds);
+            if rounds == 1 && settled.0 == 0 {
+                settled = (all.written, all.held);
+            }
+            let next = all.written / u64::from(ends) + all.written;
+            if ends == ROUNDS_MAX || next > WRITTEN_MAX {
+                let message = format!("too much to write after {ends} rounds");
                 return Err(TraceError::Trace(message));
             }
         }
     }
-}
-
-/// Which objects are of an earlier round.
-struct Rounds {
-    round: u32,
-    /// Round in which the object was created, 0: it was there before.
-    created: Vec<u32>,
-    /// Objects of earlier rounds, in the order in which they are to go.
-    old: VecDeque<u32>,
-    /// What the files of the first round took at their peak.
-    peak: u64,
-}
-
-impl Rounds {
-    fn new(files: u32) -> Self {
-        Self { round: 0, created: vec![0; files as usize], old: VecDeque::new(), peak: u64::MAX }
-    }
-
-    fn round(
-        &mut self,
-        events: &Events,
-        layout: &mut Layout,
-        out: &mut Vec<BlockRequest>,
-    ) -> Result<(), Full> {
-        self.round += 1;
-        let files = 0..self.created.len() as u32;
-        self.old = files.filter(|&f| self.created[f as usize] > 0 && layout.holds(f)).collect();
-        for event in events.iter() {
-            match event.op {
-                FileOp::Create => self.created[event.file as usize] = self.round,
-                FileOp::Write => self.make_room(event, layout, out),
-                _ => {}
-            }
-            layout.apply(event, out)?;
-        }
-        layout.flush_all(out)?;
-        if self.round == 1 {
-            self.peak = layout.peak_blocks();
-        }
-        Ok(())
-    }
-
-    fn make_room(&mut self, write: &Event, layout: &mut Layout, out: &mut Vec<BlockRequest>) {
-        let needed = write.length.div_ceil(BLOCK_BYTES) + 1;
-        while layout.live_blocks() + needed > self.peak
-            && let Some(file) = self.old.pop_front()
-        {
-            // A number that the round has created anew is no longer the old object.
-            if self.created[file as usize] < self.round {
-                layout.unlink(file, out);
-            }
-        }
-    }
-}
-
-fn written(requests: &[BlockRequest]) -> u64 {
-    requests.iter().filter(|r| r.op == BlockOp::Write).map(|r| u64::from(r.count)).sum()
 }

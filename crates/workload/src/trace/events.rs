@@ -37,6 +37,8 @@ pub struct Event {
     pub stream: u16,
     /// Who wrote it: a label for reports, without effect.
     pub origin: u16,
+    /// Number of the folder that the file lies in, for an allocator that goes by folders.
+    pub folder: u16,
 }
 
 /// Columns of equal length, as they come over the seam, and what their numbers mean.
@@ -54,6 +56,8 @@ pub struct Batch<'a> {
     /// By class.
     pub stream: &'a [u16],
     pub origin: &'a [u16],
+    /// Empty: all in one folder.
+    pub folder: &'a [u16],
 }
 
 /// Operations that change nothing on a drive.
@@ -71,7 +75,9 @@ impl Events {
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), TraceError> {
         let rows = batch.op.len();
         let lengths = [batch.file.len(), batch.offset.len(), batch.length.len(), batch.class.len()];
-        if lengths.iter().any(|&length| length != rows) || batch.stream.len() != batch.origin.len()
+        let classes = batch.stream.len();
+        let folders = batch.folder.is_empty() || batch.folder.len() == classes;
+        if lengths.iter().any(|&length| length != rows) || batch.origin.len() != classes || !folders
         {
             return Err(TraceError::Trace("its columns differ in length".to_owned()));
         }
@@ -101,6 +107,10 @@ impl Events {
         self.events.iter()
     }
 
+    pub(super) fn as_slice(&self) -> &[Event] {
+        &self.events
+    }
+
     pub fn len(&self) -> usize {
         self.events.len()
     }
@@ -112,6 +122,11 @@ impl Events {
     /// One more than the largest file number.
     pub fn files(&self) -> u32 {
         self.files
+    }
+
+    /// One more than the largest folder number.
+    pub(super) fn folders(&self) -> u32 {
+        self.iter().map(|event| u32::from(event.folder) + 1).max().unwrap_or(1)
     }
 }
 
@@ -145,5 +160,6 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<Event>, String> {
     let Some((&stream, &origin)) = batch.stream.get(class).zip(batch.origin.get(class)) else {
         return Err(format!("there is no class {class}"));
     };
-    Ok(Some(Event { op, file, offset, length, stream, origin }))
+    let folder = batch.folder.get(class).copied().unwrap_or(0);
+    Ok(Some(Event { op, file, offset, length, stream, origin, folder }))
 }

@@ -1,11 +1,14 @@
 //! File objects on a drive: where their blocks lie, and what each file operation becomes.
 //!
 //! Writes to blocks that a file has are made in place; others allocate. Blocks that a truncate,
-//! unlink or punch frees are trimmed at once. A write that covers a block in part writes all of it.
+//! unlink or punch frees are trimmed at once, or the drive is not told of them: then it keeps what
+//! was in them until they are written again. A write that covers a block in part writes all of it.
+
+use std::ops::Range;
 
 use super::BLOCK_BYTES;
 use super::events::{Event, FileOp};
-use super::space::{Run, Space};
+use super::space::{Allocator, Run, Space};
 
 /// When writes reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -16,6 +19,21 @@ pub enum WriteBack {
     /// The last block of a write that ends within it waits for the next write to its file, or for
     /// fsync: a page cache under a program that appends little by little.
     Coalesce,
+}
+
+/// What lies between files and the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    pub allocator: Allocator,
+    /// Whether it trims what it frees (`mount -o discard`).
+    pub trim: bool,
+    pub write_back: WriteBack,
+}
+
+impl Default for FileSystem {
+    fn default() -> Self {
+        Self { allocator: Allocator::default(), trim: true, write_back: WriteBack::default() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +70,24 @@ impl Extent {
     }
 }
 
+/// Of a write.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    stream: u16,
+    origin: u16,
+    folder: u16,
+}
+
+impl Source {
+    fn of(event: &Event) -> Self {
+        Self { stream: event.stream, origin: event.origin, folder: event.folder }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     block: u32,
-    stream: u16,
-    origin: u16,
+    source: Source,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -73,19 +104,21 @@ pub struct Layout {
     space: Space,
     files: Vec<File>,
     write_back: WriteBack,
+    trim: bool,
     live: u64,
     peak: u64,
 }
 
 impl Layout {
-    pub fn new(blocks: u32, files: u32, write_back: WriteBack) -> Self {
+    pub fn new(blocks: u32, files: u32, system: &FileSystem) -> Self {
         let files = vec![File::default(); files as usize];
-        Self { space: Space::new(blocks), files, write_back, live: 0, peak: 0 }
+        let &FileSystem { allocator, trim, write_back } = system;
+        Self { space: Space::new(blocks, allocator), files, write_back, trim, live: 0, peak: 0 }
     }
 
     /// Without places: requests have the right lengths, but say nothing of where.
-    pub fn counted(blocks: u32, files: u32, write_back: WriteBack) -> Self {
-        Self { space: Space::counted(blocks), ..Self::new(0, files, write_back) }
+    pub fn counted(blocks: u32, files: u32, system: &FileSystem) -> Self {
+        Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
 
     /// Blocks that files hold.
@@ -130,19 +163,23 @@ impl Layout {
         !self.files[file as usize].extents.is_empty()
     }
 
-    /// Trim all blocks of a file.
+    /// Free all blocks of a file.
     pub fn unlink(&mut self, file: u32, out: &mut Vec<BlockRequest>) {
         self.free(file, 0, u32::MAX, out);
     }
 
-    /// Write what waits, of all files.
-    pub fn flush_all(&mut self, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
-        (0..self.files.len() as u32).try_for_each(|file| self.flush(file, out))
+    /// Write what waits, of some files.
+    pub fn flush_all(
+        &mut self,
+        mut files: Range<u32>,
+        out: &mut Vec<BlockRequest>,
+    ) -> Result<(), Full> {
+        files.try_for_each(|file| self.flush(file, out))
     }
 
     fn flush(&mut self, file: u32, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
         let Some(tail) = self.files[file as usize].tail.take() else { return Ok(()) };
-        self.put(file, tail.block, tail.block + 1, (tail.stream, tail.origin), out)
+        self.put(file, tail.block, tail.block + 1, tail.source, out)
     }
 
     fn write(
@@ -161,11 +198,11 @@ impl Layout {
             }
             if !(event.offset + event.length).is_multiple_of(BLOCK_BYTES) {
                 end -= 1;
-                let tail = Tail { block: end, stream: event.stream, origin: event.origin };
+                let tail = Tail { block: end, source: Source::of(event) };
                 self.files[event.file as usize].tail = Some(tail);
             }
         }
-        self.put(event.file, first, end, (event.stream, event.origin), out)
+        self.put(event.file, first, end, Source::of(event), out)
     }
 
     /// Write the blocks `next..end` of a file.
@@ -174,7 +211,7 @@ impl Layout {
         file: u32,
         mut next: u32,
         end: u32,
-        (stream, origin): (u16, u16),
+        Source { stream, origin, folder }: Source,
         out: &mut Vec<BlockRequest>,
     ) -> Result<(), Full> {
         let begin = out.len();
@@ -188,7 +225,8 @@ impl Layout {
                 before => {
                     let limit = extents.get(after).map_or(end, |e| e.first.min(end));
                     let goal = before.filter(|e| e.end() == next).map(|e| e.at.start + e.at.count);
-                    let run = self.space.allocate(limit - next, goal).ok_or(Full)?;
+                    let run =
+                        self.space.allocate(limit - next, goal, u32::from(folder)).ok_or(Full)?;
                     self.insert(file, after, Extent { first: next, at: run });
                     run
                 }
@@ -223,7 +261,7 @@ impl Layout {
         extents.insert(after, new);
     }
 
-    /// Take the blocks `first..end` from a file and trim them.
+    /// Take the blocks `first..end` from a file, and trim them if the file system does.
     fn free(&mut self, file: u32, first: u32, end: u32, out: &mut Vec<BlockRequest>) {
         if first >= end {
             return;
@@ -245,13 +283,15 @@ impl Layout {
             let freed = Run { start: e.at.start + (from - e.first), count: to - from };
             self.space.release(freed);
             self.live -= u64::from(freed.count);
-            out.push(BlockRequest {
-                block: freed.start,
-                count: freed.count,
-                op: BlockOp::Trim,
-                stream: 0,
-                origin: 0,
-            });
+            if self.trim {
+                out.push(BlockRequest {
+                    block: freed.start,
+                    count: freed.count,
+                    op: BlockOp::Trim,
+                    stream: 0,
+                    origin: 0,
+                });
+            }
         }
         file.extents.splice(begin..stop, kept);
     }

@@ -6,7 +6,8 @@
 //! | `events.rs` | what a program did to its files, in columns |
 //! | `space.rs` | free space of the drive |
 //! | `layout.rs` | file objects, where their blocks lie, write-back |
-//! | `block_trace.rs` | a whole trace laid on a drive, once or again and again |
+//! | `block_trace.rs` | a whole trace laid on a drive |
+//! | `rounds.rs` | the trace again and again, and copies of it beside each other |
 //! | `deaths.rs` | when the data of each write die |
 //! | `synthetic.rs` | a small log-structured merge store, for tests and benchmarks |
 
@@ -15,6 +16,7 @@ mod classes;
 mod deaths;
 mod events;
 mod layout;
+mod rounds;
 mod space;
 pub mod synthetic;
 
@@ -22,7 +24,8 @@ pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats};
 pub use classes::{Classes, Labels};
 pub use deaths::{NEVER, deaths};
 pub use events::{Batch, Event, Events, FileOp, LEFT_OUT};
-pub use layout::{BlockOp, BlockRequest, Layout, WriteBack};
+pub use layout::{BlockOp, BlockRequest, FileSystem, Layout, WriteBack};
+pub use space::Allocator;
 
 use thiserror::Error;
 

@@ -1,9 +1,10 @@
-//! Free space of the drive: extents of free blocks, given out next-fit.
+//! Free space of the drive: extents of free blocks, and who gets which.
 //!
 //! A file that grows gets the blocks behind its last one while they are free. A new extent begins
-//! at the next multiple of [`ROOM`] that has that much space behind it, so that files that grow at
-//! the same time do not cut each other into single blocks (what file systems reach by delayed and
-//! speculative allocation). All choices depend on the free space and the cursor alone.
+//! at a multiple of [`ROOM`] that has that much space behind it, so that files that grow at the same
+//! time do not cut each other into single blocks (what file systems reach by delayed and
+//! speculative allocation). The [`Allocator`] says from where on it is looked for. All choices
+//! depend on the free space, the cursor and the folder alone.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,6 +13,39 @@ use std::ops::Bound;
 const ROOM: u32 = 256;
 /// Free extents looked at for one with room; then the nearest is taken as it is.
 const SEARCH_MAX: usize = 64;
+
+/// Parts of the drive that folders take in turn.
+const GROUPS: u64 = 4;
+
+/// Where the next extent of a file is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Allocator {
+    /// Behind the last one that was given out, whatever its file: the drive is gone through from
+    /// one end to the other, as ext4's stream allocation does for large files.
+    #[default]
+    NextFit,
+    /// From the beginning of the drive: freed space is used again at once, the rest stays untouched.
+    FirstFit,
+    /// From the beginning of the part that the file's folder has: four parts that folders take in
+    /// turn, as XFS does with the four allocation groups that it makes on a single drive.
+    Folders,
+}
+
+impl Allocator {
+    pub const ALL: [Self; 3] = [Self::NextFit, Self::FirstFit, Self::Folders];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NextFit => "next-fit",
+            Self::FirstFit => "first-fit",
+            Self::Folders => "folders",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|allocator| allocator.name() == name)
+    }
+}
 
 /// Consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,24 +60,27 @@ pub(super) struct Space {
     /// from the front of its extent, which then stays where it is in the tree.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
+    blocks: u32,
+    allocator: Allocator,
+    /// Where the last extent ended; stays 0 where that does not matter.
     cursor: u32,
     /// Blocks are counted only: all that is given out is where it is wanted, or at 0.
     counted: bool,
 }
 
 impl Space {
-    pub(super) fn new(blocks: u32) -> Self {
+    pub(super) fn new(blocks: u32, allocator: Allocator) -> Self {
         let mut free = BTreeMap::new();
         if blocks > 0 {
             free.insert(blocks, blocks);
         }
-        Self { free, free_blocks: u64::from(blocks), cursor: 0, counted: false }
+        let free_blocks = u64::from(blocks);
+        Self { free, free_blocks, blocks, allocator, cursor: 0, counted: false }
     }
 
     /// A drive without places, to learn how much is needed.
     pub(super) fn counted(blocks: u32) -> Self {
-        let free = BTreeMap::new();
-        Self { free, free_blocks: u64::from(blocks), cursor: 0, counted: true }
+        Self { free: BTreeMap::new(), counted: true, ..Self::new(blocks, Allocator::NextFit) }
     }
 
     #[cfg(test)]
@@ -51,8 +88,9 @@ impl Space {
         self.free_blocks
     }
 
-    /// Up to `want` consecutive blocks, at `goal` if that is free; `None` if nothing is.
-    pub(super) fn allocate(&mut self, want: u32, goal: Option<u32>) -> Option<Run> {
+    /// Up to `want` consecutive blocks for a file in `folder`, at `goal` if that is free; `None` if
+    /// nothing is.
+    pub(super) fn allocate(&mut self, want: u32, goal: Option<u32>, folder: u32) -> Option<Run> {
         if self.counted {
             let count = u64::from(want).min(self.free_blocks) as u32;
             self.free_blocks -= u64::from(count);
@@ -61,21 +99,30 @@ impl Space {
         if let Some(run) = goal.and_then(|goal| self.take_at(goal, want)) {
             return Some(run);
         }
-        let start = self.place(want)?;
+        let from = match self.allocator {
+            Allocator::NextFit => self.cursor,
+            Allocator::FirstFit => 0,
+            Allocator::Folders => {
+                (u64::from(folder) % GROUPS * u64::from(self.blocks) / GROUPS) as u32
+            }
+        };
+        let start = self.place(want, from)?;
         let run = self.take_at(start, want)?;
-        self.cursor = (run.start + run.count).checked_next_multiple_of(ROOM).unwrap_or(0);
+        if self.allocator == Allocator::NextFit {
+            self.cursor = (run.start + run.count).checked_next_multiple_of(ROOM).unwrap_or(0);
+        }
         Some(run)
     }
 
-    /// Where the next extent begins: from the cursor on, then from the beginning.
-    fn place(&self, want: u32) -> Option<u32> {
-        let beyond = (Bound::Excluded(self.cursor), Bound::Unbounded);
+    /// Where the next extent begins: beyond `from`, then from the beginning.
+    fn place(&self, want: u32, from: u32) -> Option<u32> {
+        let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);
         let ahead = self.free.range(beyond).map(extents);
-        let ahead = ahead.map(|(start, end)| (start.max(self.cursor), end));
-        // An extent around the cursor counts as two.
+        let ahead = ahead.map(|(start, end)| (start.max(from), end));
+        // An extent around that place counts as two.
         let behind = self.free.iter().map(extents);
-        let behind = behind.take_while(|&(start, _)| start < self.cursor);
+        let behind = behind.take_while(|&(start, _)| start < from);
         let mut nearest = None;
         for (start, end) in ahead.chain(behind).take(SEARCH_MAX) {
             nearest = nearest.or(Some(start));

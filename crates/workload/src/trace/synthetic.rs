@@ -94,7 +94,8 @@ impl Job {
 
 impl Run {
     fn event(&mut self, op: FileOp, file: u32, offset: u64, length: u64, origin: u16) {
-        self.events.add(Event { op, file, offset, length, stream: origin, origin });
+        let event = Event { op, file, offset, length, stream: origin, origin, folder: 0 };
+        self.events.add(event);
     }
 
     fn create(&mut self) -> u32 {

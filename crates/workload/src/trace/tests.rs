@@ -9,7 +9,7 @@ use super::*;
 const FILES: u32 = 6;
 
 fn event(op: FileOp, file: u32, offset: u64, length: u64) -> Event {
-    Event { op, file, offset, length, stream: 0, origin: 0 }
+    Event { op, file, offset, length, stream: 0, origin: 0, folder: 0 }
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -23,6 +23,10 @@ fn any_event() -> impl Strategy<Value = Event> {
     ];
     (op, 0..FILES, 0..200_000_u64, 0..60_000_u64)
         .prop_map(|(op, file, offset, length)| event(op, file, offset, length))
+}
+
+fn system(write_back: WriteBack) -> FileSystem {
+    FileSystem { write_back, ..FileSystem::default() }
 }
 
 fn any_write_back() -> impl Strategy<Value = WriteBack> {
@@ -55,8 +59,8 @@ proptest! {
     fn a_drive_without_places_counts_the_same(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
     ) {
-        let mut placed = Layout::new(1 << 20, FILES, write_back);
-        let mut counted = Layout::counted(1 << 20, FILES, write_back);
+        let mut placed = Layout::new(1 << 20, FILES, &system(write_back));
+        let mut counted = Layout::counted(1 << 20, FILES, &system(write_back));
         let (mut at, mut of) = (Vec::new(), Vec::new());
         for event in &events {
             prop_assert_eq!(placed.apply(event, &mut at), counted.apply(event, &mut of));
@@ -73,8 +77,9 @@ proptest! {
     #[test]
     fn files_never_share_blocks_and_freed_blocks_are_trimmed(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
+        allocator in proptest::sample::select(&Allocator::ALL[..]),
     ) {
-        let mut layout = Layout::new(2000, FILES, write_back);
+        let mut layout = Layout::new(2000, FILES, &FileSystem { allocator, ..system(write_back) });
         let mut model = BTreeSet::new();
         // Block of the drive -> file that wrote it last.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
@@ -96,7 +101,7 @@ proptest! {
             prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
             prop_assert_eq!(layout.free_blocks() + layout.live_blocks(), 2000);
         }
-        layout.flush_all(&mut out).unwrap();
+        layout.flush_all(0..FILES, &mut out).unwrap();
         prop_assert_eq!(layout.live_blocks(), model.len() as u64);
         for file in 0..FILES {
             layout.unlink(file, &mut out);
@@ -116,8 +121,9 @@ proptest! {
         }
         let how = LayOut {
             capacity_blocks: 1 << 12,
-            write_back: WriteBack::Coalesce,
+            file_system: system(WriteBack::Coalesce),
             repeats: Repeats::Times(times),
+            copies: 1,
         };
         let laid = trace.lay_out(&how).unwrap();
         prop_assert_eq!(&laid.requests, &trace.lay_out(&how).unwrap().requests);
@@ -134,7 +140,8 @@ fn trace_of(events: &[Event]) -> Events {
 }
 
 fn laid(events: &[Event], capacity_blocks: u32, write_back: WriteBack) -> BlockTrace {
-    let how = LayOut { capacity_blocks, write_back, repeats: Repeats::Times(1) };
+    let file_system = system(write_back);
+    let how = LayOut { capacity_blocks, file_system, repeats: Repeats::Times(1), copies: 1 };
     trace_of(events).lay_out(&how).unwrap()
 }
 
@@ -176,8 +183,9 @@ fn small_appends_are_written_once_if_they_may_wait() {
 fn a_full_drive_says_what_would_do() {
     let how = LayOut {
         capacity_blocks: 100,
-        write_back: WriteBack::Immediate,
+        file_system: FileSystem::default(),
         repeats: Repeats::Times(1),
+        copies: 1,
     };
     let trace = trace_of(&[
         event(FileOp::Create, 0, 0, 0),
@@ -202,11 +210,12 @@ fn old_rounds_make_room_one_file_at_a_time() {
         events.push(event(FileOp::Write, file, 0, 10 * 4096));
     }
     let trace = trace_of(&events);
-    assert_eq!(trace.footprint(WriteBack::Immediate).peak_blocks, 80);
+    assert_eq!(trace.footprint(&FileSystem::default(), 1).peak_blocks, 80);
     let how = LayOut {
         capacity_blocks: 80,
-        write_back: WriteBack::Immediate,
+        file_system: FileSystem::default(),
         repeats: Repeats::Fills(3.0),
+        copies: 1,
     };
     let laid = trace.lay_out(&how).unwrap();
     assert_eq!((laid.rounds, laid.written_blocks, laid.peak_blocks), (3, 240, 80));
@@ -227,6 +236,7 @@ fn rows_that_cannot_be_are_refused_with_their_number() {
         ops: &[0, 9],
         stream: &[3, 4],
         origin: &[1, 2],
+        folder: &[],
     };
     let message = "operation 9 is none of 0 to 5".to_owned();
     assert_eq!(events.push(&batch), Err(TraceError::Row { row: 1, message }));
@@ -275,9 +285,103 @@ fn the_synthetic_store_settles() {
         logged_bytes: logged,
         seed: 3,
     };
-    let found = synthetic::events(&store(64 << 20)).footprint(WriteBack::Immediate);
+    let found = synthetic::events(&store(64 << 20)).footprint(&FileSystem::default(), 1);
     let tables = found.peak_blocks / 8;
     assert!((584..800).contains(&tables), "{tables} tables; the levels hold 584");
     let amplification = found.written_blocks as f64 * 4096.0 / (64 << 20) as f64;
     assert!((10.0..30.0).contains(&amplification), "{amplification}");
+}
+
+/// Two files of 300 blocks, of which the first goes, and then a third of 200.
+fn freed_and_written_again(folders: [u16; 3]) -> Events {
+    let mut trace = Events::default();
+    let mut add = |op, file: u32, length| {
+        trace.add(Event { folder: folders[file as usize], ..event(op, file, 0, length) });
+    };
+    add(FileOp::Write, 0, 300 * 4096);
+    add(FileOp::Write, 1, 300 * 4096);
+    add(FileOp::Unlink, 0, 0);
+    add(FileOp::Write, 2, 200 * 4096);
+    trace
+}
+
+/// Where each file begins, and the number of requests.
+fn places(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usize) {
+    let how = LayOut {
+        capacity_blocks: 8192,
+        file_system: FileSystem { allocator, trim, ..FileSystem::default() },
+        repeats: Repeats::Times(1),
+        copies: 1,
+    };
+    let laid = freed_and_written_again(folders).lay_out(&how).unwrap();
+    let writes = laid.requests.iter().filter(|r| r.op == BlockOp::Write);
+    (writes.map(|r| r.block).collect(), laid.requests.len())
+}
+
+#[test]
+fn allocators_differ_in_where_freed_space_is_used_again() {
+    // Next-fit goes on behind the second file, on a multiple of 256 blocks.
+    assert_eq!(places([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
+    assert_eq!(places([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
+    // Folders 0 to 3 begin at the quarters of the drive, folder 5 where folder 1 does.
+    assert_eq!(places([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
+    assert_eq!(places([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
+}
+
+#[test]
+fn without_trim_places_stay_and_the_drive_is_told_of_writes_alone() {
+    for allocator in Allocator::ALL {
+        let (trimmed, requests) = places([0, 1, 2], allocator, true);
+        assert_eq!(places([0, 1, 2], allocator, false), (trimmed, requests - 1));
+    }
+    assert_eq!(Allocator::ALL.map(|a| Allocator::named(a.name())), Allocator::ALL.map(Some));
+    assert_eq!(Allocator::named("best-fit"), None);
+}
+
+/// Eight files of ten blocks, one after the other, of which the first four go at the end.
+fn grows_and_shrinks() -> Events {
+    let mut events = Vec::new();
+    for file in 0..8 {
+        events.push(event(FileOp::Create, file, 0, 0));
+        events.push(event(FileOp::Write, file, 0, 10 * 4096));
+    }
+    events.extend((0..4).map(|file| event(FileOp::Unlink, file, 0, 0)));
+    trace_of(&events)
+}
+
+#[test]
+fn copies_write_at_one_pace_and_out_of_step() {
+    let (events, system) = (grows_and_shrinks(), FileSystem::default());
+    let one = events.footprint(&system, 1);
+    let four = events.footprint(&system, 4);
+    assert_eq!((one.peak_blocks, one.written_blocks), (80, 80));
+    assert_eq!(four.written_blocks, 4 * 80);
+    // In step, all of them would be at 80 together.
+    assert!((200..320).contains(&four.peak_blocks), "{four:?}");
+    let how = LayOut {
+        capacity_blocks: four.peak_blocks as u32,
+        file_system: system,
+        repeats: Repeats::Times(5),
+        copies: 4,
+    };
+    let laid = events.lay_out(&how).unwrap();
+    assert_eq!(laid.rounds, 5);
+    // The one that is ahead has gone on meanwhile: three quarters of a round, in whole files.
+    assert!((4 * 5 * 80..4 * 5 * 80 + 4 * 80).contains(&laid.written_blocks), "{laid:?}");
+    assert!(laid.mean_blocks <= laid.peak_blocks && laid.peak_blocks <= four.peak_blocks);
+    assert!(laid.mean_blocks >= 4 * 40, "{laid:?}");
+    let none = LayOut { copies: 0, ..how };
+    assert!(matches!(events.lay_out(&none), Err(TraceError::Trace(_))));
+}
+
+#[test]
+fn the_mean_of_one_copy_is_what_its_files_hold() {
+    let how = LayOut {
+        capacity_blocks: 200,
+        file_system: FileSystem::default(),
+        repeats: Repeats::Times(1),
+        copies: 1,
+    };
+    // 10, 20, ... 80 blocks after ten blocks each.
+    assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
 }

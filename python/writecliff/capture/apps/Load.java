@@ -14,10 +14,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The load on Cassandra: all records are inserted once in order of their keys, then half of the
- * operations read a random record and half write one.
+ * The load on Cassandra: all records are inserted once in order of their keys, then random ones are
+ * written anew, then half of the operations read a random record and half write one.
  *
- * <p>Arguments: port, records, operations, bytes of a value. Prints one line a phase.
+ * <p>Arguments: port, records, updates, operations, bytes of a value. Prints one line a phase.
  */
 public final class Load {
     private static final int IN_FLIGHT = 128;
@@ -108,7 +108,8 @@ public final class Load {
     public static void main(String[] args) throws Exception {
         int port = Integer.parseInt(args[0]);
         int records = Integer.parseInt(args[1]);
-        int operations = Integer.parseInt(args[2]);
+        int updates = Integer.parseInt(args[2]);
+        int operations = Integer.parseInt(args[3]);
         PoolingOptions pooling =
                 new PoolingOptions().setMaxRequestsPerConnection(HostDistance.LOCAL, 1024);
         SocketOptions socket = new SocketOptions().setReadTimeoutMillis(60_000);
@@ -121,8 +122,11 @@ public final class Load {
                         .withoutMetrics();
         try (Cluster cluster = builder.build();
                 Session session = cluster.connect()) {
-            Load load = new Load(session, Integer.parseInt(args[3]));
+            Load load = new Load(session, Integer.parseInt(args[4]));
             load.phase("insert", records, load::write);
+            if (updates > 0) {
+                load.phase("update", updates, index -> load.write(load.random.nextInt(records)));
+            }
             load.phase(
                     "mixed",
                     operations,

@@ -32,12 +32,13 @@ class Size:
 
     records: int | None = None
     operations: int | None = None
+    updates: int = 0  # cassandra: records written anew before the operations, as preconditioning
 
     def __post_init__(self) -> None:
-        for name in ("records", "operations"):
+        for name, least in (("records", 1), ("operations", 1), ("updates", 0)):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"--{name} is {value}", hint="at least 1")
+            if value is not None and value < least:
+                raise ConfigError(f"--{name} is {value}", hint=f"at least {least}")
 
 
 def run_app(

@@ -1,9 +1,9 @@
 """Cassandra 5.0 on the machine's Java 17, with the load of Samsung's experiment in small.
 
-The experiment (Flash Memory Summit 2016): one million records, then half reads and half writes. One
-node writes into a temporary folder; the client is `Load.java`, compiled when it is needed, with the
-driver that Cassandra brings. Memtables are small (16 MiB), so that flushes and three tiers of
-compaction occur within a gigabyte.
+The experiment (Flash Memory Summit 2016): one million records, writes alone for a while if asked
+for, then half reads and half writes. One node writes into a temporary folder; the client is
+`Load.java`, compiled when it is needed, with the driver that Cassandra brings. Memtables are small
+(16 MiB), so that flushes and three tiers of compaction occur within a gigabyte.
 
 The commit log is written directly (`commitlog_disk_access_mode: direct`): by default it goes
 through mapped memory, which a capture of calls cannot see. Where the file system has no direct I/O
@@ -90,7 +90,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
     _configure(folder, root, native, storage)
     records, operations = size.records or RECORDS, size.operations or OPERATIONS
     path = f"{classes}:{library}/*"
-    load = ["Load", *map(str, (native, records, operations, VALUE_BYTES))]
+    load = ["Load", *map(str, (native, records, size.updates, operations, VALUE_BYTES))]
     options = replace(options, root=options.root or root)
     with session(options) as capture:
         tell(f"Cassandra {VERSION}: starting")
@@ -103,7 +103,8 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
             stop=signal.SIGTERM,  # its shutdown hook drains what is in memory
             env=_plain(capture.environment()),
         ):  # fmt: skip
-            tell(f"load: {records:,} records, then {operations:,} reads and writes")
+            updates = f" {size.updates:,} writes," if size.updates else ""
+            tell(f"load: {records:,} records, then{updates} {operations:,} reads and writes")
             run_client(
                 [java, "-Xmx256m", f"-Dlogback.configurationFile={folder / 'logback.xml'}",
                  "-cp", path, *load],
@@ -111,9 +112,21 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
                 env=_plain(os.environ),
             )  # fmt: skip
             for line in (logs / "load.log").read_text().splitlines():
-                if line.startswith(("insert:", "mixed:")):
+                if line.startswith(("insert:", "update:", "mixed:")):
                     tell(line)
-        full = capture.finish({"command": load, "program": f"cassandra {VERSION}", "exit_code": 0})
+        full = capture.finish(
+            {
+                "command": load,
+                "program": f"cassandra {VERSION}",
+                "exit_code": 0,
+                "load": {
+                    "records": records,
+                    "updates": size.updates,
+                    "operations": operations,
+                    "value_bytes": VALUE_BYTES,
+                },
+            }
+        )
     return Captured(options.output, 0, full)
 
 
