@@ -229,6 +229,11 @@ impl Ftl {
         if f.needs_unit() { (size, false) } else { (f.end - f.next, f.end - f.next < size) }
     }
 
+    /// The unit that a host frontier has written a part of.
+    pub fn host_unit(&self, frontier: FrontierId) -> Option<ReclaimUnitId> {
+        self.host_room(frontier).1.then(|| self.frontiers[frontier.index()].unit)
+    }
+
     /// Give up what is unwritten of the unit that a host frontier fills: its next write opens an
     /// empty one. Returns how many slots stay unwritten, 0 where there was no unit.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {

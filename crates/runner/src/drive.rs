@@ -105,6 +105,10 @@ impl<'a, D: Drive> Run<'a, D> {
                 self.issue(index, self.start_ns);
             }
         }
+        if self.table.is_empty() {
+            // Nothing has begun: the drive's time for itself counts from now.
+            self.drive.idle_until(Nanos(self.start_ns));
+        }
     }
 
     fn until_done(&mut self, observer: &mut dyn Observer) -> ControlFlow<()> {

@@ -371,7 +371,12 @@ impl Ssd {
     }
 
     /// Let the drive be until `time`: it may collect in the background. Nothing may be outstanding.
+    ///
+    /// A drive that has not completed a command since it was opened, filled on the fast-forward
+    /// clock or quiesced is as idle as another: its patience runs from when that was.
     pub fn idle_until(&mut self, time: Nanos) {
+        let due = self.last_activity + self.config.controller.idle_delay;
+        self.schedule_idle_check(due.max(self.backend.now));
         let lost = self.step(time);
         assert!(lost.is_none(), "a completion without a command");
         self.backend.now = self.backend.now.max(time);

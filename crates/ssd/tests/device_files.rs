@@ -114,6 +114,9 @@ fn a_wrong_placement_section_is_refused_at_its_key() {
         ("interface = \"nvme-fdp\"\nhandles = [1, 1]", ":32: ", "twice"),
         ("interface = \"nvme-fdp\"\nhandles = []", ":32: ", "1 to 4"),
         ("interface = \"none\"\nhandles = [0]", ":32: ", "belongs to"),
+        ("interface = \"scsi-streams\"\ntime_limit = \"9 s\"", ":32: ", "'nvme-fdp'"),
+        ("interface = \"nvme-fdp\"\ntime_limit = \"1500 ms\"", ":32: ", "whole seconds"),
+        ("interface = \"nvme-fdp\"\ntime_limit = \"0 s\"", ":32: ", "1 or more"),
         ("interface = \"nvme-fdp\"\nhandels = [0]", ":32: ", "handles"),
     ];
     for (section, place, what) in rows {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{alone, drive, precondition, user_slots, write};
-use writecliff_base::{Prng, StreamId};
+use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_ssd::placement::Refusal;
 use writecliff_ssd::placement::events::{EventType, LOG_EVENTS};
 use writecliff_ssd::placement::fdp::Isolation;
@@ -240,6 +240,94 @@ fn a_reset_modifies_handles_only_where_power_loss_would() {
     protected.controller_reset();
     assert_eq!(available(&mut protected, 1), UNIT_BLOCKS - 40);
     assert_eq!(happened(&mut protected, EventType::ResetModifiedHandles), 0);
+}
+
+const LIMITED: &str = "time_limit = \"10 s\"";
+const LIMIT: Nanos = Nanos::from_secs(10);
+
+/// Let it be until `time`, then write a slot.
+fn write_at(ssd: &mut Ssd, time: Nanos, id: u16, slot: u64) {
+    ssd.idle_until(time);
+    write_to(ssd, id, slot, 1);
+}
+
+#[test]
+fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
+    let mut ssd = with(LIMITED, &[]);
+    assert_eq!(ssd.fdp_configuration().unwrap().time_limit_s, 10);
+    (0..4).for_each(|id| ssd.fdp_enable_events(id, &EventType::ALL, true).unwrap());
+    write_to(&mut ssd, 1, 0, 1);
+    // The data came a little before the write completed; the unit is open since then.
+    let end = ssd.now() + LIMIT;
+    write_at(&mut ssd, Nanos::from_secs(4), 2, 100);
+    write_at(&mut ssd, end - Nanos(1_000_000), 1, 1);
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 16, "a millisecond before");
+    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 0);
+    write_at(&mut ssd, end, 1, 2);
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8, "in another unit");
+    assert_eq!(available(&mut ssd, 2), UNIT_BLOCKS - 8, "the other handle has some seconds left");
+    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!((events.len(), events[0].kind.code()), (1, 1));
+    assert_eq!((events[0].placement_id, events[0].handle), (Some(1), Some(1)));
+    assert!(events[0].time <= end && events[0].time + Nanos(100_000) > end);
+    assert!(ssd.placement_status().unwrap().fdp.unwrap().abandoned_bytes > 0);
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+}
+
+#[test]
+fn who_looks_sees_the_time_that_is_left_and_what_was_ended_meanwhile() {
+    let mut ssd = with(LIMITED, &[]);
+    let left = |ssd: &mut Ssd| -> Vec<u32> {
+        ssd.fdp_handle_status().unwrap().iter().map(|row| row.time_remaining_s).collect()
+    };
+    assert_eq!(left(&mut ssd), [10; 4], "nothing is written: all of it");
+    ssd.fdp_enable_events(0, &[EventType::TimeLimitExceeded], true).unwrap();
+    write_to(&mut ssd, 3, 0, 1);
+    write_at(&mut ssd, Nanos::from_secs(6), 0, 1);
+    assert_eq!(left(&mut ssd), [10, 10, 10, 4]);
+    ssd.idle_until(Nanos::from_secs(9));
+    assert_eq!(left(&mut ssd), [8, 10, 10, 2]);
+    ssd.idle_until(Nanos::from_secs(60));
+    assert_eq!(left(&mut ssd), [10; 4]);
+    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 2);
+    // Handle 3 has the event not enabled; that of handle 0 has the time of the limit.
+    let events = ssd.fdp_events(true).unwrap();
+    assert_eq!((events.len(), events[0].handle), (1, Some(0)));
+    assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));
+    ssd.idle_until(Nanos::from_secs(600));
+    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 2, "empty units have no limit");
+}
+
+#[test]
+fn a_unit_that_was_filled_in_time_is_no_event_and_the_next_has_all_of_it() {
+    let mut ssd = with(LIMITED, &[]);
+    write_to(&mut ssd, 1, 0, 1);
+    ssd.idle_until(Nanos::from_secs(9));
+    write_to(&mut ssd, 1, 1, 255); // fills it
+    write_to(&mut ssd, 1, 256, 1);
+    ssd.idle_until(Nanos::from_secs(18));
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8);
+    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 0);
+    ssd.idle_until(Nanos::from_secs(20));
+    assert_eq!(happened(&mut ssd, EventType::TimeLimitExceeded), 1);
+    assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS);
+}
+
+#[test]
+fn a_restored_drive_remembers_since_when_units_are_open() {
+    let mut ssd = with(LIMITED, &[]);
+    write_to(&mut ssd, 1, 0, 1);
+    ssd.idle_until(Nanos::from_secs(9));
+    let saved = ssd.save(Vec::new()).unwrap();
+    let mut restored = with(LIMITED, &[]);
+    restored.restore(&saved[..]).unwrap();
+    for ssd in [&mut ssd, &mut restored] {
+        write_at(ssd, Nanos::from_secs(11), 1, 7);
+        assert_eq!(happened(ssd, EventType::TimeLimitExceeded), 1);
+        assert_eq!(available(ssd, 1), UNIT_BLOCKS - 8);
+    }
+    assert_eq!(ssd.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
 }
 
 #[test]

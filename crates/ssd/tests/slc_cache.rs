@@ -117,6 +117,20 @@ fn folding_begins_after_the_idle_delay_and_runs_near_the_speed_of_the_main_flash
 }
 
 #[test]
+fn what_was_written_in_no_time_is_folded_after_the_idle_delay() {
+    let mut ssd = drive(&SLC);
+    (0..8).for_each(|n| ssd.fast_forward(&write(n * 16, 16)));
+    ssd.end_fast_forward();
+    let due = ssd.now() + Nanos::from_micros(10_000);
+    ssd.idle_until(due - Nanos(1));
+    assert_eq!((slc(&ssd).folds, slc(&ssd).held), (0, 128));
+    ssd.idle_until(due);
+    assert!(slc(&ssd).folds > 0);
+    ssd.idle_until(due + Nanos::from_secs(1));
+    assert_eq!((slc(&ssd).folds, slc(&ssd).held), (128, 0));
+}
+
+#[test]
 fn data_written_again_are_folded_once() {
     let mut ssd = drive(&SLC);
     for _ in 0..10 {

@@ -218,6 +218,35 @@ fn victims_moved_at_once_lengthen_the_tail_of_writes_not_their_sum() {
     assert!(whole.1 > even.1 * 6 / 5, "{even:?} {whole:?}");
 }
 
+#[test]
+fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
+    let mut ssd = drive(&[]);
+    precondition(&mut ssd, 3);
+    let saved = ssd.save(Vec::new()).unwrap();
+    let mut restored = drive(&[]);
+    restored.restore(&saved[..]).unwrap();
+    for ssd in [&mut ssd, &mut restored] {
+        let (due, before) = (ssd.now() + Nanos(10_000_000), ssd.counters().gc_moved_bytes);
+        ssd.idle_until(due - Nanos(1));
+        assert_eq!(ssd.counters().gc_moved_bytes, before, "one nanosecond before the idle delay");
+        ssd.idle_until(due);
+        assert!(ssd.counters().gc_moved_bytes > before, "at it");
+        ssd.idle_until(due + Nanos::from_secs(5));
+        assert!(ssd.ftl().free_units() >= 6);
+    }
+    assert_eq!(ssd.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
+    // What was quiesced begins its patience anew.
+    precondition(&mut ssd, 1);
+    ssd.quiesce();
+    let (due, before) = (ssd.now() + Nanos(10_000_000), ssd.counters().gc_moved_bytes);
+    ssd.idle_until(due - Nanos(1));
+    assert_eq!(ssd.counters().gc_moved_bytes, before);
+    ssd.idle_until(due);
+    assert!(ssd.counters().gc_moved_bytes > before);
+    ssd.quiesce();
+    ssd.ftl().check_invariants().unwrap();
+}
+
 /// Flash so fast that the core is the bound.
 fn core_bound() -> [(&'static str, &'static str); 3] {
     [PLACING[0], ("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")]

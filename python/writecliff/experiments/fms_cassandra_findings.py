@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from writecliff.experiments.fms_cassandra import CLAIMED_IO, CLAIMED_LIFETIME, Case, Row
+from writecliff.experiments.fms_cassandra import (
+    CLAIMED_IO,
+    CLAIMED_LIFETIME,
+    ORACLE,
+    Assigned,
+    Case,
+    Row,
+)
 
 # What a condition has to change in the ratio of lifetimes to be said to matter.
 MATTERS = 0.1
@@ -84,9 +91,9 @@ def describe(case: Case) -> str:
     return f"{nodes}, {case.fill_pct:g} % full, {trim}{share}"
 
 
-def findings(rows: Sequence[Row]) -> tuple[str, ...]:
+def findings(rows: Sequence[Row], assigned: Sequence[Assigned]) -> tuple[str, ...]:
     """What an engineer would want to be told, in sentences."""
-    said = [_claim(rows), _trim(rows), *_matter(rows), _io(rows)]
+    said = [_claim(rows), _trim(rows), *_matter(rows), _assignments(assigned), _io(rows)]
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -115,6 +122,8 @@ def _trim(rows: Sequence[Row]) -> str:
     if not pairs:
         return ""
     better = sum(trimmed.off.waf <= other.on.waf for trimmed, other in pairs)
+    trimmed_life = _span([trimmed.lifetime_ratio for trimmed, _ in pairs])
+    other_life = _span([other.lifetime_ratio for _, other in pairs])
     columns = (
         ("neither", [other.off.waf for _, other in pairs]),
         ("streams alone", [other.on.waf for _, other in pairs]),
@@ -123,6 +132,7 @@ def _trim(rows: Sequence[Row]) -> str:
     )
     shown = ", ".join(f"{name} {median(values):.2f}" for name, values in columns)
     return (
+        f"With TRIM streams lengthen life {trimmed_life} times, without {other_life} times. "
         f"Median write amplification: {shown}. TRIM alone does as well as streams alone, or "
         f"better, in {better} of {len(pairs)} sets of conditions."
     )
@@ -147,11 +157,33 @@ def _matter(rows: Sequence[Row]) -> list[str]:
     return said
 
 
+def _assignments(assigned: Sequence[Assigned]) -> str:
+    """How much of what the oracle wins each assignment wins."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    for one in assigned:
+        names = list(one.waf)
+        worst, best = one.waf[names[0]], one.waf[ORACLE]
+        if worst - best < MATTERS / 2:
+            continue
+        for name in names[1:-1]:
+            shares[name].append(100 * (worst - one.waf[name]) / (worst - best))
+    if not shares:
+        return ""
+    parts = [f"{name} {min(won):.0f} to {max(won):.0f} %" for name, won in shares.items()]
+    return (
+        "Of the write amplification that an oracle with as many streams avoids, these avoid: "
+        f"{'; '.join(parts)}."
+    )
+
+
 def _io(rows: Sequence[Row]) -> str:
+    reached = sum(row.io_ratio >= CLAIMED_IO for row in rows)
+    reached_cached = sum(row.io_ratio_cached >= CLAIMED_IO for row in rows)
     best = max(rows, key=lambda row: row.io_ratio_cached)
     return (
         f"The drive carries {_span([r.io_ratio for r in rows])} times as many operations if "
         "every read of the client goes to it, "
-        f"{_span([r.io_ratio_cached for r in rows])} times if caches meet all reads; claimed are "
-        f"{CLAIMED_IO:g}. Most in {describe(best.case)}."
+        f"{_span([r.io_ratio_cached for r in rows])} times if caches meet all reads. The claimed "
+        f"{CLAIMED_IO:g} is reached in {reached} and {reached_cached} of {len(rows)} sets of "
+        f"conditions; most in {describe(best.case)}."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from writecliff.experiments.fms_cassandra import (
@@ -47,7 +47,7 @@ def mapping(result: Result) -> dict[str, Any]:
         "capture": result.metadata,
         "flushed_table_bytes": load.table_bytes,
         "reads_per_4k_written": load.reads_per_block,
-        "findings": list(findings(result.rows)),
+        "findings": list(findings(result.rows, result.assigned)),
         "factors": [asdict(factor) for factor in factors(result.rows)],
         "rows": [_row(row) for row in result.rows],
         "assignments": [{**asdict(one.case), "waf": one.waf} for one in result.assigned],
@@ -76,7 +76,14 @@ def _side(row: Row, side: Side) -> dict[str, Any]:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    return _factors(result), _assigned(result), _cells(result), _streams(result)
+    said = tuple((sentence,) for sentence in findings(result.rows, result.assigned))
+    return (
+        Table("Findings", ("",), said, ("left",)),
+        _factors(result),
+        _assigned(result),
+        _cells(result),
+        _streams(result),
+    )
 
 
 def _factors(result: Result) -> Table:
@@ -165,7 +172,7 @@ def _streams(result: Result) -> Table:
 
 
 def page(result: Result) -> Page:
-    conditions, assigned, cells, streams = tables(result)
+    said, conditions, assigned, cells, streams = tables(result)
     with house_style():
         pictures = _pictures(result)
     load = result.load
@@ -175,7 +182,7 @@ def page(result: Result) -> Page:
         "large its tables were against a reclaim unit is not known, so all of it is varied here, "
         f"on a simulated {DEVICE} cut to the files: {result.precondition}.",
         sections=(
-            Section("What was found", " ".join(findings(result.rows)), tables=(conditions,)),
+            Section("What was found", "", tables=(replace(said, title=""), conditions)),
             Section("Lifetime", "", pictures["life"]),
             Section("Write amplification", "", pictures["waf"]),
             Section("Operations", "", pictures["io"]),

@@ -74,11 +74,15 @@ def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
 
 
 def test_findings_are_of_the_rows(result: fms_cassandra.Result) -> None:
-    said = fms_cassandra_findings.findings(result.rows)
+    said = fms_cassandra_findings.findings(result.rows, result.assigned)
     best = max(result.rows, key=lambda row: row.lifetime_ratio)
     assert fms_cassandra_findings.describe(best.case) in said[0]
     assert f"to {best.lifetime_ratio:.2f} times" in said[0]
     assert "Median write amplification: neither" in said[1]
+    (assigned,) = result.assigned
+    one, apart, *_, finest, oracle = assigned.waf.values()
+    wins = f"{100 * (one - finest) / (one - oracle):.0f} %"
+    assert apart < one and wins in said[-2] and "an oracle with as many streams" in said[-2]
 
 
 def _with(row: Row, case: Case, off: float, on: float) -> Row:
@@ -101,7 +105,7 @@ def test_a_factor_is_what_one_condition_changes_alone(result: fms_cassandra.Resu
     assert (fill.least, fill.most, fill.groups) == (pytest.approx(0.2), pytest.approx(0.6), 2)
     assert trim.levels == ("on", "off")
     assert [f.name for f in found.values() if not f.matters] == ["allocator, TRIM off"]
-    said = fms_cassandra_findings.findings(rows)
+    said = fms_cassandra_findings.findings(rows, [])
     assert "4 of 5" not in said[0] and "in 3 of 5 sets of conditions" in said[0]
     assert "TRIM alone does as well as streams alone, or better, in 1 of 2" in said[1]
     assert said[2].startswith("Conditions that matter") and "TRIM (1.20, at most 1.40)" in said[2]

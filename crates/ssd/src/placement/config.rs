@@ -1,6 +1,9 @@
 //! The section `[placement]` of a device file: which interface the host places writes through.
 
+use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, Table};
+
+const SECOND: u64 = 1_000_000_000;
 
 /// How the host names the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +46,8 @@ pub struct PlacementConfig {
     pub overflow: Overflow,
     /// FDP: the reclaim unit handle of each placement handle of the namespace.
     pub handles: Vec<u16>,
+    /// FDP: how long a reclaim unit may stay open, in whole seconds.
+    pub time_limit: Option<Nanos>,
 }
 
 type Answer<T> = Result<T, LocatedError>;
@@ -58,6 +63,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> 
         ("open_streams", interface.is_some() && !fdp, "nvme-streams' and 'scsi-streams"),
         ("overflow", directive, "nvme-streams"),
         ("handles", fdp, "nvme-fdp"),
+        ("time_limit", fdp, "nvme-fdp"),
     ];
     if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
         return Err(table.error(key, format!("{key} belongs to interface '{to}'"), None));
@@ -73,9 +79,22 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> 
     let overflow = [("default", Overflow::Default), ("release", Overflow::Release)];
     let overflow = table.optional_choice("overflow", &overflow)?.unwrap_or(Overflow::Default);
     let handles = if fdp { handles(table, streams)? } else { Vec::new() };
+    let (open_streams, time_limit) = (open as u16, time_limit(table)?);
     let config =
-        |interface| PlacementConfig { interface, open_streams: open as u16, overflow, handles };
+        |interface| PlacementConfig { interface, open_streams, overflow, handles, time_limit };
     Ok(interface.map(config))
+}
+
+/// The standard has the limit in seconds, in 32 bits.
+fn time_limit(table: &Table<'_>) -> Answer<Option<Nanos>> {
+    const KEY: &str = "time_limit";
+    let Some(limit) = table.optional_time(KEY)? else { return Ok(None) };
+    let whole = limit.0.is_multiple_of(SECOND);
+    if !whole || !(1..=u64::from(u32::MAX)).contains(&(limit.0 / SECOND)) {
+        let message = format!("{KEY} is {limit}; it must be whole seconds, 1 or more");
+        return Err(table.error(KEY, message, None));
+    }
+    Ok(Some(limit))
 }
 
 fn handles(table: &Table<'_>, streams: u16) -> Answer<Vec<u16>> {
@@ -112,6 +131,7 @@ impl PlacementConfig {
         if self.interface == Interface::NvmeFdp {
             let handles: Vec<String> = self.handles.iter().map(u16::to_string).collect();
             lines.push(format!("placement_handles = {}", handles.join(",")));
+            lines.extend(self.time_limit.map(|limit| format!("time_limit = {}", limit.0)));
         } else {
             lines.push(format!("open_streams = {}", self.open_streams));
         }

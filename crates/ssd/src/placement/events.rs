@@ -3,7 +3,7 @@
 //!
 //! Events that the host causes are logged as they happen. Those of the controller are gathered from
 //! the FTL when the log is read and at the end of a step: their time is when they were noticed.
-//! Event 1h, Reclaim Unit Time Limit Exceeded, never comes: units have no time limit here.
+//! Event 1h, Reclaim Unit Time Limit Exceeded, is noticed late too, but has the time of the limit.
 
 use std::collections::VecDeque;
 

@@ -12,8 +12,10 @@ use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::watch::{Happening, Watch};
 
 use super::Sizes;
+use super::config::PlacementConfig;
 use super::error::Refusal;
 use super::events::{EventLog, EventType};
+use super::time_limit::TimeLimit;
 use crate::words::{WordReader, WordWriter};
 
 /// Reclaim Unit Handle Type.
@@ -48,7 +50,7 @@ pub struct FdpConfiguration {
     pub max_placement_ids: u16,
     /// Reclaim Unit Nominal Size.
     pub reclaim_unit_bytes: u64,
-    /// Estimated Reclaim Unit Time Limit in seconds: 0, none is reported.
+    /// Estimated Reclaim Unit Time Limit in seconds; 0: none is reported.
     pub time_limit_s: u32,
     /// The namespace's list: the reclaim unit handle of each placement handle.
     pub placement_handles: Vec<u16>,
@@ -59,7 +61,7 @@ pub struct FdpConfiguration {
 pub struct HandleStatus {
     pub placement_id: u16,
     pub handle: u16,
-    /// Estimated Active Reclaim Unit Time Remaining, in seconds: 0, not reported.
+    /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0: not reported.
     pub time_remaining_s: u32,
     /// Reclaim Unit Available Media Writes: logical blocks until the unit is full.
     pub available_blocks: u64,
@@ -83,19 +85,21 @@ pub(crate) struct Fdp {
     types: Vec<Isolation>,
     /// Blocks left unwritten in units that the host or a reset gave up.
     pub(crate) abandoned_slots: u64,
+    pub(crate) limit: Option<TimeLimit>,
 }
 
 impl Fdp {
-    pub(crate) fn new(handles: &[u16], streams: u16, policy: PlacementPolicy) -> Self {
+    pub(crate) fn new(config: &PlacementConfig, streams: u16, policy: PlacementPolicy) -> Self {
         let isolation = |stream| {
             let for_good = policy.isolates(StreamId(stream));
             if for_good { Isolation::Persistently } else { Isolation::Initially }
         };
         Self {
             events: EventLog::new(streams),
-            handles: handles.to_vec(),
+            handles: config.handles.clone(),
             types: (0..streams).map(isolation).collect(),
             abandoned_slots: 0,
+            limit: config.time_limit.map(|limit| TimeLimit::new(limit, streams)),
         }
     }
 
@@ -112,7 +116,7 @@ impl Fdp {
             handles: self.types.clone(),
             max_placement_ids: self.handles.len() as u16,
             reclaim_unit_bytes: sizes.reclaim_unit_bytes,
-            time_limit_s: 0,
+            time_limit_s: self.limit.as_ref().map_or(0, TimeLimit::seconds),
             placement_handles: self.handles.clone(),
         }
     }
@@ -180,10 +184,17 @@ impl Fdp {
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(self.abandoned_slots);
         self.events.save(out);
+        if let Some(limit) = &self.limit {
+            limit.save(out);
+        }
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.abandoned_slots = input.get()?;
-        self.events.restore(input)
+        self.events.restore(input)?;
+        match &mut self.limit {
+            Some(limit) => limit.restore(input),
+            None => Ok(()),
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! | `scsi.rs` | SCSI stream control |
 //! | `fdp.rs` | flexible data placement: handles, statistics |
 //! | `events.rs` | its events |
+//! | `time_limit.rs` | how long its units may stay open |
 //! | `status.rs` | what can be seen of all of them at one moment |
 //! | `error.rs` | how commands are refused |
 //!
@@ -25,6 +26,7 @@ mod resources;
 pub mod scsi;
 pub mod status;
 pub mod streams;
+pub(crate) mod time_limit;
 
 use std::collections::BTreeMap;
 
@@ -37,6 +39,7 @@ use self::fdp::{Fdp, FdpConfiguration};
 use self::resources::UNROUTED;
 use self::scsi::{BlockLimitsExtension, ScsiStreams};
 use self::streams::{NvmeStreams, StreamParameters};
+use self::time_limit::TimeLimit;
 use crate::config::DeviceConfig;
 use crate::words::{WordReader, WordWriter, damaged};
 
@@ -135,6 +138,9 @@ pub(crate) struct Placement {
     pub(crate) face: Face,
     pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
+    /// Units may stay open for a limited time, and the first to reach the limit does so then.
+    pub(crate) is_limited: bool,
+    pub(crate) deadline: Nanos,
 }
 
 impl Placement {
@@ -151,13 +157,21 @@ impl Placement {
                     (Face::Scsi(ScsiStreams::new(placement.open_streams)), all_closed())
                 }
                 Interface::NvmeFdp => {
-                    let face = Fdp::new(&placement.handles, streams, config.ftl.placement);
+                    let face = Fdp::new(placement, streams, config.ftl.placement);
                     let route = face.routes();
                     (Face::Fdp(face), route)
                 }
             },
         };
-        Self { route, face, tally: Tally::default(), sizes: Sizes::of(config) }
+        let is_limited = config.placement.as_ref().is_some_and(|p| p.time_limit.is_some());
+        Self {
+            route,
+            face,
+            tally: Tally::default(),
+            sizes: Sizes::of(config),
+            is_limited,
+            deadline: Nanos::MAX,
+        }
     }
 
     /// The FTL stream of a write of `bytes` that names `number`.
@@ -227,7 +241,11 @@ impl Placement {
             Face::None => Ok(()),
             Face::Nvme(nvme) => nvme.restore(input, route),
             Face::Scsi(scsi) => scsi.restore(input, route),
-            Face::Fdp(fdp) => fdp.restore(input),
+            Face::Fdp(fdp) => {
+                fdp.restore(input)?;
+                self.deadline = fdp.limit.as_ref().map_or(Nanos::MAX, TimeLimit::deadline);
+                Ok(())
+            }
         }
     }
 }

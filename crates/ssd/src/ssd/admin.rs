@@ -1,6 +1,6 @@
 //! Administrative commands of the placement interfaces. They take no time on the drive.
 
-use writecliff_base::StreamId;
+use writecliff_base::{Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
 
@@ -10,6 +10,7 @@ use crate::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
 use crate::placement::scsi::BlockLimitsExtension;
 use crate::placement::status::{FdpStatus, PlacementStatus};
 use crate::placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
+use crate::placement::time_limit::TimeLimit;
 use crate::placement::{BLOCK_BYTES, Face, Interface, Refusal, has_volatile};
 
 type Answer<T> = Result<T, Refusal>;
@@ -141,16 +142,22 @@ impl Ssd {
 
     /// I/O Management Receive, reclaim unit handle status.
     pub fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>> {
+        self.end_old_units();
         let handles = self.fdp()?.0.handles.clone();
         Ok(handles.iter().enumerate().map(|(id, &handle)| self.handle_status(id, handle)).collect())
     }
 
     fn handle_status(&self, id: usize, handle: u16) -> HandleStatus {
         let (slots, _) = self.ftl.host_room(FrontierId(handle));
+        let limit = match &self.placement.face {
+            Face::Fdp(fdp) => fdp.limit.as_ref(),
+            _ => None,
+        };
+        let now = self.backend.now;
         HandleStatus {
             placement_id: id as u16,
             handle,
-            time_remaining_s: 0,
+            time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(handle, now)),
             available_blocks: u64::from(slots) * u64::from(BLOCKS_PER_SLOT),
         }
     }
@@ -160,6 +167,7 @@ impl Ssd {
     /// up.
     pub fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
         let handles = self.fdp()?.0.checked(ids)?;
+        self.end_old_units();
         let mut modified = 0;
         for (&id, &handle) in ids.iter().zip(&handles) {
             if self.abandon(handle) {
@@ -184,6 +192,45 @@ impl Ssd {
             fdp.abandoned_slots += u64::from(slots);
         }
         true
+    }
+
+    /// Units that have been open for longer than the drive allows: their handles reference empty
+    /// ones from now on.
+    pub(super) fn end_old_units(&mut self) {
+        if !self.placement.is_limited {
+            return;
+        }
+        self.note_units();
+        let now = self.backend.now;
+        while let Some((handle, at)) = self.limit().and_then(|limit| limit.due(now)) {
+            self.abandon(handle);
+            if let Face::Fdp(fdp) = &mut self.placement.face {
+                let (kind, id) = (EventType::TimeLimitExceeded, fdp.placement_id(handle));
+                fdp.events.count(kind, 1);
+                fdp.events.about(kind, at, handle, id, None);
+            }
+            self.note_units();
+        }
+    }
+
+    /// See which units are open now, and since when.
+    #[cold]
+    pub(super) fn note_units(&mut self) {
+        let now = self.backend.now;
+        for handle in 0..self.config.ftl.streams {
+            let unit = self.ftl.host_unit(FrontierId(handle));
+            if let Some(limit) = self.limit() {
+                limit.note(handle, unit, now);
+            }
+        }
+        self.placement.deadline = self.limit().map_or(Nanos::MAX, |limit| limit.deadline());
+    }
+
+    fn limit(&mut self) -> Option<&mut TimeLimit> {
+        match &mut self.placement.face {
+            Face::Fdp(fdp) => fdp.limit.as_mut(),
+            _ => None,
+        }
     }
 
     /// Set Features, FDP events, of the reclaim unit handle behind a placement handle.
@@ -225,6 +272,7 @@ impl Ssd {
 
     /// Make events of what collection has done since the last time.
     fn gather_events(&mut self) {
+        self.end_old_units();
         let now = self.backend.now;
         if let Face::Fdp(fdp) = &mut self.placement.face {
             fdp.gather(self.ftl.watch_mut().take(), now, BLOCKS_PER_SLOT);

@@ -80,6 +80,25 @@ impl Ssd {
     /// Returns whether the data are durable, so that the command may complete.
     #[inline]
     fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+        if self.placement.is_limited {
+            return self.write_in_time(number, command, first, slots);
+        }
+        self.write_now(number, command, first, slots)
+    }
+
+    /// A write to a drive whose units may not stay open for ever.
+    #[cold]
+    fn write_in_time(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+        if self.backend.now >= self.placement.deadline {
+            self.end_old_units();
+        }
+        let completes = self.write_now(number, command, first, slots);
+        self.note_units();
+        completes
+    }
+
+    #[inline]
+    fn write_now(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
         if self.slc.is_some() {
             return self.write_to_cache(number, command, first, slots);
         }

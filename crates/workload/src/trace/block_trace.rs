@@ -117,8 +117,8 @@ impl Events {
             }
             let done = match how.repeats {
                 Repeats::Times(times) => rounds >= times,
-                Repeats::Fills(fills) => {
-                    rounds > 0 && all.written as f64 >= fills * f64::from(how.capacity_blocks)
+                Repeats::Fills(drives) => {
+                    rounds > 0 && all.written as f64 >= drives * f64::from(how.capacity_blocks)
                 }
             };
             if done {

@@ -14,9 +14,9 @@ use super::BLOCK_BYTES;
 use super::events::{Event, Events, FileOp};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
 
-/// One copy of the trace.
+/// One copy of the traced program.
 #[derive(Default)]
-struct Copy {
+struct Program {
     /// The next event.
     next: usize,
     /// Rounds begun.
@@ -37,7 +37,7 @@ pub(super) struct Copies<'a> {
     events: &'a [Event],
     files: u32,
     folders: u32,
-    copies: Vec<Copy>,
+    programs: Vec<Program>,
     /// Round in which an object was created, 0: it was there before. By copy and file.
     created: Vec<u32>,
     /// Blocks written by all of them.
@@ -49,16 +49,16 @@ pub(super) struct Copies<'a> {
 impl<'a> Copies<'a> {
     /// `round_blocks`: what one round writes; it spreads the copies.
     pub(super) fn new(events: &'a Events, copies: u32, round_blocks: u64) -> Self {
-        let begin = |copy: u32| Copy {
+        let begin = |copy: u32| Program {
             written: round_blocks * u64::from(copy) / u64::from(copies),
             limit: u64::MAX,
-            ..Copy::default()
+            ..Program::default()
         };
         Self {
             events: events.as_slice(),
             files: events.files(),
             folders: events.folders(),
-            copies: (0..copies).map(begin).collect(),
+            programs: (0..copies).map(begin).collect(),
             created: vec![0; events.files() as usize * copies as usize],
             written: 0,
             held: 0,
@@ -67,8 +67,8 @@ impl<'a> Copies<'a> {
 
     /// Rounds that every copy has finished.
     pub(super) fn rounds(&self) -> u32 {
-        let done = |copy: &Copy| if copy.next == 0 { copy.round } else { copy.round - 1 };
-        self.copies.iter().map(done).min().unwrap_or(0)
+        let done = |copy: &Program| if copy.next == 0 { copy.round } else { copy.round - 1 };
+        self.programs.iter().map(done).min().unwrap_or(0)
     }
 
     /// Go on until one of the copies has finished a round.
@@ -78,10 +78,10 @@ impl<'a> Copies<'a> {
         out: &mut Vec<BlockRequest>,
     ) -> Result<(), Full> {
         loop {
-            let order = |&index: &usize| self.copies[index].written;
-            let first = (0..self.copies.len()).min_by_key(order).unwrap_or(0);
-            let others = (0..self.copies.len()).filter(|&index| index != first);
-            let until = others.map(|index| self.copies[index].written).min().unwrap_or(u64::MAX);
+            let order = |&index: &usize| self.programs[index].written;
+            let first = (0..self.programs.len()).min_by_key(order).unwrap_or(0);
+            let others = (0..self.programs.len()).filter(|&index| index != first);
+            let until = others.map(|index| self.programs[index].written).min().unwrap_or(u64::MAX);
             if self.advance(first, until, layout, out)? {
                 return Ok(());
             }
@@ -98,7 +98,7 @@ impl<'a> Copies<'a> {
     ) -> Result<bool, Full> {
         let files = index as u32 * self.files..(index as u32 + 1) * self.files;
         let folders = index as u32 * self.folders;
-        let mut copy = std::mem::take(&mut self.copies[index]);
+        let mut copy = std::mem::take(&mut self.programs[index]);
         if copy.next == 0 {
             copy.round += 1;
             let old = |&file: &u32| self.created[file as usize] > 0 && layout.holds(file);
@@ -131,13 +131,13 @@ impl<'a> Copies<'a> {
                 copy.limit = copy.most;
             }
         }
-        self.copies[index] = copy;
+        self.programs[index] = copy;
         Ok(ended)
     }
 
     fn make_room(
         &self,
-        copy: &mut Copy,
+        copy: &mut Program,
         write: &Event,
         layout: &mut Layout,
         out: &mut Vec<BlockRequest>,
@@ -155,7 +155,13 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn book(&mut self, copy: &mut Copy, before: u64, layout: &Layout, requests: &[BlockRequest]) {
+    fn book(
+        &mut self,
+        copy: &mut Program,
+        before: u64,
+        layout: &Layout,
+        requests: &[BlockRequest],
+    ) {
         let blocks = written(requests);
         copy.live = copy.live + layout.live_blocks() - before;
         copy.most = copy.most.max(copy.live);
