@@ -166,6 +166,13 @@ impl PlacementCommands {
         self.ssd()?.fdp_enable_events(id, &kinds, enabled).map_err(|e| refusal(&e))
     }
 
+    /// Nothing on a drive without them, a hard disk included.
+    fn fdp_enable_all_events(&self) {
+        if let Ok(mut ssd) = self.ssd() {
+            ssd.fdp_enable_all_events();
+        }
+    }
+
     fn fdp_enabled_events(&self, id: u16) -> PyResult<Vec<&'static str>> {
         let kinds = self.ssd()?.fdp_enabled_events(id).map_err(|e| refusal(&e))?;
         Ok(kinds.into_iter().map(EventType::name).collect())
@@ -173,11 +180,7 @@ impl PlacementCommands {
 
     fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> PyResult<Bound<'py, PyList>> {
         let events = self.ssd()?.fdp_events(of_host).map_err(|e| refusal(&e))?;
-        let rows = PyList::empty(py);
-        for event in &events {
-            rows.append(event_row(py, event)?)?;
-        }
-        Ok(rows)
+        event_rows(py, &events)
     }
 
     fn fdp_statistics<'py>(&self, py: Python<'py>) -> Dict<'py> {
@@ -261,6 +264,14 @@ fn event_row<'py>(py: Python<'py>, event: &Event) -> Dict<'py> {
     ))
 }
 
+fn event_rows<'py>(py: Python<'py>, events: &[Event]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for event in events {
+        list.append(event_row(py, event)?)?;
+    }
+    Ok(list)
+}
+
 pub(crate) fn statistics<'py>(py: Python<'py>, s: &FdpStatistics) -> Dict<'py> {
     Ok(dict!(py, "hbmw" = s.hbmw, "mbmw" = s.mbmw, "mbe" = s.mbe))
 }
@@ -300,6 +311,7 @@ pub(crate) fn status<'py>(py: Python<'py>, seen: &PlacementStatus) -> Dict<'py> 
             events.set_item(kind.name(), count)?;
         }
         result.set_item("events", events)?;
+        result.set_item("log", event_rows(py, &fdp.log)?)?;
         result.set_item("abandoned_bytes", fdp.abandoned_bytes)?;
     }
     Ok(result)

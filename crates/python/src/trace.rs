@@ -206,7 +206,12 @@ impl PyBlockTrace {
             written_blocks: timed_bytes / BLOCK_BYTES,
         });
         let options = ReplayOptions { scheme, streams, mistag, seed, timed };
-        let make = || Ssd::new(config.clone());
+        let make = || {
+            Ssd::new(config.clone()).map(|mut ssd| {
+                ssd.fdp_enable_all_events();
+                ssd
+            })
+        };
         let mut hook = Hook { callback: None, raised: None };
         let outcome =
             py.detach(|| replay::run(&make, &self.inner, self.deaths(scheme), &options, &mut hook));

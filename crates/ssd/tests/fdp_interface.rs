@@ -154,6 +154,23 @@ fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
 }
 
 #[test]
+fn a_look_has_the_log_of_host_and_controller() {
+    let mut ssd = with("handles = [0, 2]", &[SHARED]);
+    write_to(&mut ssd, 9, 0, 1);
+    assert!(ssd.placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
+    ssd.fdp_enable_all_events();
+    assert_eq!(ssd.fdp_enabled_events(1).unwrap(), EventType::ALL);
+    precondition(&mut ssd, 2);
+    write_to(&mut ssd, 9, 0, 1);
+    let log = ssd.placement_status().unwrap().fdp.unwrap().log;
+    let both = [ssd.fdp_events(true).unwrap(), ssd.fdp_events(false).unwrap()];
+    assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
+    assert_eq!(log.len(), 1 + LOG_EVENTS);
+    assert_eq!(log[0].kind, EventType::InvalidPlacementId);
+    drive(&[]).fdp_enable_all_events(); // without the interface: nothing
+}
+
+#[test]
 fn the_log_keeps_the_newest() {
     let mut ssd = fdp();
     ssd.fdp_enable_events(0, &EventType::ALL, true).unwrap();

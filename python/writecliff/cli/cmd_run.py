@@ -65,6 +65,7 @@ def run(
         for note in () if quiet else load.notes:
             talk(f"note: {note}")
         _precondition(engine, precondition, live=not quiet and sys.stderr.isatty())
+        _keep_event_log(engine)
         results = [
             _run_step(engine, ramp, workload, live=not quiet and sys.stderr.isatty())
             for ramp, workload in load.steps
@@ -81,6 +82,14 @@ def _precondition(engine: Engine, name: str, *, live: bool) -> None:
         precondition(engine, name, cache=StateCache(default_folder()), on_progress=ticker)
     finally:
         ticker.done()
+
+
+def _keep_event_log(engine: Engine) -> None:
+    """Of a simulated drive with FDP: it logs only what its host has enabled."""
+    from writecliff.engines.sim import SimEngine
+
+    if isinstance(engine, SimEngine):
+        engine.placement.fdp.enable_all_events()
 
 
 def _run_step(

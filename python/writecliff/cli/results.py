@@ -122,7 +122,9 @@ def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str
         events = {name: count - before.events.get(name, 0) for name, count in after.events.items()}
         seen = [f"{name} {count_text(count)}" for name, count in events.items() if count]
         if seen:
-            lines.append(f"events: {', '.join(seen)}")
+            kept = len(after.log_since(before))
+            log = f"; {kept} of them in the log (--json has it)" if kept else ""
+            lines.append(f"events: {', '.join(seen)}{log}")
     elif after.open_streams or after.overflow_bytes > before.overflow_bytes:
         named = ", ".join(map(str, after.open_streams)) or "none"
         lines.append(f"streams open: {named} (of {after.limit} beside the default one)")

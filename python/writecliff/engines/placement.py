@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from writecliff.engines.placement_status import (
+    FdpEvent,
     FdpStatistics,
     HandleStatus,
     PlacementStatus,
@@ -73,19 +74,6 @@ class FdpConfiguration:
     reclaim_unit_bytes: int  # RUNS
     time_limit_s: int  # ERUTL; 0: none
     placement_handles: tuple[int, ...]  # reclaim unit handle of each
-
-
-@dataclass(frozen=True)
-class FdpEvent:
-    """An FDP event (5.1.12.1.31); None where its flags call a field invalid."""
-
-    kind: str
-    code: int
-    time_ns: int  # device time; of controller events, when they were noticed
-    placement_id: int | None
-    namespace: int | None
-    handle: int | None
-    blocks_moved: int | None  # of "media reallocated"; 65535: that many or more
 
 
 class NvmeStreams:
@@ -182,6 +170,10 @@ class Fdp:
         """Set Features, FDP events (5.1.25.1.21). None is enabled on a new drive."""
         with as_user_errors():
             self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
+
+    def enable_all_events(self) -> None:
+        """All events behind every placement handle, on a drive that has them; else nothing."""
+        self._commands.fdp_enable_all_events()
 
     def enabled_events(self, placement_id: int) -> tuple[str, ...]:
         with as_user_errors():

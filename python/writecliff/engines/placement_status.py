@@ -6,6 +6,7 @@ as in NVMe Base Specification 2.1, 5.1.12.1.30.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -49,6 +50,19 @@ class HandleStatus:
 
 
 @dataclass(frozen=True)
+class FdpEvent:
+    """An FDP event (5.1.12.1.31); None where its flags call a field invalid."""
+
+    kind: str
+    code: int
+    time_ns: int  # device time; of controller events, when they were noticed
+    placement_id: int | None
+    namespace: int | None
+    handle: int | None
+    blocks_moved: int | None  # of "media reallocated"; 65535: that many or more
+
+
+@dataclass(frozen=True)
 class PlacementStatus:
     """A look at the interface. Counts are since the drive was new."""
 
@@ -64,6 +78,8 @@ class PlacementStatus:
     statistics: FdpStatistics
     handles: tuple[HandleStatus, ...] = ()  # FDP only, as is what follows
     events: Mapping[str, int] = field(default_factory=dict)  # how often, logged or not
+    # The log page, of events that are enabled: the newest 63 of the host, then of the controller.
+    log: tuple[FdpEvent, ...] = ()
     abandoned_bytes: int = 0  # left unwritten in units that the host or a reset gave up
 
     def mapping(self, earlier: PlacementStatus | None = None) -> dict[str, Any]:
@@ -90,8 +106,20 @@ class PlacementStatus:
             shown["events"] = {
                 name: count - base.events.get(name, 0) for name, count in self.events.items()
             }
+            shown["log"] = [asdict(event) for event in self.log_since(earlier)]
             shown["abandoned_bytes"] = self.abandoned_bytes - base.abandoned_bytes
         return shown
+
+    def log_since(self, earlier: PlacementStatus | None) -> tuple[FdpEvent, ...]:
+        """What the log holds that it did not hold then."""
+        known = Counter(earlier.log if earlier is not None else ())
+        new = []
+        for event in self.log:
+            if known[event]:
+                known[event] -= 1
+            else:
+                new.append(event)
+        return tuple(new)
 
 
 def status_of(raw: Mapping[str, Any] | None) -> PlacementStatus | None:
@@ -106,5 +134,6 @@ def status_of(raw: Mapping[str, Any] | None) -> PlacementStatus | None:
             "overflow_by_number": dict(values["overflow_by_number"]),
             "statistics": FdpStatistics(**values["statistics"]),
             "handles": tuple(HandleStatus(**row) for row in values.get("handles", ())),
+            "log": tuple(FdpEvent(**row) for row in values.get("log", ())),
         }
     )

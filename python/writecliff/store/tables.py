@@ -30,6 +30,22 @@ TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
 
 _PLACE = [("seq", pa.int32()), ("phase", pa.string()), ("round", pa.int32()), ("step", pa.int32())]
 
+PLACEMENT = pa.struct(
+    [
+        ("interface", pa.string()),
+        ("open_streams", pa.list_(pa.int32())),  # identifiers, at the end of the step
+        ("limit", pa.int32()),  # streams beside the default one, or placement handles
+        *(
+            (name, pa.int64())  # in this step, as is what follows
+            for name in (
+                "streams_opened", "streams_released", "overflow_writes", "overflow_bytes",
+                "hbmw_bytes", "mbmw_bytes", "mbe_bytes", "abandoned_bytes",
+            )
+        ),
+        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: how often, by name; none that is 0
+    ]
+)  # fmt: skip
+
 ROUNDS_SCHEMA = pa.schema(
     [
         *_PLACE,
@@ -62,6 +78,7 @@ ROUNDS_SCHEMA = pa.schema(
         ("read_retries", pa.int64()),
         ("uncorrectable_reads", pa.int64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
+        ("placement", PLACEMENT),  # of simulated drives with such an interface; see `_placement`
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -146,6 +163,7 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
         "waf": record.waf,
         "warnings": list(result.warnings),
         "cpu_busy_pct": cpu_busy_pct(result),
+        "placement": _placement(result),
         **_latency(result),
         **_counters(result.counters_before, result.counters_after),
     }
@@ -164,6 +182,17 @@ def cpu_busy_pct(result: StepResult) -> float | None:
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
     return None if value is None else float(value)
+
+
+def _placement(result: StepResult) -> dict[str, Any] | None:
+    """What `writecliff run --json` has of the interface, without the log and the handles."""
+    if result.placement is None:
+        return None
+    before, after = result.placement
+    shown = after.mapping(before)
+    row = {field.name: shown.get(field.name) for field in PLACEMENT}
+    row["events"] = [(name, n) for name, n in shown.get("events", {}).items() if n]
+    return row
 
 
 def _latency(result: StepResult) -> dict[str, float | int | None]:

@@ -40,7 +40,32 @@ def test_run_shows_statistics_events_and_overflow(
     assert placement["hbmw_bytes"] == MIB and placement["dlwa"] == 1.0
     assert placement["overflow_by_number_bytes"] == {"12": MIB}
     assert placement["events"]["invalid placement identifier"] == 256
+    log = placement["log"]
+    assert len(log) == 63, "the newest that fit into the log page"
+    assert {(event["code"], event["placement_id"], event["handle"]) for event in log} == {
+        (3, 12, 0)
+    }
+    assert [event["time_ns"] for event in log] == sorted(event["time_ns"] for event in log)
     assert "placement identifiers that the drive does not have (12)" in done.err
     text = cli(["run", str(load), "--on", target]).out
     assert "FDP: HBMW 1,024 KiB" in text or "FDP: HBMW 1.05 MB" in text
-    assert "invalid placement identifier 256" in text
+    assert "invalid placement identifier 256; 63 of them in the log" in text
+
+
+def test_a_time_limit_of_units_is_an_event_of_the_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cli = CommandLine(capsys)
+    drive = write_small_drive(tmp_path)
+    section = '[placement]\ninterface = "nvme-fdp"\ntime_limit = "2 s"\n'
+    drive.write_text(f"{drive.read_text()}\n{section}")
+    load = tmp_path / "slow.toml"
+    load.write_text(
+        'name = "slow"\n[[job]]\nname = "a"\nvolume = "20 KiB"\nblock_size = "4 KiB"\nrate = "1 IOPS"\n'
+    )
+    step = json.loads(cli(["run", str(load), "--on", f"sim:{drive}", "--json"]).out)["steps"][0]
+    events = step["placement"]["events"]
+    # Writes a second apart: the third and the fifth find a unit that is two seconds old.
+    assert events["reclaim unit time limit exceeded"] == 2
+    assert [event["code"] for event in step["placement"]["log"]] == [1, 1]
+    assert step["placement"]["abandoned_bytes"] > 0

@@ -1,6 +1,6 @@
 //! What can be seen of a drive's placement interface at one moment.
 
-use super::events::EventType;
+use super::events::{Event, EventType};
 use super::fdp::{FdpStatistics, HandleStatus};
 
 /// A look at the interface; counts are since the drive was new.
@@ -30,5 +30,7 @@ pub struct FdpStatus {
     pub handles: Vec<HandleStatus>,
     /// How often each type of `EventType::ALL` has happened, logged or not.
     pub events: [u64; EventType::ALL.len()],
+    /// The log: events of the host, then those of the controller, each oldest first.
+    pub log: Vec<Event>,
     pub abandoned_bytes: u64,
 }

@@ -241,6 +241,16 @@ impl Ssd {
         Ok(())
     }
 
+    /// The same of all events behind every placement handle: a host that keeps the whole log. Does
+    /// nothing on a drive with another interface.
+    pub fn fdp_enable_all_events(&mut self) {
+        if let Face::Fdp(fdp) = &mut self.placement.face {
+            for &handle in &fdp.handles {
+                fdp.events.enable(handle, &EventType::ALL, true);
+            }
+        }
+    }
+
     /// Get Features, FDP events.
     pub fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<EventType>> {
         let (fdp, _) = self.fdp()?;
@@ -326,6 +336,7 @@ impl Ssd {
                 let status = FdpStatus {
                     handles: each.map(|(id, &handle)| self.handle_status(id, handle)).collect(),
                     events: fdp.events.happened,
+                    log: [fdp.events.list(true), fdp.events.list(false)].concat(),
                     abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
                 };
                 (Vec::new(), fdp.handles.len() as u16, Some(status))

@@ -45,7 +45,8 @@ pub struct BlockTrace {
     pub capacity_blocks: u32,
     pub written_blocks: u64,
     pub peak_blocks: u64,
-    /// What files held on average over the blocks written, from the second round on if there is one.
+    /// What files held on average over the blocks written, from the second round on if there is
+    /// one.
     pub mean_blocks: u64,
     /// Rounds that all copies have finished.
     pub rounds: u32,

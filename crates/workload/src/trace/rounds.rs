@@ -1,8 +1,8 @@
 //! A trace again and again, and several copies of it beside each other.
 //!
 //! In each round, a file that the trace creates is a new object. Those of the round before stay
-//! until the new ones need their room, and then go one by one, the oldest first, as when a node of a
-//! database is built up again: a copy holds no more than its first round did at its peak, and is
+//! until the new ones need their room, and then go one by one, the oldest first, as when a node of
+//! a database is built up again: a copy holds no more than its first round did at its peak, and is
 //! never emptied at once. Files that were there before the trace began go on.
 //!
 //! Copies are programs of the same kind on one drive. They write at one pace and are spread evenly

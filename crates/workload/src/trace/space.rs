@@ -1,8 +1,8 @@
 //! Free space of the drive: extents of free blocks, and who gets which.
 //!
 //! A file that grows gets the blocks behind its last one while they are free. A new extent begins
-//! at a multiple of [`ROOM`] that has that much space behind it, so that files that grow at the same
-//! time do not cut each other into single blocks (what file systems reach by delayed and
+//! at a multiple of [`ROOM`] that has that much space behind it, so that files that grow at the
+//! same time do not cut each other into single blocks (what file systems reach by delayed and
 //! speculative allocation). The [`Allocator`] says from where on it is looked for. All choices
 //! depend on the free space, the cursor and the folder alone.
 
@@ -24,7 +24,8 @@ pub enum Allocator {
     /// one end to the other, as ext4's stream allocation does for large files.
     #[default]
     NextFit,
-    /// From the beginning of the drive: freed space is used again at once, the rest stays untouched.
+    /// From the beginning of the drive: freed space is used again at once, before the drive goes
+    /// further.
     FirstFit,
     /// From the beginning of the part that the file's folder has: four parts that folders take in
     /// turn, as XFS does with the four allocation groups that it makes on a single drive.
