@@ -2,6 +2,7 @@
 
 An experiment is two modules: one with `run(...)`, which measures and returns plain data, and one
 with `mapping`, which turns them into what `--json` prints, `tables` and `page`, which show them.
+What there is to say of many figures may be a third one.
 `EXPERIMENTS` names them; nothing heavy is loaded until one is run.
 """
 
