@@ -303,9 +303,25 @@ def validate_placement(
 ) -> tuple[float, float]:
     """Measure what keeping data apart is worth; returns (measured, best possible) write
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
-    hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots), or
-    "three-writers". `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or "whole".
-    `warm_up` and `measured` are in overwrites of the capacity. Raises NativeConfigError."""
+    hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
+    `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or "whole". `warm_up` and `measured`
+    are in overwrites of the capacity. Raises NativeConfigError."""
+
+def validate_handles(
+    units: int,
+    user_units: int,
+    pages_per_block: int,
+    *,
+    persistent: bool,
+    rates: tuple[float, float, float],
+    capacities: float,
+    settled: tuple[float, float] = (0.0, 0.0),
+    seed: int = 1,
+) -> tuple[float, float]:
+    """Write amplification of a drive that collects as the emulator WARP does, under its three
+    writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
+    written, and between the two volumes of `settled`, also in capacities (NaN if they are equal).
+    `persistent`: survivors stay with their handle. Raises NativeConfigError."""
 
 def validate_waf(
     policy: str,

@@ -1,13 +1,14 @@
 //! Collection: moving what is valid out of a victim so that it becomes free.
 //!
-//! Three ways to the same steps:
+//! Four ways to the same steps:
 //! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are
 //!   kept at a target. After every host slot as much of the victim is moved as brings them back to
 //!   it, counting what a half-emptied victim will yield in proportion; so writes stay smooth, and
 //!   the spare space that collection circulates through is constant. `Pacing::Whole` moves a victim
-//!   at once instead, as simple drives do;
+//!   at once instead, as simple drives do; under `Pacing::Floor` there is no such target;
 //! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
-//! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free.
+//! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free;
+//! * **early**: whoever drives the FTL asks for a victim that is nearly empty already.
 
 use writecliff_base::{Lpn, Ppn, ReclaimUnitId, StreamId};
 
@@ -111,8 +112,12 @@ impl Ftl {
     }
 
     /// Keep `gc_start` units' worth of slots idle, and one more for every frontier beyond the first
-    /// two: its unwritten slots are idle but of no use to the others.
+    /// two: its unwritten slots are idle but of no use to the others. There is no target under
+    /// `Pacing::Floor`.
     pub(crate) fn update_idle_target(&mut self) {
+        if self.config.pacing == Pacing::Floor {
+            return;
+        }
         let open = self.frontiers.iter().filter(|f| !f.needs_unit()).count() as u32;
         let units = self.config.gc_start + open.saturating_sub(2);
         self.idle_target = i64::from(units) * i64::from(self.geometry.slots_per_reclaim_unit);
@@ -145,6 +150,21 @@ impl Ftl {
             }
         }
         self.collect_group(sink);
+        true
+    }
+
+    /// Collect one whole victim if no more than the share `valid_max` of it is valid. False if the
+    /// next victim is fuller, there is none, or a collection is under way.
+    pub fn collect_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
+        if self.collection.is_running() || !self.choose_victim() {
+            return false;
+        }
+        let size = f64::from(self.geometry.slots_per_reclaim_unit);
+        if f64::from(self.collection.valid_at_start) > valid_max * size {
+            self.give_back_victim();
+            return false;
+        }
+        self.collect_whole(sink);
         true
     }
 

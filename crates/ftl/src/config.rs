@@ -37,6 +37,8 @@ pub enum Pacing {
     Even,
     /// All of it, before the next host slot has its place.
     Whole,
+    /// Nothing, whatever `gc_start` says: at `gc_floor` the host waits for whole victims.
+    Floor,
 }
 
 impl Pacing {
@@ -44,6 +46,7 @@ impl Pacing {
         match self {
             Self::Even => "even",
             Self::Whole => "whole",
+            Self::Floor => "floor",
         }
     }
 }
@@ -57,10 +60,10 @@ pub struct ConfigError {
 }
 
 impl FtlConfig {
-    /// Reclaim units' worth of slots that pacing keeps idle under one stream: collection circulates
-    /// through the rest, so this is what theory must leave out of the spare space.
+    /// Reclaim units' worth of slots that stay idle under one stream: collection circulates through
+    /// the rest, so this is what theory must leave out of the spare space.
     pub fn reserved_units(&self) -> u32 {
-        self.gc_start
+        if self.pacing == Pacing::Floor { self.gc_floor } else { self.gc_start }
     }
 
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {

@@ -85,6 +85,7 @@ enum Step {
     Trim { lpn: u32, count: u32 },
     Pad { stream: u16 },
     Idle { steps: u32 },
+    Early { valid_pct: u32 },
     SaveAndRestore,
     Purge,
 }
@@ -99,6 +100,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (any, 1..20_u32).prop_map(|(lpn, count)| Step::Trim { lpn, count }),
         2 => (0..STREAMS).prop_map(|stream| Step::Pad { stream }),
         1 => (1..40_u32).prop_map(|steps| Step::Idle { steps }),
+        1 => (0..50_u32).prop_map(|valid_pct| Step::Early { valid_pct }),
     ]
 }
 
@@ -136,6 +138,9 @@ impl Bench {
                         break;
                     }
                 }
+            }
+            Step::Early { valid_pct } => {
+                self.ftl.collect_early(f64::from(valid_pct) / 100.0, &mut self.flash);
             }
             Step::SaveAndRestore => self.save_and_restore(),
             Step::Purge => {
@@ -201,7 +206,7 @@ fn policies() -> impl Strategy<Value = Policies> {
             Just(GcPolicy::DChoices { d: 3 }),
             Just(GcPolicy::CostBenefit)
         ],
-        prop_oneof![Just(Pacing::Even), Just(Pacing::Whole)],
+        prop_oneof![Just(Pacing::Even), Just(Pacing::Whole), Just(Pacing::Floor)],
         stream_policies(),
         prop_oneof![
             Just(WearPolicy::None),

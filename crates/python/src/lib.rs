@@ -38,5 +38,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::check_workload, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_waf, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_placement, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use writecliff_ftl::Pacing;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
+use writecliff_runner::validation::handles::{HandlesCase, handles};
 use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
 use writecliff_runner::validation::{self, Collecting, WafCase, uniform};
 
@@ -60,8 +61,8 @@ fn unknown(what: &str, name: &str) -> PyErr {
 
 /// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"
 /// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
-/// requests of `request` slots), "three-writers". `collected`: "own", "rejoin" or "shared";
-/// `pacing`: "even" or "whole".
+/// requests of `request` slots). `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or
+/// "whole".
 #[pyfunction]
 #[pyo3(signature = (
     load, overprovision, *, streams, collected = "own", pacing = "even", self_tuned = false,
@@ -91,7 +92,6 @@ pub(crate) fn validate_placement(
         "hot-cold" => Load::HotCold { data, writes },
         "by-size" => Load::Sequential { reading: Lifetimes::BySize, request },
         "by-rate" => Load::Sequential { reading: Lifetimes::ByRate, request },
-        "three-writers" => Load::ThreeWriters,
         other => return Err(unknown("load", other)),
     };
     let collected = match collected {
@@ -120,4 +120,29 @@ pub(crate) fn validate_placement(
         .detach(|| placement(&case, load, streams, how))
         .map_err(|e| errors::config(&e.to_string(), None))?;
     Ok((row.waf_measured, row.waf_theory))
+}
+
+/// Write amplification of a published emulator's drive under its three writers; returns (from the
+/// empty drive on, over the later stretch). See `writecliff_runner::validation::handles`.
+#[pyfunction]
+#[pyo3(signature = (
+    units, user_units, pages_per_block, *, persistent, rates, capacities, settled = (0.0, 0.0),
+    seed = 1
+))]
+#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+pub(crate) fn validate_handles(
+    py: Python<'_>,
+    units: u32,
+    user_units: u32,
+    pages_per_block: u32,
+    persistent: bool,
+    rates: [f64; 3],
+    capacities: f64,
+    settled: (f64, f64),
+    seed: u64,
+) -> PyResult<(f64, f64)> {
+    let slots = pages_per_block;
+    let case =
+        HandlesCase { units, user_units, slots, persistent, rates, capacities, settled, seed };
+    py.detach(|| handles(&case)).map_err(|e| errors::config(&e.to_string(), None))
 }

@@ -1,6 +1,7 @@
 //! The drive against theory: write amplification of the shipped FTL under the loads for which a
 //! closed form exists.
 
+pub mod handles;
 pub mod placement;
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -110,19 +111,7 @@ const PLAIN: Collecting = Collecting {
 
 /// A drive whose over-provisioning counts what collection circulates through under one stream.
 fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigError> {
-    let shape = Shape {
-        channels: 1,
-        dies_per_channel: 1,
-        planes_per_die: 1,
-        blocks_per_plane: case.units,
-        pages_per_block: case.slots,
-        page: Bytes(4096),
-        cell: CellType::Slc,
-        multi_plane: false,
-        one_shot: false,
-    };
-    let geometry = Geometry::new(shape)
-        .map_err(|e| ConfigError { key: "geometry", message: e.to_string() })?;
+    let geometry = flat_geometry(case.units, case.slots)?;
     let mut config = FtlConfig {
         user_slots: 0,
         streams,
@@ -141,4 +130,20 @@ fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigErr
     let circulating = f64::from(units) * f64::from(case.slots);
     config.user_slots = (circulating / (1.0 + case.overprovision)) as u32;
     Ftl::new(geometry, config)
+}
+
+/// One die, so that a reclaim unit is a block of `slots` pages.
+fn flat_geometry(units: u32, slots: u32) -> Result<Geometry, ConfigError> {
+    let shape = Shape {
+        channels: 1,
+        dies_per_channel: 1,
+        planes_per_die: 1,
+        blocks_per_plane: units,
+        pages_per_block: slots,
+        page: Bytes(4096),
+        cell: CellType::Slc,
+        multi_plane: false,
+        one_shot: false,
+    };
+    Geometry::new(shape).map_err(|e| ConfigError { key: "geometry", message: e.to_string() })
 }

@@ -143,7 +143,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("random", GcPolicy::DChoices { d: 1 }),
         ("cost-benefit", GcPolicy::CostBenefit),
     ];
-    let pacing = [Pacing::Even, Pacing::Whole].map(|p| (p.name(), p));
+    let pacing = [Pacing::Even, Pacing::Whole, Pacing::Floor].map(|p| (p.name(), p));
     let threshold = table.optional_integer("wear_threshold", 1..=1_000_000)?.unwrap_or(50);
     let wear = [
         ("none", WearPolicy::None),

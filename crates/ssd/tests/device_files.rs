@@ -64,6 +64,8 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
     assert_eq!(read("placement = \"own\"\nspare = \"global\""), read(placement));
     let whole = read("placement = \"own\"\ngc_pacing = \"whole\"");
     assert!(whole.contains("gc_pacing = whole"));
+    let floor = read("placement = \"own\"\ngc_pacing = \"floor\"");
+    assert!(floor.contains("gc_pacing = floor"));
     assert_eq!(read("placement = \"own\"\ngc_pacing = \"even\""), read(placement));
 }
 

@@ -36,11 +36,12 @@ fn same_device_load_and_seed_give_the_same_run() {
 }
 
 /// Ways to treat streams and to collect, as changes of the device file.
-const STREAM_POLICIES: [&[(&str, &str)]; 5] = [
+const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
     &[],
     &[("placement = \"own\"", "placement = \"own\"\nspare = \"self-tuned\"")],
     &[("placement = \"own\"", "placement = \"rejoin\"")],
     &[("placement = \"own\"", "placement = \"rejoin\"\ngc_pacing = \"whole\"")],
+    &[("placement = \"own\"", "placement = \"shared\"\ngc_pacing = \"floor\"")],
     &[("placement = \"own\"", "placement = \"per-handle\"\nisolated_streams = [1, 3]")],
 ];
 

@@ -31,6 +31,7 @@ USERS = {
     "profiles/__init__.py",  # reads workload files as the simulator does
     "published/measure.py",  # merges histograms
     "store/tables.py",  # rebuilds histograms
+    "validate/handles.py",
     "validate/streams.py",
     "validate/waf.py",
     "replay/columns.py",

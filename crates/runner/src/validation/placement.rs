@@ -16,13 +16,6 @@ pub enum Load {
     HotCold { data: f64, writes: f64 },
     /// Four sequential writers; see `Lifetimes`. Each request is `request` slots.
     Sequential { reading: Lifetimes, request: u32 },
-    /// A sequential writer of 128 KiB over 90 % of the capacity, a random writer in zones over the
-    /// same 90 % (80 % of its writes to the first 20 % of it, 10 % each to the next 20 and 60 %),
-    /// and a uniform random writer over the last 10 %: the three-stream "80/20" load of the
-    /// artifact of Song et al., "Characterizing and Emulating FDP SSDs with WARP", FAST 2026. The
-    /// three wrote 83.4 : 8.3 : 8.3 in its recorded run on 224 GiB, once it had settled. Without a
-    /// warm-up the filling of the empty drive is part of what is measured, as it is there.
-    ThreeWriters,
 }
 
 /// Readings of "four sequential writers, lifetimes 1x, 10x, 33x, 55x": a range lives as long as it
@@ -35,8 +28,6 @@ pub enum Lifetimes {
     ByRate,
 }
 
-/// Handles of the drive of `Load::ThreeWriters`, of which the load uses three.
-const HANDLES: u16 = 8;
 const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 /// Least common multiple of the lifetimes.
 const COMMON_LIFETIME: u64 = 330;
@@ -53,7 +44,6 @@ pub fn placement(
     let classes = match load {
         Load::HotCold { .. } => 2,
         Load::Sequential { .. } => LIFETIMES.len() as u16,
-        Load::ThreeWriters => HANDLES,
     };
     let mut ftl = drive(case, if streams { classes } else { 1 }, how)?;
     let user = u64::from(ftl.config().user_slots);
@@ -72,16 +62,6 @@ pub fn placement(
             host.fill(&mut ftl);
             let waf_measured = measure(&mut ftl, case, |ftl| host.write(ftl));
             Ok(WafRow { waf_measured, waf_theory: 1.0 })
-        }
-        Load::ThreeWriters => {
-            let mut host = ThreeWriters::new(user, streams, case.seed);
-            let empty = *ftl.counters();
-            host.fill(&mut ftl);
-            let since_full = measure(&mut ftl, case, |ftl| host.write(ftl));
-            let from_empty = ftl.counters().write_amplification_since(&empty);
-            let waf_measured =
-                if case.warm_up == 0 { from_empty.unwrap_or(f64::NAN) } else { since_full };
-            Ok(WafRow { waf_measured, waf_theory: f64::NAN })
         }
     }
 }
@@ -204,61 +184,5 @@ impl Writers {
         let richest = (0..4).max_by_key(|&w| (self.credit[w], Reverse(w))).unwrap_or(0);
         self.credit[richest] -= self.rate.iter().sum::<i64>();
         richest
-    }
-}
-
-/// See `Load::ThreeWriters`.
-struct ThreeWriters {
-    user: u64,
-    /// Slots of the first two writers; the third has the rest.
-    shared: u64,
-    /// Where the sequential writer is.
-    at: u64,
-    streams: bool,
-    random: Prng,
-}
-
-impl ThreeWriters {
-    const SEQUENTIAL_SLOTS: u64 = 32;
-    /// Share of the requests: that of the slots, by the slots of a request.
-    const SEQUENTIAL: f64 = 0.834 / 32.0 / (0.834 / 32.0 + 0.166);
-
-    fn new(user: u64, streams: bool, seed: u64) -> Self {
-        Self { user, shared: user * 9 / 10, at: 0, streams, random: Prng::new(seed) }
-    }
-
-    fn put(&self, ftl: &mut Ftl, lpn: u64, handle: u16) {
-        let stream = StreamId(if self.streams { handle } else { 0 });
-        ftl.write(Lpn(lpn as u32), stream, 4096, &mut FastForward);
-    }
-
-    /// Both ranges in order, each by its own writer.
-    fn fill(&self, ftl: &mut Ftl) {
-        (0..self.shared).for_each(|lpn| self.put(ftl, lpn, 0));
-        (self.shared..self.user).for_each(|lpn| self.put(ftl, lpn, 1));
-    }
-
-    fn write(&mut self, ftl: &mut Ftl) -> u64 {
-        let draw = self.random.unit();
-        if draw < Self::SEQUENTIAL {
-            let end = (self.at + Self::SEQUENTIAL_SLOTS).min(self.shared);
-            let from = self.at;
-            (from..end).for_each(|lpn| self.put(ftl, lpn, 0));
-            self.at = if end == self.shared { 0 } else { end };
-            return end - from;
-        }
-        if draw < 0.5 * (1.0 + Self::SEQUENTIAL) {
-            let lpn = self.shared + self.random.below(self.user - self.shared);
-            self.put(ftl, lpn, 1);
-        } else {
-            let (begin, end) = match self.random.unit() {
-                u if u < 0.8 => (0, self.shared / 5),
-                u if u < 0.9 => (self.shared / 5, self.shared * 2 / 5),
-                _ => (self.shared * 2 / 5, self.shared),
-            };
-            let lpn = begin + self.random.below(end - begin);
-            self.put(ftl, lpn, 2);
-        }
-        1
     }
 }

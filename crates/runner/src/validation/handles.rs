@@ -1,0 +1,235 @@
+//! The load and the collection with which the emulator WARP was published: reclaim unit handles
+//! whose survivors stay apart or are put together.
+//!
+//! From the emulator's source and the scripts of the paper's artifact (Song et al., "Characterizing
+//! and Emulating FDP SSDs with WARP", FAST 2026), checked against the logs of its recorded runs:
+//! * over-provisioning counts all units; each of the eight handles holds one from the start;
+//! * the victim is the unit with the fewest valid pages, whatever its handle;
+//! * with no more than 1 % of the units free, the host waits while whole units are collected until
+//!   more are;
+//! * with no more than 10 % free, a unit is collected as soon as 5 % or less of it is valid;
+//! * survivors go to a unit of their handle's that only collection writes (persistently isolated),
+//!   or to the unit of the last handle, which the host does not use (initially isolated).
+
+use writecliff_base::{Lpn, Prng, StreamId};
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
+use writecliff_ftl::wear_leveling::WearPolicy;
+use writecliff_ftl::{ConfigError, Counters, FastForward, Ftl, FtlConfig, Pacing};
+
+use super::flat_geometry;
+
+const HANDLES: u32 = 8;
+const WRITERS: u32 = 3;
+/// Whole units are collected while no more than one in so many is free.
+const FREE_AT_LEAST: u32 = 100;
+/// Early collection begins when no more than one in so many is free.
+const EARLY_BELOW: u32 = 10;
+const EARLY_VALID_MAX: f64 = 0.05;
+/// Early collection looks for a victim so often in the time that a unit takes to be written. (The
+/// emulator looks after every request: a victim waits here for 4 MiB of 256 at most.)
+const LOOKS_A_UNIT: u32 = 64;
+
+/// A drive of `units` reclaim units of `slots` slots, of which the host sees `user_units`.
+#[derive(Clone, Copy, Debug)]
+pub struct HandlesCase {
+    pub units: u32,
+    pub user_units: u32,
+    pub slots: u32,
+    /// Survivors stay with their handle; else those of all handles share one unit.
+    pub persistent: bool,
+    /// Shares of the slots that the three writers write, once the drive has been filled.
+    pub rates: [f64; 3],
+    /// Capacities written, the filling included, when the first figure is taken.
+    pub capacities: f64,
+    /// From how many capacities to how many the second one is taken.
+    pub settled: (f64, f64),
+    pub seed: u64,
+}
+
+/// Write amplification from the empty drive on, and over the later stretch (NaN if that is empty).
+pub fn handles(case: &HandlesCase) -> Result<(f64, f64), ConfigError> {
+    let mut drive = Drive::new(case)?;
+    let mut host = ThreeWriters::new(case);
+    host.fill(&mut drive);
+    host.write_until(&mut drive, case.capacities);
+    let empty = Counters::default();
+    let from_empty = drive.ftl.counters().write_amplification_since(&empty).unwrap_or(f64::NAN);
+    if case.settled.1 <= case.settled.0 {
+        return Ok((from_empty, f64::NAN));
+    }
+    host.write_until(&mut drive, case.settled.0);
+    let before = *drive.ftl.counters();
+    host.write_until(&mut drive, case.settled.1);
+    let settled = drive.ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
+    Ok((from_empty, settled))
+}
+
+struct Drive {
+    ftl: Ftl,
+    early_below: u32,
+    slots_a_look: u32,
+    until_look: u32,
+}
+
+impl Drive {
+    fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
+        // Handles that neither the host nor collection writes to keep their first unit for good.
+        let unused = HANDLES - WRITERS - u32::from(!case.persistent);
+        // The emulator collects after the host has opened a unit, this drive before.
+        let gc_floor = case.units / FREE_AT_LEAST + 1;
+        let config = FtlConfig {
+            user_slots: case.user_units * case.slots,
+            streams: WRITERS as u16,
+            gc: GcPolicy::Greedy,
+            pacing: Pacing::Floor,
+            placement: if case.persistent { PlacementPolicy::Own } else { PlacementPolicy::Shared },
+            spare: SparePolicy::Global,
+            wear: WearPolicy::None,
+            gc_start: gc_floor + 1,
+            gc_floor,
+            gc_idle_target: 0,
+            rated_cycles: 1,
+            seed: case.seed,
+        };
+        let geometry = flat_geometry(case.units.saturating_sub(unused), case.slots)?;
+        let slots_a_look = (case.slots / LOOKS_A_UNIT).max(1);
+        Ok(Self {
+            ftl: Ftl::new(geometry, config)?,
+            early_below: case.units / EARLY_BELOW,
+            slots_a_look,
+            until_look: slots_a_look,
+        })
+    }
+
+    fn write(&mut self, lpn: u64, handle: u16) {
+        self.ftl.write(Lpn(lpn as u32), StreamId(handle), 4096, &mut FastForward);
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = self.slots_a_look;
+            if self.ftl.free_units() <= self.early_below {
+                self.ftl.collect_early(EARLY_VALID_MAX, &mut FastForward);
+            }
+        }
+    }
+}
+
+/// A sequential writer over 90 % of the capacity, a uniform random one over the last 10 %, and a
+/// random one in zones over the same 90 % as the first (80 % of its writes to the first 20 % of
+/// it, 10 % each to the next 20 and 60 %): the three-stream "80/20" load of the artifact, which
+/// numbers its handles in this order.
+struct ThreeWriters {
+    user: u64,
+    /// Slots of the first and the third writer; the second has the rest.
+    shared: u64,
+    /// Where the sequential writer is.
+    at: u64,
+    rates: [f64; 3],
+    random: Prng,
+}
+
+impl ThreeWriters {
+    fn new(case: &HandlesCase) -> Self {
+        let user = u64::from(case.user_units) * u64::from(case.slots);
+        let (rates, random) = (case.rates, Prng::new(case.seed));
+        Self { user, shared: user * 9 / 10, at: 0, rates, random }
+    }
+
+    /// The first writer's range in order; beside it as much as the second one's range at random, so
+    /// that 1/e of that is not mapped yet.
+    fn fill(&mut self, drive: &mut Drive) {
+        let rest = self.user - self.shared;
+        for lpn in 0..self.shared {
+            drive.write(lpn, 0);
+            if lpn * rest / self.shared != (lpn + 1) * rest / self.shared {
+                self.write_uniform(drive);
+            }
+        }
+    }
+
+    /// Go on until the host has written so many capacities.
+    fn write_until(&mut self, drive: &mut Drive, capacities: f64) {
+        let slots = (capacities * self.user as f64) as u64;
+        while drive.ftl.counters().host_slots < slots {
+            self.write(drive);
+        }
+    }
+
+    fn write(&mut self, drive: &mut Drive) {
+        let draw = self.random.unit();
+        if draw < self.rates[0] {
+            drive.write(self.at, 0);
+            self.at = if self.at + 1 == self.shared { 0 } else { self.at + 1 };
+        } else if draw < self.rates[0] + self.rates[1] {
+            self.write_uniform(drive);
+        } else {
+            self.write_zoned(drive);
+        }
+    }
+
+    fn write_uniform(&mut self, drive: &mut Drive) {
+        let lpn = self.shared + self.random.below(self.user - self.shared);
+        drive.write(lpn, 1);
+    }
+
+    fn write_zoned(&mut self, drive: &mut Drive) {
+        let (begin, end) = match self.random.unit() {
+            u if u < 0.8 => (0, self.shared / 5),
+            u if u < 0.9 => (self.shared / 5, self.shared * 2 / 5),
+            _ => (self.shared * 2 / 5, self.shared),
+        };
+        let lpn = begin + self.random.below(end - begin);
+        drive.write(lpn, 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(units: u32, persistent: bool, sequential: f64) -> HandlesCase {
+        let other = (1.0 - sequential) / 2.0;
+        HandlesCase {
+            units,
+            user_units: 896,
+            slots: 64,
+            persistent,
+            rates: [sequential, other, other],
+            capacities: 5.0,
+            settled: (0.0, 0.0),
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn isolating_for_good_costs_more_where_units_are_scarce_and_less_where_they_are_not() {
+        let waf = |op: f64, persistent| {
+            let units = (896.0 * (1.0 + op)) as u32;
+            handles(&case(units, persistent, 0.87)).unwrap().0
+        };
+        assert!(waf(0.03, true) > waf(0.03, false));
+        assert!(waf(0.07, true) < 0.92 * waf(0.07, false));
+    }
+
+    #[test]
+    fn the_rates_of_the_writers_decide_as_much_as_the_isolation() {
+        let slow = handles(&case(940, true, 0.83)).unwrap().0;
+        let fast = handles(&case(940, true, 0.88)).unwrap().0;
+        assert!(slow > 1.2 * fast, "{slow} v {fast}");
+    }
+
+    #[test]
+    fn one_handle_alone_writes_in_order_and_moves_nothing() {
+        let mut alone = case(1075, true, 1.0);
+        alone.settled = (6.0, 8.0);
+        let (from_empty, settled) = handles(&alone).unwrap();
+        assert!(from_empty < 1.01, "{from_empty}");
+        assert!((settled - 1.0).abs() < 1e-9, "{settled}");
+    }
+
+    #[test]
+    fn a_drive_without_room_for_its_handles_is_refused() {
+        assert_eq!(handles(&case(904, false, 0.87)).unwrap_err().key, "user_capacity");
+    }
+}
