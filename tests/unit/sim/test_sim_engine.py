@@ -293,3 +293,17 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
     assert len(blocks) == 1
     exec(blocks[0].replace("sata-tlc-120", "nvme-tlc-960").replace("(10)", "(0.01)"), {})
     assert "Quantile" in capsys.readouterr().out
+
+
+def test_a_load_that_begins_with_silence_leaves_the_drive_time_for_itself(tmp_path: Path) -> None:
+    """Also one that was brought to its state in no time and has not completed a command since."""
+
+    def moved(start_delay_ns: int) -> int:
+        engine = SimEngine(str(write_small_drive(tmp_path)))
+        fill(engine)
+        reads = Job(read_pct=100.0, volume_bytes=4096, start_delay_ns=start_delay_ns)
+        done = engine.run(Workload("reads", (reads,)))
+        return done.counters_after.gc_moved_bytes - done.counters_before.gc_moved_bytes
+
+    assert moved(0) == 0
+    assert moved(5_000_000_000) > 0
