@@ -52,7 +52,7 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
     "commit log, flush, compaction": {4: 3, 5: 3},
     "the same, compaction in three tiers (Multi-Data)": {},
 }
-DRIVE_WRITES = 16.0
+DRIVE_WRITES = 24.0
 TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
 # Outstanding at a time: as many reads as a node has threads for them (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32

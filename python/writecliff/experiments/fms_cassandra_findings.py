@@ -21,6 +21,8 @@ from writecliff.experiments.fms_cassandra import (
 
 # What a condition has to change in the ratio of lifetimes to be said to matter.
 MATTERS = 0.1
+# How much write amplification may still move in the last quarter of a drive that has settled.
+SETTLED = 0.05
 # How near a ratio counts as the deck's.
 NEAR = 0.1
 
@@ -94,6 +96,7 @@ def describe(case: Case) -> str:
 def findings(rows: Sequence[Row], assigned: Sequence[Assigned]) -> tuple[str, ...]:
     """What an engineer would want to be told, in sentences."""
     said = [_claim(rows), _trim(rows), *_matter(rows), _assignments(assigned), _io(rows)]
+    said.append(_settled(rows))
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -186,4 +189,16 @@ def _io(rows: Sequence[Row]) -> str:
         f"{_span([r.io_ratio_cached for r in rows])} times if caches meet all reads. The claimed "
         f"{CLAIMED_IO:g} is reached in {reached} and {reached_cached} of {len(rows)} sets of "
         f"conditions; most in {describe(best.case)}."
+    )
+
+
+def _settled(rows: Sequence[Row]) -> str:
+    """Which figures are of a drive that is still on its way."""
+    moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
+    unsettled = sum(drift > SETTLED for drift in moved)
+    if not unsettled:
+        return ""
+    return (
+        f"In {unsettled} of {len(rows)} sets of conditions write amplification still moved by more "
+        f"than {100 * SETTLED:.0f} % in the last quarter, at most by {100 * max(moved):.0f} %."
     )
