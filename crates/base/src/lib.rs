@@ -4,12 +4,14 @@
 //! here that names a drive is in the wrong crate.
 
 pub mod codec;
+pub mod content;
 pub mod ids;
 pub mod located;
 pub mod memory;
 pub mod random;
 pub mod units;
 
+pub use content::Content;
 pub use ids::{Lpn, Ppn, ReclaimUnitId, StreamId};
 pub use random::Prng;
 pub use units::{Bytes, BytesPerSecond, Nanos};

@@ -157,7 +157,7 @@ impl Disk {
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
         debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
         self.now = at;
-        if let Some(command) = self.frontend.enter(command) {
+        if self.frontend.enter(&command) {
             self.begin(command);
         }
     }

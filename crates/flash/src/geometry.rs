@@ -97,6 +97,10 @@ impl Divider {
 }
 
 /// A checked shape with everything that is derived from it.
+///
+/// Space is counted in slots, addresses ([`Ppn`]) in places. There is one place a slot, unless the
+/// controller compresses: then several pieces may begin where one slot would have been, and each
+/// needs an address; see [`Geometry::with_places`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     pub shape: Shape,
@@ -106,13 +110,16 @@ pub struct Geometry {
     pub units_per_reclaim_unit: u32,
     pub slots_per_reclaim_unit: u32,
     pub reclaim_units: u32,
+    pub places_per_group: u32,
+    pub places_per_unit: u32,
+    pub places_per_reclaim_unit: u32,
     by_reclaim_unit: Divider,
     by_unit: Divider,
     by_group: Divider,
     by_die: Divider,
 }
 
-/// The place of a slot on the flash.
+/// Where on the flash a place is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     pub reclaim_unit: ReclaimUnitId,
@@ -143,6 +150,9 @@ impl Geometry {
             units_per_reclaim_unit: slots_per_reclaim_unit / slots_per_unit,
             slots_per_reclaim_unit,
             reclaim_units: shape.blocks_per_plane,
+            places_per_group: slots_per_group,
+            places_per_unit: slots_per_unit,
+            places_per_reclaim_unit: slots_per_reclaim_unit,
             by_reclaim_unit: Divider::new(slots_per_reclaim_unit),
             by_unit: Divider::new(slots_per_unit),
             by_group: Divider::new(slots_per_group),
@@ -150,6 +160,43 @@ impl Geometry {
             shape,
         };
         Ok(geometry)
+    }
+
+    /// The same flash with addresses for up to `per_slot` pieces of data in the space of a slot.
+    ///
+    /// # Errors
+    /// A read group may hold [`GROUP_SLOTS_MAX`] pieces at most, and addresses have 31 bits (the
+    /// 32nd tells data that several logical pages share).
+    pub fn with_places(self, per_slot: u32) -> Result<Self, GeometryError> {
+        let fail = |message| Err(GeometryError { key: "least", message });
+        if self.slots_per_group * per_slot > GROUP_SLOTS_MAX {
+            return fail(format!(
+                "{per_slot} pieces a slot and {} slots a read: one read may yield \
+                 {GROUP_SLOTS_MAX} pieces",
+                self.slots_per_group
+            ));
+        }
+        if self.raw_slots() * u64::from(per_slot) >= 1 << 31 {
+            return fail(format!(
+                "{per_slot} pieces a slot on {} of flash: there are addresses for 2^31 pieces",
+                self.raw_bytes()
+            ));
+        }
+        let places = self.slots_per_reclaim_unit * per_slot;
+        Ok(Self {
+            places_per_group: self.slots_per_group * per_slot,
+            places_per_unit: self.slots_per_unit * per_slot,
+            places_per_reclaim_unit: places,
+            by_reclaim_unit: Divider::new(places),
+            by_unit: Divider::new(self.slots_per_unit * per_slot),
+            by_group: Divider::new(self.slots_per_group * per_slot),
+            ..self
+        })
+    }
+
+    /// Addresses on the flash.
+    pub fn raw_places(&self) -> u64 {
+        u64::from(self.reclaim_units) * u64::from(self.places_per_reclaim_unit)
     }
 
     pub fn raw_slots(&self) -> u64 {
@@ -170,8 +217,8 @@ impl Geometry {
     }
 
     #[inline]
-    pub fn first_slot(&self, unit: ReclaimUnitId) -> u32 {
-        unit.0 * self.slots_per_reclaim_unit
+    pub fn first_place(&self, unit: ReclaimUnitId) -> u32 {
+        unit.0 * self.places_per_reclaim_unit
     }
 
     #[inline]
@@ -186,8 +233,8 @@ impl Geometry {
 
     #[inline]
     pub fn place(&self, ppn: Ppn) -> Place {
-        let (reclaim_unit, slot) = self.by_reclaim_unit.split(ppn.0);
-        let (unit, in_unit) = self.by_unit.split(slot);
+        let (reclaim_unit, within) = self.by_reclaim_unit.split(ppn.0);
+        let (unit, in_unit) = self.by_unit.split(within);
         let group = self.by_group.divide(in_unit);
         let (row, die) = self.by_die.split(unit);
         let page_type = self.page_type(row, group);

@@ -2,6 +2,7 @@
 
 use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
 
+use crate::frontier::FrontierId;
 use crate::ftl::Ftl;
 use crate::table::UnitState;
 
@@ -22,33 +23,35 @@ impl Ftl {
                 continue;
             }
             mapped += 1;
+            let Some(grains) = self.own_grains(Lpn(lpn as u32), ppn) else { continue };
             if self.reverse[ppn.index()] != Lpn(lpn as u32) {
                 let back = self.reverse[ppn.index()];
                 return Err(format!("lpn {lpn} maps to {ppn:?}, which holds {back:?}"));
             }
-            valid[self.geometry.reclaim_unit_of(ppn).index()] += 1;
+            valid[self.geometry.reclaim_unit_of(ppn).index()] += grains;
+        }
+        if let Some(r) = &self.reduction {
+            self.check_shared(r, &mut valid)?;
         }
         if mapped != self.mapped {
             return Err(format!("{mapped} pages are mapped, {} are counted", self.mapped));
         }
         if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != self.table.valid[u]) {
             let (is, counted) = (valid[unit], self.table.valid[unit]);
-            return Err(format!("unit {unit} has {is} valid slots, counts {counted}"));
+            return Err(format!("unit {unit} has {is} valid grains, counts {counted}"));
         }
         Ok(())
     }
 
     /// Free units hold nothing; states match the free list, the frontiers and the collection;
-    /// mapped + invalid + unwritten slots are all slots.
+    /// written + unwritten grains are all grains, and no more are valid than written.
     fn check_units(&self) -> Result<(), String> {
-        let size = u64::from(self.geometry.slots_per_reclaim_unit);
-        let (mut written, mut unwritten, mut free) = (0_u64, 0_u64, 0);
+        let mut free = 0;
         for index in 0..self.table.len() {
             let unit = ReclaimUnitId(index);
             match self.table.state[unit.index()] {
                 UnitState::Free => {
                     free += 1;
-                    unwritten += size;
                     if self.table.valid[unit.index()] != 0 {
                         return Err(format!("free unit {index} holds valid data"));
                     }
@@ -57,16 +60,12 @@ impl Ftl {
                     }
                 }
                 UnitState::Open => {
-                    let Some(f) = self.frontiers.iter().find(|f| f.unit == unit && !f.needs_unit())
-                    else {
+                    if !self.frontiers.iter().any(|f| f.unit == unit && !f.needs_unit()) {
                         return Err(format!("open unit {index} has no frontier"));
-                    };
-                    unwritten += u64::from(f.end - f.next);
-                    written += size - u64::from(f.end - f.next);
+                    }
                 }
-                UnitState::Closed => written += size,
+                UnitState::Closed => {}
                 UnitState::Victim => {
-                    written += size;
                     if self.collection.victim != unit {
                         return Err(format!("unit {index} is a victim that nobody collects"));
                     }
@@ -76,12 +75,14 @@ impl Ftl {
         if free != self.free.len() {
             return Err(format!("{free} units are free, {} are listed", self.free.len()));
         }
-        let invalid = written.checked_sub(self.mapped).ok_or("more mapped than written")?;
-        if unwritten as i64 != self.idle_slots {
-            return Err(format!("{unwritten} slots are idle, {} are counted", self.idle_slots));
+        let (idle, counted) = (self.count_idle(), self.idle);
+        if idle != counted {
+            return Err(format!("{idle} grains are idle, {counted} are counted"));
         }
-        if self.mapped + invalid + unwritten != self.geometry.raw_slots() {
-            return Err("mapped + invalid + free slots are not all slots".to_owned());
+        let all = i64::from(self.table.len()) * i64::from(self.table.grains_per_unit);
+        let valid: i64 = self.table.valid.iter().map(|&v| i64::from(v)).sum();
+        if valid + idle > all {
+            return Err(format!("{valid} grains are valid, only {} are written", all - idle));
         }
         Ok(())
     }
@@ -98,7 +99,11 @@ impl Ftl {
             if owner.stream.0 != stream || owner.collected == host {
                 return Err(format!("frontier {id} writes to a unit of {owner:?}"));
             }
-            if f.moved > f.filled(self.geometry.slots_per_unit) {
+            let filled = match &self.reduction {
+                None => f.filled(self.geometry.places_per_unit),
+                Some(r) => r.pieces(FrontierId(id as u16)),
+            };
+            if f.moved > filled {
                 return Err(format!("frontier {id}: more slots moved in than filled"));
             }
         }
@@ -129,19 +134,21 @@ impl Ftl {
         let c = &self.collection;
         eat(u64::from(c.victim.0) << 32 | u64::from(c.next_slot));
         eat(u64::from(c.moved));
-        eat(self.idle_slots as u64);
+        eat(self.idle as u64);
         eat(self.idle_target as u64);
         eat(u64::from(c.valid_at_start) << 1 | u64::from(c.for_wear));
         eat(c.last_wear_move);
         self.counters.to_array().into_iter().for_each(&mut eat);
         self.spare.to_words().into_iter().for_each(&mut eat);
         self.random.state().into_iter().for_each(&mut eat);
+        self.reduction.iter().for_each(|r| r.words().for_each(&mut eat));
         hash
     }
 
-    /// The slot's current logical page, if it holds valid data.
+    /// The place's current logical page, if it holds valid data of just one.
     pub fn holder(&self, ppn: Ppn) -> Option<Lpn> {
         let lpn = self.reverse[ppn.index()];
-        (self.forward[lpn.index()] == ppn).then_some(lpn)
+        let own = self.forward.get(lpn.index()).is_some_and(|&place| place == ppn);
+        own.then_some(lpn)
     }
 }

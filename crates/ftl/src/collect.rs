@@ -26,7 +26,7 @@ const AHEAD: usize = 32;
 const FETCHED: usize = 128;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
-const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
+pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
 /// Idle collection leaves units alone that are valid to this share or more: moving them would wear
@@ -37,11 +37,11 @@ const IDLE_VALID_MAX: f64 = 0.95;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
     pub(crate) victim: ReclaimUnitId,
-    /// Next slot to look at, within the victim.
+    /// Next place to look at, within the victim.
     pub(crate) next_slot: u32,
-    /// Valid slots when the victim was chosen.
+    /// Valid grains when the victim was chosen.
     pub(crate) valid_at_start: u32,
-    /// Slots moved out of the victim so far.
+    /// Grains moved out of the victim so far.
     pub(crate) moved: u32,
     /// The victim was chosen to level wear, not to gain space.
     pub(crate) for_wear: bool,
@@ -77,7 +77,7 @@ impl Ftl {
     /// After one host slot: move what it owes.
     #[inline]
     pub(crate) fn pace<S: FlashSink>(&mut self, sink: &mut S) {
-        if self.idle_slots < self.idle_target {
+        if self.idle < self.idle_target {
             self.catch_up(sink);
         }
     }
@@ -87,13 +87,13 @@ impl Ftl {
             return self.collect_whole(sink);
         }
         let mut burst = 0;
-        while burst < BURST_MAX && self.idle_slots < self.idle_target {
+        while burst < BURST_MAX && self.idle < self.idle_target {
             if !self.collection.is_running() && !self.choose_victim() {
                 return;
             }
             let c = &self.collection;
-            let owed = (self.idle_target - self.idle_slots) * i64::from(c.valid_at_start);
-            let coming = i64::from(c.moved) * i64::from(self.geometry.slots_per_reclaim_unit);
+            let owed = (self.idle_target - self.idle) * i64::from(c.valid_at_start);
+            let coming = i64::from(c.moved) * i64::from(self.table.grains_per_unit);
             if coming > 0 && coming >= owed {
                 return;
             }
@@ -120,7 +120,7 @@ impl Ftl {
         }
         let open = self.frontiers.iter().filter(|f| !f.needs_unit()).count() as u32;
         let units = self.config.gc_start + open.saturating_sub(2);
-        self.idle_target = i64::from(units) * i64::from(self.geometry.slots_per_reclaim_unit);
+        self.idle_target = i64::from(units) * i64::from(self.table.grains_per_unit);
     }
 
     /// Before the host opens a unit: never let the free pool fall below what collection needs.
@@ -142,8 +142,8 @@ impl Ftl {
             if self.free.len() as u32 >= self.config.gc_idle_target || !self.choose_victim() {
                 return false;
             }
-            let share = f64::from(self.collection.valid_at_start)
-                / f64::from(self.geometry.slots_per_reclaim_unit);
+            let share =
+                f64::from(self.collection.valid_at_start) / f64::from(self.table.grains_per_unit);
             if share >= IDLE_VALID_MAX {
                 self.give_back_victim();
                 return false;
@@ -201,9 +201,9 @@ impl Ftl {
     /// end. Returns how many slots moved.
     fn collect_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
         let victim = self.collection.victim;
-        let size = self.geometry.slots_per_reclaim_unit;
-        let group = self.geometry.slots_per_group;
-        let base = self.geometry.first_slot(victim);
+        let size = self.geometry.places_per_reclaim_unit;
+        let group = self.geometry.places_per_group;
+        let base = self.geometry.first_place(victim);
         if self.table.valid[victim.index()] == 0 {
             self.free_victim();
             return 0;
@@ -213,17 +213,26 @@ impl Ftl {
         while count == 0 && self.collection.next_slot < size {
             let first = base + self.collection.next_slot;
             self.fetch_ahead(first, group);
-            count = self.live_slots(first, group, &mut live);
+            count = match self.reduction {
+                None => self.live_slots(first, group, &mut live),
+                Some(_) => self.live_pieces(first, group, &mut live),
+            };
             self.collection.next_slot += group;
         }
         assert!(count > 0, "valid slots that the reverse map does not show");
         let first = base + self.collection.next_slot - group;
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
-        sink.read_for(frontier, Ppn(first), count as u32);
-        self.relocate(frontier, &live[..count], sink);
-        self.table.valid[victim.index()] -= count as u32;
-        self.collection.moved += count as u32;
+        let grains = self.grains_of_live(&live[..count]);
+        sink.read_for(frontier, Ppn(first), self.config.slots_of(grains));
+        if self.reduction.is_some() {
+            self.relocate_packed(frontier, &live[..count], sink);
+            self.count_moved(grains);
+        } else {
+            self.relocate(frontier, &live[..count], sink);
+        }
+        self.table.valid[victim.index()] -= grains;
+        self.collection.moved += grains;
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {
@@ -255,7 +264,7 @@ impl Ftl {
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
             f.moved += if frontier.0 < self.config.streams { count } else { 0 };
-            self.idle_slots -= i64::from(count);
+            self.idle -= i64::from(count);
             self.table.valid[f.unit.index()] += count;
             if count == room {
                 self.program_filled(frontier, self.geometry.slots_per_unit, sink);
@@ -309,7 +318,7 @@ impl Ftl {
         self.table.state[victim.index()] = UnitState::Free;
         self.free.push_back(victim);
         self.collection.victim = ReclaimUnitId::NONE;
-        self.idle_slots += i64::from(self.geometry.slots_per_reclaim_unit);
+        self.idle += i64::from(self.table.grains_per_unit);
         self.counters.collections += 1;
     }
 }

@@ -1,10 +1,12 @@
 //! What an FTL is told about its drive, checked against the flash that it manages.
 
 use thiserror::Error;
+use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_flash::Geometry;
 
 use crate::gc::GcPolicy;
 use crate::placement::PlacementPolicy;
+use crate::reduce::ReductionConfig;
 use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
 
@@ -28,6 +30,8 @@ pub struct FtlConfig {
     pub gc_idle_target: u32,
     pub rated_cycles: u32,
     pub seed: u64,
+    /// `None`: a slot takes a slot, whatever is in it.
+    pub reduction: Option<ReductionConfig>,
 }
 
 /// How much of a victim moves at a time once the idle slots are below their target.
@@ -64,6 +68,24 @@ impl FtlConfig {
     /// the rest, so this is what theory must leave out of the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.pacing == Pacing::Floor { self.gc_floor } else { self.gc_start }
+    }
+
+    /// Units in which space is counted in a slot.
+    #[inline]
+    const fn grains_per_slot(&self) -> u32 {
+        if self.reduction.is_some() { SECTORS_PER_SLOT } else { 1 }
+    }
+
+    /// Grains of so many slots.
+    #[inline]
+    pub const fn grains(&self, slots: u32) -> u32 {
+        slots * self.grains_per_slot()
+    }
+
+    /// Slots that hold so many grains.
+    #[inline]
+    pub const fn slots_of(&self, grains: u32) -> u32 {
+        grains.div_ceil(self.grains_per_slot())
     }
 
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {

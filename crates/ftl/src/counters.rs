@@ -1,5 +1,11 @@
 //! What the FTL has done since the drive was new. All in slots (4 KiB) but for the bytes named so.
 
+use writecliff_base::Bytes;
+use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::reduce::ReductionCounters;
+
 /// Cumulative counters; never reset, not even by a purge (as SMART counters are not).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -25,6 +31,43 @@ pub struct Counters {
     pub programs: u64,
     /// Slots in the program operations, data and padding.
     pub programmed_slots: u64,
+}
+
+/// What has been placed on flash, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed {
+    pub host: Bytes,
+    pub gc: Bytes,
+    pub wear: Bytes,
+    pub padding: Bytes,
+}
+
+impl Placed {
+    #[inline]
+    pub(crate) fn in_slots(c: &Counters) -> Self {
+        let bytes = |slots| Bytes(slots * u64::from(SLOT_BYTES));
+        Self {
+            host: bytes(c.host_slots),
+            gc: bytes(c.gc_slots),
+            wear: bytes(c.wear_slots),
+            padding: bytes(c.padding_slots),
+        }
+    }
+
+    pub(crate) fn in_grains(c: &ReductionCounters) -> Self {
+        let bytes = |grains| Bytes(grains * u64::from(SLOT_BYTES / SECTORS_PER_SLOT));
+        Self {
+            host: Bytes(c.stored_bytes()),
+            gc: bytes(c.gc_grains),
+            wear: bytes(c.wear_grains),
+            padding: bytes(c.padding_grains),
+        }
+    }
+
+    #[inline]
+    pub fn total(&self) -> Bytes {
+        Bytes(self.host.0 + self.gc.0 + self.wear.0 + self.padding.0)
+    }
 }
 
 impl Counters {

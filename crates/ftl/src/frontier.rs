@@ -18,7 +18,7 @@ impl FrontierId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frontier {
     pub unit: ReclaimUnitId,
-    /// Slots, as physical page numbers: the next one, the end of the program unit being filled, the
+    /// Places, as physical page numbers: the next one, the end of the program unit being filled, the
     /// end of the reclaim unit.
     pub next: u32,
     pub fill_end: u32,
@@ -36,10 +36,10 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Slots of the program unit being filled that already hold data.
+    /// Places of the program unit being filled that are used.
     #[inline]
-    pub fn filled(&self, slots_per_program: u32) -> u32 {
-        if self.needs_unit() { 0 } else { slots_per_program - (self.fill_end - self.next) }
+    pub fn filled(&self, places_per_program: u32) -> u32 {
+        if self.needs_unit() { 0 } else { places_per_program - (self.fill_end - self.next) }
     }
 
     #[inline]

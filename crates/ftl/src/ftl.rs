@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId, memory};
+use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{Geometry, Wear};
 
 use crate::collect::Collection;
 use crate::config::{ConfigError, FtlConfig};
-use crate::counters::Counters;
+use crate::counters::{Counters, Placed};
 use crate::frontier::{Frontier, FrontierId};
+use crate::reduce::Reduction;
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
@@ -41,20 +43,28 @@ pub struct Ftl {
     pub(crate) watch: Watch,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
-    /// Slots that can be written without collecting: free units and the rest of open ones.
-    pub(crate) idle_slots: i64,
-    /// Where pacing keeps `idle_slots`.
+    /// Grains that can be written without collecting: free units and the rest of open ones.
+    pub(crate) idle: i64,
+    /// Where pacing keeps `idle`.
     pub(crate) idle_target: i64,
+    /// What a controller knows that stores less than the host writes.
+    pub(crate) reduction: Option<Box<Reduction>>,
 }
 
 impl Ftl {
     pub fn new(geometry: Geometry, config: FtlConfig) -> Result<Self, ConfigError> {
         config.check(&geometry)?;
+        let geometry = match config.reduction {
+            Some(reduction) => reduction.addresses(geometry)?,
+            None => geometry,
+        };
         let units = geometry.reclaim_units;
+        let table = UnitTable::new(units, config.grains(geometry.slots_per_reclaim_unit));
         let mut ftl = Self {
             forward: memory::filled(Ppn::NONE, config.user_slots as usize),
-            reverse: memory::zeroed(geometry.raw_slots() as usize),
-            table: UnitTable::new(units, geometry.slots_per_reclaim_unit),
+            reverse: memory::zeroed(geometry.raw_places() as usize),
+            idle: i64::from(units) * i64::from(table.grains_per_unit),
+            table,
             wear: Wear::new(units, config.rated_cycles),
             free: (0..units).map(ReclaimUnitId).collect(),
             frontiers: vec![Frontier::CLOSED; 2 * config.streams as usize],
@@ -64,8 +74,8 @@ impl Ftl {
             watch: Watch::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
-            idle_slots: geometry.raw_slots() as i64,
             idle_target: 0,
+            reduction: Reduction::of(&config),
             geometry,
             config,
         };
@@ -116,10 +126,24 @@ impl Ftl {
         self.mapped
     }
 
+    /// What has been placed on flash since the drive was new; data that are not yet programmed
+    /// count.
+    #[inline]
+    pub fn placed(&self) -> Placed {
+        match &self.reduction {
+            None => Placed::in_slots(&self.counters),
+            Some(reduction) => Placed::in_grains(&reduction.counters),
+        }
+    }
+
     /// Place of a logical page, `Ppn::NONE` if nothing is stored there.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Ppn {
-        self.forward[lpn.index()]
+        let place = self.forward[lpn.index()];
+        match &self.reduction {
+            Some(reduction) => reduction.shared.place(place),
+            None => place,
+        }
     }
 
     /// The frontier that host writes of `stream` go to.
@@ -137,7 +161,10 @@ impl Ftl {
     /// written there.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
         let f = &self.frontiers[frontier.index()];
-        f.filled(self.geometry.slots_per_unit) - f.moved
+        if let Some(r) = &self.reduction {
+            return r.pieces(frontier) - f.moved;
+        }
+        f.filled(self.geometry.places_per_unit) - f.moved
     }
 
     /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
@@ -145,7 +172,8 @@ impl Ftl {
     pub fn is_filling(&self, ppn: Ppn, unit: ReclaimUnitId) -> bool {
         self.table.state[unit.index()] == UnitState::Open
             && self.frontiers.iter().any(|f| {
-                (f.fill_end - self.geometry.slots_per_unit.min(f.fill_end)..f.next).contains(&ppn.0)
+                (f.fill_end - self.geometry.places_per_unit.min(f.fill_end)..f.next)
+                    .contains(&ppn.0)
                     && f.unit == unit
             })
     }
@@ -161,13 +189,10 @@ impl Ftl {
     /// flash read where there is any.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
+        debug_assert!(self.reduction.is_none(), "see write_reduced");
         let frontier = self.host_frontier(stream);
-        if bytes < writecliff_flash::geometry::SLOT_BYTES {
-            let old = self.forward[lpn.index()];
-            if !old.is_none() {
-                self.counters.merge_reads += 1;
-                sink.read_for(frontier, old, 1);
-            }
+        if bytes < SLOT_BYTES {
+            self.merge(frontier, lpn, sink);
         }
         let ppn = self.place(frontier, lpn, sink);
         // Only now: making room for the new slot may have moved the old one.
@@ -181,6 +206,16 @@ impl Ftl {
         self.counters.host_slots += 1;
         self.counters.host_bytes += u64::from(bytes);
         self.pace(sink);
+    }
+
+    /// A part of a slot is written: what else the slot holds has to be read.
+    #[cold]
+    pub(crate) fn merge<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
+        let old = self.lookup(lpn);
+        if !old.is_none() {
+            self.counters.merge_reads += 1;
+            sink.read_for(frontier, old, 1);
+        }
     }
 
     /// Unmap a logical page (TRIM, deallocate).
@@ -198,7 +233,11 @@ impl Ftl {
         if old.is_none() {
             return false;
         }
-        self.invalidate(old);
+        if self.reduction.is_some() {
+            self.release(lpn, old);
+        } else {
+            self.invalidate(old);
+        }
         self.forward[lpn.index()] = Ppn::NONE;
         self.mapped -= 1;
         true
@@ -207,6 +246,9 @@ impl Ftl {
     /// Close the program unit that a host frontier is filling, padding what is empty. Returns
     /// whether there was one.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
+        if self.reduction.is_some() {
+            return self.pad_packed(frontier, sink);
+        }
         let slots = self.geometry.slots_per_unit;
         let f = &mut self.frontiers[frontier.index()];
         let filled = f.filled(slots);
@@ -216,7 +258,7 @@ impl Ftl {
         let padding = slots - filled;
         f.next = f.fill_end;
         self.counters.padding_slots += u64::from(padding);
-        self.idle_slots -= i64::from(padding);
+        self.idle -= i64::from(padding);
         self.program_filled(frontier, filled, sink);
         true
     }
@@ -243,7 +285,7 @@ impl Ftl {
         if rest > 0 {
             self.table.close(f.unit, self.counters.host_slots);
             *f = Frontier::CLOSED;
-            self.idle_slots -= i64::from(rest);
+            self.idle -= i64::from(rest);
             self.update_idle_target();
         }
         rest
@@ -258,17 +300,21 @@ impl Ftl {
                 self.wear.record_erase(ReclaimUnitId(index));
             }
         }
-        self.table = UnitTable::new(self.table.len(), self.table.slots_per_unit);
+        self.table = UnitTable::new(self.table.len(), self.table.grains_per_unit);
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
         self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
-        self.idle_slots = self.geometry.raw_slots() as i64;
+        self.idle = i64::from(self.table.len()) * i64::from(self.table.grains_per_unit);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.forget_data();
+        }
         self.update_idle_target();
     }
 
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) {
+        debug_assert!(self.reduction.is_none(), "pieces have sizes");
         let unit = self.geometry.reclaim_unit_of(ppn);
         debug_assert!(self.table.valid[unit.index()] > 0);
         self.table.valid[unit.index()] -= 1;
@@ -288,7 +334,7 @@ impl Ftl {
         let f = &mut self.frontiers[frontier.index()];
         let slot = f.next;
         f.next += 1;
-        self.idle_slots -= 1;
+        self.idle -= 1;
         self.table.valid[f.unit.index()] += 1;
         let full = f.next == f.fill_end;
         self.reverse[slot as usize] = lpn;
@@ -305,25 +351,25 @@ impl Ftl {
         data: u32,
         sink: &mut S,
     ) {
-        let slots = self.geometry.slots_per_unit;
+        let places = self.geometry.places_per_unit;
         let f = &mut self.frontiers[frontier.index()];
-        let first = self.geometry.first_slot(f.unit);
-        let unit = (f.fill_end - first) / slots - 1;
+        let first = self.geometry.first_place(f.unit);
+        let unit = (f.fill_end - first) / places - 1;
         let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
         let moved_slots = std::mem::take(&mut f.moved);
         if at_end {
             self.table.close(reclaim_unit, self.counters.host_slots);
         } else {
-            f.fill_end += slots;
+            f.fill_end += places;
         }
         self.counters.programs += 1;
-        self.counters.programmed_slots += u64::from(slots);
+        self.counters.programmed_slots += u64::from(self.geometry.slots_per_unit);
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
     }
 
     /// Give a frontier that the host writes to its next unit, with room for collection kept.
     #[cold]
-    fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
+    pub(crate) fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         self.make_room(sink);
         // Collected data that rejoin their stream may have needed the unit first.
         if self.frontiers[frontier.index()].needs_unit() {
@@ -353,12 +399,12 @@ impl Ftl {
             self.spare.host_opened(stream);
         }
         self.table.owner[index] = Owner { stream, collected: !host };
-        let first = self.geometry.first_slot(unit);
+        let first = self.geometry.first_place(unit);
         self.frontiers[frontier.index()] = Frontier {
             unit,
             next: first,
-            fill_end: first + self.geometry.slots_per_unit,
-            end: first + self.geometry.slots_per_reclaim_unit,
+            fill_end: first + self.geometry.places_per_unit,
+            end: first + self.geometry.places_per_reclaim_unit,
             moved: 0,
         };
         self.update_idle_target();

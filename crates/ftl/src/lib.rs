@@ -13,6 +13,7 @@
 //! | `gc/` | which unit to collect: one policy a file |
 //! | `spare/` | which stream gives up spare space: one policy a file |
 //! | `placement/` | where collected data goes: one policy a file |
+//! | `reduce/` | what a controller stores that compresses or de-duplicates |
 //! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
 //! | `check.rs` | every invariant, for tests |
 //! | `state.rs` | save and restore |
@@ -27,6 +28,7 @@ pub mod frontier;
 pub mod ftl;
 pub mod gc;
 pub mod placement;
+pub mod reduce;
 pub mod sink;
 pub mod spare;
 pub mod state;
@@ -38,4 +40,5 @@ pub mod wear_leveling;
 pub use config::{ConfigError, FtlConfig, Pacing};
 pub use counters::Counters;
 pub use ftl::Ftl;
+pub use reduce::{ReductionConfig, ReductionCounters};
 pub use sink::{FastForward, FlashSink, ProgramUnit};

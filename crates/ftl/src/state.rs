@@ -9,15 +9,16 @@ use writecliff_flash::Wear;
 
 use crate::collect::Collection;
 use crate::counters::Counters;
-use crate::frontier::Frontier;
+use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::{Ftl, prefetch};
 use crate::placement::PlacementPolicy;
+use crate::reduce::is_shared;
 use crate::table::{Owner, UnitState};
 
 /// Map entries ahead of which the slots that they point to are fetched into the cache.
 const AHEAD: usize = 32;
 
-fn damaged(section: &str) -> CodecError {
+pub(crate) fn damaged(section: &str) -> CodecError {
     CodecError::Damaged(section.to_owned())
 }
 
@@ -56,6 +57,9 @@ impl Ftl {
         let spare = self.spare.to_words();
         if !spare.is_empty() {
             out.u64s("ftl.spare", &spare)?;
+        }
+        if let Some(reduction) = &self.reduction {
+            reduction.save(out)?;
         }
         out.u64s("ftl.counters", &self.counters.to_array())?;
         out.u64s("ftl.random", &self.random.state())
@@ -96,9 +100,6 @@ impl Ftl {
             let moved = input.u32s("ftl.moved", self.frontiers.len())?;
             self.frontiers.iter_mut().zip(moved).for_each(|(f, moved)| f.moved = moved);
         }
-        let unwritten: u32 = self.frontiers.iter().map(|f| f.end - f.next).sum();
-        let free_slots = self.free.len() as i64 * i64::from(self.geometry.slots_per_reclaim_unit);
-        self.idle_slots = free_slots + i64::from(unwritten);
         let c = input.u64s("ftl.collection", 7)?;
         self.idle_target = c[6] as i64;
         self.collection = Collection {
@@ -113,12 +114,24 @@ impl Ftl {
         if words > 0 && !self.spare.set_words(&input.u64s("ftl.spare", words)?) {
             return Err(damaged("ftl.spare"));
         }
+        self.restore_reduction(input)?;
+        self.idle = self.count_idle();
         let counters = input.u64s("ftl.counters", Counters::FIELDS)?;
         let counters = counters.try_into().map_err(|_| damaged("ftl.counters"))?;
         self.counters = Counters::from_array(counters);
         let random = input.u64s("ftl.random", 4)?;
         self.random = Prng::from_state(random.try_into().map_err(|_| damaged("ftl.random"))?);
         Ok(())
+    }
+
+    /// Grains that can be written without collecting: free units and the rest of open ones.
+    pub(crate) fn count_idle(&self) -> i64 {
+        let unwritten = |(id, f): (usize, &Frontier)| match &self.reduction {
+            None => i64::from(f.end - f.next),
+            Some(r) => self.unpacked(f, r.used(FrontierId(id as u16))),
+        };
+        let in_open: i64 = self.frontiers.iter().enumerate().map(unwritten).sum();
+        self.free.len() as i64 * i64::from(self.table.grains_per_unit) + in_open
     }
 
     /// Map the logical pages from `first` on to `places`.
@@ -129,7 +142,9 @@ impl Ftl {
             if let Some(&soon) = places.get(i + AHEAD) {
                 prefetch(&self.reverse, soon as usize);
             }
-            if ppn != Ppn::NONE.0 {
+            if ppn != Ppn::NONE.0 && self.reduction.is_some() && is_shared(ppn) {
+                self.mapped += 1;
+            } else if ppn != Ppn::NONE.0 {
                 let slot = self.reverse.get_mut(ppn as usize);
                 *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn((first + i) as u32);
                 self.mapped += 1;

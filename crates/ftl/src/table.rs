@@ -1,5 +1,8 @@
 //! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it
 //! needs.
+//!
+//! Space is counted in grains. A grain is a slot, unless the controller reduces data: then it is a
+//! sector, of which a piece of data takes one or more (`reduce/`).
 
 use writecliff_base::{ReclaimUnitId, StreamId};
 
@@ -52,9 +55,9 @@ impl Among {
 /// All reclaim units of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTable {
-    pub slots_per_unit: u32,
+    pub grains_per_unit: u32,
     pub state: Vec<UnitState>,
-    /// Slots with valid data.
+    /// Grains of valid data.
     pub valid: Vec<u32>,
     pub owner: Vec<Owner>,
     /// Host slots written when the unit was closed: the age of its data.
@@ -64,10 +67,10 @@ pub struct UnitTable {
 }
 
 impl UnitTable {
-    pub fn new(units: u32, slots_per_unit: u32) -> Self {
+    pub fn new(units: u32, grains_per_unit: u32) -> Self {
         let n = units as usize;
         Self {
-            slots_per_unit,
+            grains_per_unit,
             state: vec![UnitState::Free; n],
             valid: vec![0; n],
             owner: vec![Owner::default(); n],

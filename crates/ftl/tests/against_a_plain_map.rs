@@ -47,6 +47,7 @@ fn config(gc: GcPolicy, placement: PlacementPolicy, wear: WearPolicy) -> FtlConf
         gc_idle_target: 8,
         rated_cycles: 100,
         seed: 5,
+        reduction: None,
     }
 }
 

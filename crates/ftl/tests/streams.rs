@@ -43,6 +43,7 @@ fn drive(streams: u16, placement: PlacementPolicy, spare: SparePolicy) -> Ftl {
         gc_idle_target: 8,
         rated_cycles: 1000,
         seed: 1,
+        reduction: None,
     };
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }

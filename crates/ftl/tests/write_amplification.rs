@@ -42,6 +42,7 @@ fn ftl(gc: GcPolicy, pacing: Pacing, streams: u16) -> Ftl {
         gc_idle_target: 8,
         rated_cycles: 1000,
         seed: 1,
+        reduction: None,
     };
     let circulating = (f64::from(UNITS - config.reserved_units())) * f64::from(SLOTS);
     config.user_slots = (circulating / (1.0 + OP)) as u32;

@@ -1,6 +1,6 @@
 //! Host commands, and the table of those that a drive has.
 
-use writecliff_base::{Nanos, StreamId};
+use writecliff_base::{Content, Nanos, StreamId};
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,8 @@ pub struct Command {
     pub operation: Operation,
     pub offset: u64,
     pub length: u32,
+    /// What is written; of no meaning to other operations.
+    pub content: Content,
     pub stream: StreamId,
     /// Submission queue (modulo the drive's queues).
     pub queue: u32,

@@ -59,17 +59,18 @@ impl Frontend {
         &mut self.queues[index]
     }
 
-    /// Take a slot of the command's queue; without one the command waits at the host.
+    /// Take a slot of the command's queue. Returns whether there was one; without, the command waits
+    /// at the host.
     #[inline]
-    pub fn enter(&mut self, command: Command) -> Option<Command> {
+    pub fn enter(&mut self, command: &Command) -> bool {
         let depth = self.link.queue_depth;
         let queue = self.queue(command.queue);
         if queue.in_drive < depth {
             queue.in_drive += 1;
-            return Some(command);
+            return true;
         }
-        queue.waiting.push_back(command);
-        None
+        queue.waiting.push_back(*command);
+        false
     }
 
     /// A command leaves; the next one of its queue that waited at the host enters.

@@ -153,6 +153,9 @@ fn flash_counters(result: &Bound<'_, PyDict>, c: &DriveCounters) -> PyResult<()>
     result.set_item("slc_coalesced_bytes", slc.map(|done| bytes(done.coalesced)))?;
     result.set_item("slc_bypassed_bytes", slc.map(|done| bytes(done.bypassed)))?;
     result.set_item("slc_held_bytes", slc.map(|done| bytes(done.held)))?;
+    let reduced = c.reduction;
+    result.set_item("stored_bytes", reduced.map(|done| done.stored_bytes()))?;
+    result.set_item("duplicate_bytes", reduced.map(|done| bytes(done.duplicate_slots)))?;
     let kept = c.housekeeping;
     result.set_item("media_operations", kept.map(|done| done.media_operations))?;
     result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;

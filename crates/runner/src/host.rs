@@ -213,5 +213,6 @@ pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
         Kind::Flush => Operation::Flush,
     };
     let stream: StreamId = request.stream;
-    Command { operation, offset: request.offset, length: request.length, stream, queue, tag }
+    let (offset, length, content) = (request.offset, request.length, request.content);
+    Command { operation, offset, length, content, stream, queue, tag }
 }

@@ -10,7 +10,7 @@ mod timed;
 
 use std::collections::BTreeMap;
 
-use writecliff_base::StreamId;
+use writecliff_base::{Content, StreamId};
 use writecliff_ssd::placement::fdp::FdpStatistics;
 use writecliff_ssd::placement::status::PlacementStatus;
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
@@ -305,6 +305,7 @@ fn write(block: u32, count: u32, stream: u16) -> Command {
         operation: Operation::Write,
         offset: u64::from(block) * BLOCK_BYTES,
         length: count * BLOCK_BYTES as u32,
+        content: Content::INCOMPRESSIBLE,
         stream: StreamId(stream),
         queue: 0,
         tag: 0,

@@ -125,6 +125,7 @@ fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigErr
         gc_idle_target: 8,
         rated_cycles: 1,
         seed: case.seed,
+        reduction: None,
     };
     let units = case.units.saturating_sub(config.reserved_units());
     let circulating = f64::from(units) * f64::from(case.slots);

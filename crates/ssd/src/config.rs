@@ -165,6 +165,9 @@ impl DeviceConfig {
         if let Some(endurance) = &self.endurance {
             endurance.canonical(lines);
         }
+        if let Some(reduction) = &f.reduction {
+            crate::reduction::canonical(reduction, lines);
+        }
         if let Some(slc_cache) = &self.slc_cache {
             slc_cache.canonical(lines);
         }

@@ -17,7 +17,7 @@ use writecliff_port::read::{positive, rate};
 use writecliff_port::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, endurance, housekeeping, placement, power, slc_cache, thermal};
+use crate::{ecc, endurance, housekeeping, placement, power, reduction, slc_cache, thermal};
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -28,10 +28,15 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     let identity = Identity::read(&root)?;
     let user_capacity = root.required_size("user_capacity")?;
     let flash_table = root.required_table("flash")?;
-    let (geometry, timing, rated_cycles) = flash(&flash_table)?;
+    let (mut geometry, timing, rated_cycles) = flash(&flash_table)?;
     let ftl_table = root.required_table("ftl")?;
     let mut ftl = ftl(&ftl_table, seed)?;
     ftl.rated_cycles = rated_cycles;
+    if let Some(table) = root.optional_table("reduction")? {
+        check_reduction_alone(&root)?;
+        let (config, addressed) = reduction::read(table, geometry)?;
+        (ftl.reduction, geometry) = (Some(config), addressed);
+    }
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
     let link_table = root.required_table("link")?;
@@ -172,6 +177,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         gc_idle_target: count("gc_idle_target", 1 << 20)?,
         rated_cycles: 1,
         seed,
+        reduction: None,
     })
 }
 
@@ -215,6 +221,17 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
     })
 }
 
+/// What a drive cannot have besides data reduction, because nobody has written it.
+fn check_reduction_alone(root: &Table<'_>) -> Answer<()> {
+    for other in ["slc_cache", "placement"] {
+        if root.has(other) {
+            let message = format!("[reduction] and [{other}] are not modelled together");
+            return Err(root.error(other, message, Some("leave one of them out".to_owned())));
+        }
+    }
+    Ok(())
+}
+
 /// Capacity and spare space against the flash.
 fn check_together(
     root: &Table<'_>,
@@ -233,15 +250,16 @@ fn check_together(
 /// The buffer must hold the partly filled units of all streams and one more unit.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let slc_unit = config.slc_cache.map_or(0, |_| config.geometry.slots_per_group);
-    let needed = (u64::from(config.ftl.streams) + 1) * config.geometry.unit_bytes()
-        + u64::from(slc_unit * SLOT_BYTES);
+    // Data are in the buffer as the host sent them: a unit takes as many slots as it may have pieces.
+    let unit = u64::from(config.geometry.places_per_unit * SLOT_BYTES);
+    let needed = (u64::from(config.ftl.streams) + 1) * unit + u64::from(slc_unit * SLOT_BYTES);
     let buffer = config.controller.write_buffer;
     if buffer.0 < needed {
         let message = format!(
             "write_buffer is {buffer}; {} streams with program units of {} KiB{} need {} KiB or \
              more",
             config.ftl.streams,
-            config.geometry.unit_bytes() / 1024,
+            unit / 1024,
             if slc_unit > 0 { " and an SLC cache" } else { "" },
             needed / 1024
         );

@@ -41,6 +41,7 @@ pub mod fill;
 pub mod housekeeping;
 pub mod placement;
 pub mod power;
+pub mod reduction;
 pub mod slc_cache;
 pub mod snapshot;
 pub mod ssd;

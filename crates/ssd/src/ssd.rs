@@ -5,6 +5,7 @@ mod energy;
 mod io;
 mod pending;
 mod placing;
+mod reduced;
 mod slc;
 mod upkeep;
 
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
-use writecliff_ftl::{ConfigError, FastForward, Ftl};
+use writecliff_ftl::{ConfigError, FastForward, Ftl, ReductionCounters};
 use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::backend::Backend;
@@ -86,11 +87,14 @@ pub struct DriveCounters {
     /// Time that the plan of the flash's life has held writes up.
     pub held_up: Option<Nanos>,
     pub slc_cache: Option<SlcCounters>,
+    pub reduction: Option<ReductionCounters>,
 }
 
 impl Ssd {
-    pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
+    pub fn new(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
+        // Its addresses are those that the FTL gives out.
+        config.geometry = ftl.geometry().clone();
         let placement = Placement::new(&config);
         if let Face::Fdp(_) = placement.face {
             ftl.watch_mut().listen(config.ftl.streams);
@@ -160,8 +164,7 @@ impl Ssd {
     /// The same without the SLC cache.
     #[inline]
     fn main_write_bytes(&self) -> u64 {
-        let c = self.ftl.counters();
-        (c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots) * u64::from(SLOT_BYTES)
+        self.ftl.placed().total().0
     }
 
     #[inline]
@@ -171,7 +174,7 @@ impl Ssd {
     }
 
     pub fn counters(&self) -> DriveCounters {
-        let c = self.ftl.counters();
+        let (c, placed) = (self.ftl.counters(), self.ftl.placed());
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
         let slc = self.slc.as_ref().map(|slc| slc.counters());
         DriveCounters {
@@ -179,9 +182,9 @@ impl Ssd {
             host_read_bytes: self.host_read_bytes,
             unmapped_read_bytes: bytes(self.unmapped_read_slots),
             nand_write_bytes: self.nand_write_bytes(),
-            gc_moved_bytes: bytes(c.gc_slots),
-            wear_moved_bytes: bytes(c.wear_slots),
-            padding_bytes: bytes(c.padding_slots + slc.map_or(0, |slc| slc.padding)),
+            gc_moved_bytes: placed.gc.0,
+            wear_moved_bytes: placed.wear.0,
+            padding_bytes: placed.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
             trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
             collections: c.collections,
             free_reclaim_units: self.ftl.free_units(),
@@ -192,6 +195,7 @@ impl Ssd {
             thermal: self.thermal_at(self.backend.now),
             held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
             slc_cache: slc,
+            reduction: self.ftl.reduction().copied(),
         }
     }
 
@@ -203,7 +207,7 @@ impl Ssd {
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
         debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
         self.backend.now = at;
-        if let Some(command) = self.frontend.enter(command) {
+        if self.frontend.enter(&command) {
             self.begin(command);
         }
     }
@@ -401,6 +405,9 @@ impl Ssd {
                 let stream = self.placement.route(command.stream, command.length, now);
                 if self.slc.is_some() {
                     return self.fast_forward_to_cache(command, stream);
+                }
+                if self.config.ftl.reduction.is_some() {
+                    return self.fast_forward_reduced(command);
                 }
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);

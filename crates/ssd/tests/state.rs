@@ -3,7 +3,7 @@
 mod common;
 
 use common::{closed_loop, command, config, drive, precondition, read, user_slots, write};
-use writecliff_base::{Prng, StreamId};
+use writecliff_base::{Content, Lpn, Prng, StreamId};
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 
 fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {
@@ -19,7 +19,10 @@ fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {
             10 => Command { length: 512, ..write(slot, 1) },
             _ => write(slot, 1 + random.below(8) as u32),
         };
-        Command { stream, ..next }
+        let repeats = random.below(4) == 0;
+        let same_as = if repeats { Lpn(random.below(user - 8) as u32) } else { Lpn::NONE };
+        let content = Content { sectors: 1 + random.below(8) as u32, same_as };
+        Command { stream, content, ..next }
     })
 }
 
@@ -46,8 +49,16 @@ const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 7] =
-    [&common::PLACING, &HOUSEKEEPING, &ECC, &WARM, &PLANNED, &common::SLC, &SLC_IN_FRONT];
+const MECHANISMS: [&[(&str, &str)]; 8] = [
+    &common::PLACING,
+    &HOUSEKEEPING,
+    &ECC,
+    &WARM,
+    &PLANNED,
+    &common::SLC,
+    &SLC_IN_FRONT,
+    &common::REDUCTION,
+];
 
 /// A cache that folds while the host writes, with errors to correct besides.
 const SLC_IN_FRONT: [(&str, &str); 1] = [(

@@ -118,6 +118,7 @@ impl JobSpec {
             ("read", self.read_pct),
             ("trim", self.trim_pct),
             ("compressible", self.compressible_pct),
+            ("duplicates", self.duplicate_pct),
         ] {
             ensure((0.0..=100.0).contains(&pct), key, || {
                 format!("{pct} % is outside 0 % to 100 %")

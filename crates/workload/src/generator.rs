@@ -4,7 +4,8 @@
 //! of 64 bits (32 each, so shares are right to 2^-32), uniform addresses take one more. Everything
 //! that a draw needs is computed in advance.
 
-use writecliff_base::{Bytes, Prng, StreamId};
+use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_base::{Bytes, Content, Lpn, Prng, StreamId};
 
 use crate::address::{AddressGenerator, SizeClass};
 use crate::check::{Limits, SpecError};
@@ -12,6 +13,8 @@ use crate::spec::JobSpec;
 
 /// Labels of the generators that one thread derives from the seed of its workload.
 const OPERATIONS_LABEL: u64 = 0;
+/// Bytes of the mapping units in which data can repeat.
+const SLOT: u64 = (512 * SECTORS_PER_SLOT) as u64;
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
 /// What a drive is asked to do. The first three are the operations that results are kept by.
@@ -33,6 +36,8 @@ pub struct IoRequest {
     pub offset: u64,
     /// In bytes.
     pub length: u32,
+    /// Of writes.
+    pub content: Content,
     pub stream: StreamId,
 }
 
@@ -46,6 +51,7 @@ pub struct ThreadGenerator {
     class: SizeClass,
     mix: Mix,
     offset: u64,
+    contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
 }
@@ -60,6 +66,46 @@ struct Mix {
     trim_below: u64,
     /// Upper end of each class out of 2^32; empty if there is but one.
     sizes: Vec<(u64, SizeClass)>,
+}
+
+/// What is written: data of one compressibility, some of which repeat what the thread has written
+/// last that was no repetition (as fio's `dedupe_percentage` does in the mode `repeat`).
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    fresh: Content,
+    /// Out of 2^32; 0: nothing is repeated, and nothing drawn.
+    repeats_below: u64,
+    /// Offset and length of the write that is repeated.
+    original: Option<(u64, u32)>,
+}
+
+impl Contents {
+    fn new(job: &JobSpec) -> Self {
+        Self {
+            fresh: Content::compressible(job.compressible_pct),
+            repeats_below: out_of_two_to_32(job.duplicate_pct / 100.0),
+            original: None,
+        }
+    }
+
+    /// The content of a write. Of a write longer than the original, or between slots, there is
+    /// nothing to repeat.
+    fn draw(&mut self, random: &mut Prng, offset: u64, length: u32) -> Content {
+        let repeats = random.next_u64() >> 32 < self.repeats_below;
+        match self.original {
+            Some((first, longest)) if repeats && length <= longest && in_slots(offset) => {
+                Content { same_as: Lpn((first / SLOT) as u32), ..self.fresh }
+            }
+            _ => {
+                self.original = in_slots(offset).then_some((offset, length));
+                self.fresh
+            }
+        }
+    }
+}
+
+fn in_slots(offset: u64) -> bool {
+    offset.is_multiple_of(SLOT)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +186,7 @@ impl ThreadGenerator {
             class: classes[0],
             mix: Mix::new(&job, &classes),
             offset: job.offset_bytes,
+            contents: Contents::new(&job),
             stream: StreamId(job.stream),
             flush: FlushEvery { writes: job.flush_every_writes, left: job.flush_every_writes },
         })
@@ -154,13 +201,19 @@ impl ThreadGenerator {
     pub fn next(&mut self) -> IoRequest {
         if self.flush.writes > 0 && self.flush.left == 0 {
             self.flush.left = self.flush.writes;
-            return IoRequest { op: Operation::Flush, offset: 0, length: 0, stream: self.stream };
+            let (content, stream) = (self.contents.fresh, self.stream);
+            return IoRequest { op: Operation::Flush, offset: 0, length: 0, content, stream };
         }
         let (op, class) = self.mix.draw(&mut self.random, &self.class);
         let offset = self.offset + self.addresses.next(&mut self.random, class, op);
         // Wraps below 0 where flushes are off, and is then never looked at.
         self.flush.left = self.flush.left.wrapping_sub(u64::from(op == Operation::Write));
-        IoRequest { op, offset, length: class.length, stream: self.stream }
+        let length = class.length;
+        let mut content = self.contents.fresh;
+        if self.contents.repeats_below > 0 && op == Operation::Write {
+            content = self.contents.draw(&mut self.random, offset, length);
+        }
+        IoRequest { op, offset, length, content, stream: self.stream }
     }
 }
 

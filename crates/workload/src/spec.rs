@@ -120,6 +120,8 @@ pub struct JobSpec {
     pub align_bytes: Option<u64>,
     pub addresses: AddressSpec,
     pub compressible_pct: f64,
+    /// Writes that repeat the data of the thread's last one that did not.
+    pub duplicate_pct: f64,
     pub stream: u16,
     pub rate_iops: Option<f64>,
     pub rate_bytes_per_s: Option<f64>,
@@ -160,6 +162,7 @@ impl Default for JobSpec {
             align_bytes: None,
             addresses: AddressSpec::default(),
             compressible_pct: 0.0,
+            duplicate_pct: 0.0,
             stream: 0,
             rate_iops: None,
             rate_bytes_per_s: None,
@@ -266,8 +269,8 @@ mod tests {
         "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
-        "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,"stream":0,
-        "rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear","think_ns":0,
+        "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,
+        "duplicate_pct":0.0,"stream":0,"rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear","think_ns":0,
         "think_after_ios":1,"burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"duration_ns":null,
         "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;

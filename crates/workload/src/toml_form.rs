@@ -85,6 +85,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         align_bytes: size("align")?,
         addresses: addresses(&table)?,
         compressible_pct: percent("compressible")?,
+        duplicate_pct: percent("duplicates")?,
         stream: table.optional_integer("stream", 0..=65_535)?.unwrap_or(0) as u16,
         rate_iops,
         rate_bytes_per_s,

@@ -79,6 +79,8 @@ class Counters:
     read_retries: int | None = None
     uncorrectable_reads: int | None = None
     checkpoints: int | None = None  # of the mapping, that stopped the firmware
+    stored_bytes: int | None = None  # of what the host wrote, what was left to store
+    duplicate_bytes: int | None = None  # of it, what was on the drive already
     slc_write_bytes: int | None = None  # of nand_write_bytes, what was programmed in the SLC cache
     slc_fold_bytes: int | None = None  # moved from there to the main flash
     slc_coalesced_bytes: int | None = None  # written again before that, and never folded

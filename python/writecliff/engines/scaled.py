@@ -141,6 +141,12 @@ def slc_unit_bytes(device: Mapping[str, Any]) -> int:
     return page * (int(flash["planes_per_die"]) if flash["multi_plane"] else 1)
 
 
+def pieces_per_slot(device: Mapping[str, Any]) -> int:
+    """Slots of host data that may end up in one slot of flash, and are all in the buffer before."""
+    least = device.get("reduction", {}).get("least")
+    return 1 if least is None else SLOT_BYTES // int(_native.parse_size(least))
+
+
 def _unit_bytes(device: Mapping[str, Any]) -> int:
     flash = device["flash"]
     page: int = _native.parse_size(flash["page"])
@@ -161,6 +167,7 @@ def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int
     unit = _unit_bytes(device)
     dies = flash["channels"] * flash["dies_per_channel"]
     needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
+    needed *= pieces_per_slot(device)
     needed += slc_unit_bytes(device) + largest_io_bytes
     whole = _native.parse_size(device["controller"]["write_buffer"])
     return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
@@ -337,6 +344,8 @@ class ScaledEngine:
             throttled_ns=grown(small.throttled_ns),
             read_retries=grown(small.read_retries),
             uncorrectable_reads=grown(small.uncorrectable_reads),
+            stored_bytes=grown(small.stored_bytes),
+            duplicate_bytes=grown(small.duplicate_bytes),
             slc_write_bytes=grown(small.slc_write_bytes),
             slc_fold_bytes=grown(small.slc_fold_bytes),
             slc_coalesced_bytes=grown(small.slc_coalesced_bytes),

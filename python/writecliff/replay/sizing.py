@@ -16,7 +16,12 @@ from typing import Any
 
 from writecliff import _native
 from writecliff.devices import describe_device
-from writecliff.engines.scaled import device_toml, resize_slc_cache, slc_unit_bytes
+from writecliff.engines.scaled import (
+    device_toml,
+    pieces_per_slot,
+    resize_slc_cache,
+    slc_unit_bytes,
+)
 from writecliff.errors import ConfigError
 
 SLOT_BYTES = 4096
@@ -89,7 +94,7 @@ def with_streams(text: str, streams: int) -> str:
     at_once = _BITS[flash["cell"]] if flash["one_shot"] else 1
     planes = flash["planes_per_die"] if flash["multi_plane"] else 1
     unit_bytes = at_once * planes * _native.parse_size(flash["page"])
-    needed = (streams + 1) * unit_bytes + slc_unit_bytes(device)
+    needed = (streams + 1) * unit_bytes * pieces_per_slot(device) + slc_unit_bytes(device)
     buffer = _native.parse_size(device["controller"]["write_buffer"])
     device["controller"]["write_buffer"] = f"{max(buffer, needed)} B"
     return device_toml(device)

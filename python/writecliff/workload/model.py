@@ -87,6 +87,7 @@ class Job:
     align_bytes: int | None = None  # None: the block size of each I/O
     addresses: Addresses = field(default_factory=Addresses)
     compressible_pct: float = 0.0
+    duplicate_pct: float = 0.0  # writes that repeat the data of the thread's last that did not
     stream: int = 0
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None

@@ -1,7 +1,7 @@
 //! A disk whose every time is a round number, and ways to load it.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
-use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_base::{Content, Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
 use writecliff_port::{Command, Completion, Operation};
 
@@ -63,7 +63,8 @@ pub fn disk(changes: &[(&str, &str)]) -> Disk {
 }
 
 pub fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
-    Command { operation, offset, length, stream: StreamId::DEFAULT, queue: 0, tag }
+    let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
+    Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
 /// One command on an idle disk, from now to its completion.

@@ -4,7 +4,7 @@
 //! A TRIM waits until the writes before it are done, as file systems have it: they discard blocks
 //! that they have freed for good.
 
-use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_base::{Content, Nanos, Prng, StreamId};
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 
@@ -189,6 +189,7 @@ impl Host<'_> {
                 operation: Operation::Read,
                 offset: u64::from(block) * BLOCK_BYTES,
                 length: BLOCK_BYTES as u32,
+                content: Content::INCOMPRESSIBLE,
                 stream: StreamId::DEFAULT,
                 queue: 1,
                 tag: 0,

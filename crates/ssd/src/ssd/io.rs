@@ -40,7 +40,7 @@ impl Ssd {
         let units = i64::from(self.config.ftl.streams);
         let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_group);
         i64::from(self.config.buffer_slots())
-            - units * i64::from(self.config.geometry.slots_per_unit)
+            - units * i64::from(self.config.geometry.places_per_unit)
             - i64::from(in_log)
     }
 
@@ -50,9 +50,9 @@ impl Ssd {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
                 let completes = if self.placing.is_some() {
-                    self.write_by_core(number, command, first, slots)
+                    self.write_by_core(number, &command, first, slots)
                 } else {
-                    self.write(number, command, first, slots)
+                    self.write(number, &command, first, slots)
                 };
                 completes.then(|| self.complete(number))
             }
@@ -66,7 +66,7 @@ impl Ssd {
     }
 
     /// A write whose placing takes time.
-    fn write_by_core(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+    fn write_by_core(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let completes = self.write(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
@@ -79,7 +79,7 @@ impl Ssd {
 
     /// Returns whether the data are durable, so that the command may complete.
     #[inline]
-    fn write(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+    fn write(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         if self.placement.is_limited {
             return self.write_in_time(number, command, first, slots);
         }
@@ -88,7 +88,7 @@ impl Ssd {
 
     /// A write to a drive whose units may not stay open for ever.
     #[cold]
-    fn write_in_time(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+    fn write_in_time(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         if self.backend.now >= self.placement.deadline {
             self.end_old_units();
         }
@@ -98,9 +98,12 @@ impl Ssd {
     }
 
     #[inline]
-    fn write_now(&mut self, number: u16, command: Command, first: Lpn, slots: u32) -> bool {
+    fn write_now(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         if self.slc.is_some() {
             return self.write_to_cache(number, command, first, slots);
+        }
+        if self.config.ftl.reduction.is_some() {
+            return self.write_reduced(number, command, first, slots);
         }
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
@@ -221,11 +224,14 @@ impl Ssd {
     }
 
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        let per_group = self.config.geometry.slots_per_group;
+        // What is read is counted in grains: slots, where no data are reduced.
+        let ftl = &self.config.ftl;
+        let per_group = ftl.grains(self.config.geometry.slots_per_group);
         let mut run: Option<(Place, u32)> = None;
         let mut reads = 0;
         for n in 0..slots {
-            let ppn = self.ftl.lookup(Lpn(first.0 + n));
+            let lpn = Lpn(first.0 + n);
+            let ppn = self.ftl.lookup(lpn);
             if ppn.is_none() {
                 self.unmapped_read_slots += 1;
                 continue;
@@ -234,22 +240,23 @@ impl Ssd {
             if self.is_buffered(ppn, &place) {
                 continue;
             }
+            let grains = self.ftl.grains_of(lpn);
             match run {
-                Some((start, count)) if start == place => {
-                    run = Some((start, (count + 1).min(per_group)));
+                Some((start, before)) if start == place => {
+                    run = Some((start, (before + grains).min(per_group)));
                 }
                 other => {
-                    if let Some((start, count)) = other {
+                    if let Some((start, grains)) = other {
                         reads += 1;
-                        self.backend.host_read(number, start, count);
+                        self.backend.host_read(number, start, ftl.slots_of(grains));
                     }
-                    run = Some((place, 1));
+                    run = Some((place, grains));
                 }
             }
         }
-        if let Some((start, count)) = run {
+        if let Some((start, grains)) = run {
             reads += 1;
-            self.backend.host_read(number, start, count);
+            self.backend.host_read(number, start, ftl.slots_of(grains));
         }
         reads
     }

@@ -30,7 +30,7 @@ impl Ssd {
     pub(super) fn write_to_cache(
         &mut self,
         number: u16,
-        command: Command,
+        command: &Command,
         first: Lpn,
         slots: u32,
     ) -> bool {

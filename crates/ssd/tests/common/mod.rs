@@ -1,7 +1,7 @@
 //! A small drive whose every time is a round number, and ways to load it.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
-use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_base::{Content, Nanos, Prng, StreamId};
 use writecliff_ssd::{Command, Completion, DeviceConfig, Operation, Ssd, device_file};
 
 pub const DRIVE: &str = r#"
@@ -61,6 +61,10 @@ pub const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"\nplace_time = \"50 us\"\ncollect_time = \"30 us\"",
 )];
 
+/// A controller that compresses down to a sector and stores nothing twice.
+pub const REDUCTION: [(&str, &str); 1] =
+    [("[link]", "[reduction]\ncompression = true\nleast = \"512 B\"\nduplicates = true\n[link]")];
+
 /// One bit a cell for 4 MiB: 1024 slots, in units of a page (4 slots).
 pub const SLC: [(&str, &str); 1] =
     [("[link]", "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n[link]")];
@@ -93,7 +97,8 @@ pub fn drive(changes: &[(&str, &str)]) -> Ssd {
 
 pub fn command(operation: Operation, slot: u64, slots: u32, tag: u32) -> Command {
     let stream = StreamId::DEFAULT;
-    Command { operation, offset: slot * 4096, length: slots * 4096, stream, queue: 0, tag }
+    let (offset, length, content) = (slot * 4096, slots * 4096, Content::INCOMPRESSIBLE);
+    Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
 pub fn write(slot: u64, slots: u32) -> Command {

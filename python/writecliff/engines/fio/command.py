@@ -234,4 +234,7 @@ def _data(job: Job) -> list[Option]:
     if job.compressible_pct:
         percent = whole_percent(job.name, "compressible_pct", job.compressible_pct)
         options.append(("buffer_compress_percentage", str(percent)))
+    if job.duplicate_pct:
+        percent = whole_percent(job.name, "duplicate_pct", job.duplicate_pct)
+        options.append(("dedupe_percentage", str(percent)))
     return options

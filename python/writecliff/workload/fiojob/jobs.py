@@ -106,6 +106,7 @@ def _common_job(
         queue_depth=queue_depth(settings, ops, notes),
         align_bytes=sizes.align_bytes,
         compressible_pct=compressible_pct(settings, notes),
+        duplicate_pct=float(settings["dedupe_percentage"]),
         stream=stream(settings, ops),
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,

@@ -13,6 +13,7 @@ _SUBMISSION = "how the kernel is called; a simulated drive sees the same I/Os"
 _VERIFY = "only with verify, which is refused"
 _ERRORS = "a simulated drive reports no errors"
 _RANDOM = "addresses come from the workload's own generator"
+_REPEATS = "duplicates repeat what their thread wrote before (dedupe_mode=repeat)"
 _DATA = "the drive of the model sees only how compressible data are"
 _DEPTH = "saves system calls; the queue is kept full all the same"
 _REPLAY = "only with read_iolog, which is refused"
@@ -91,10 +92,9 @@ HOST: tuple[Option, ...] = (
     no_effect("refill_buffers", _DATA),
     no_effect("scramble_buffers", _DATA),
     no_effect("buffer_compress_chunk", _DATA),
-    no_effect("dedupe_percentage", "the drive of the model does not deduplicate"),
-    no_effect("dedupe_global", "the drive of the model does not deduplicate"),
-    no_effect("dedupe_mode", "the drive of the model does not deduplicate"),
-    no_effect("dedupe_working_set_percentage", "the drive of the model does not deduplicate"),
+    no_effect("dedupe_global", _REPEATS),
+    no_effect("dedupe_mode", _REPEATS),
+    no_effect("dedupe_working_set_percentage", _REPEATS),
     # Companions of options that are refused
     no_effect("do_verify", _VERIFY),
     no_effect("verify_interval", _VERIFY),

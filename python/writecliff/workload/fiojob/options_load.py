@@ -158,6 +158,9 @@ LOAD: tuple[Option, ...] = (
         "share that the drive could compress",
         default="0",
     ),
+    honoured(
+        "dedupe_percentage", integer(0, 100), "share of the writes that repeat data", default="0"
+    ),
     honoured("zero_buffers", flag, "fully compressible"),
     honoured(
         "buffer_pattern", string, "fully compressible, unless buffer_compress_percentage is given"

@@ -1,0 +1,261 @@
+//! Data reduction: controllers that store less than the host writes.
+//!
+//! A compressing controller packs pieces of whole sectors into program units; one that detects
+//! duplicates stores data once that several logical pages hold. Space is then counted in sectors
+//! (grains) instead of slots: valid counts, idle space, pacing and victims follow, so collection
+//! gains from whatever the data leave free. What the host sees keeps its capacity, as on the drives
+//! that did so (SandForce's; Seagate, US patent 9,495,288, "Variable-size flash translation layer":
+//! pieces of any length may begin in one read unit and end in a later one).
+//!
+//! | file | owns |
+//! |---|---|
+//! | `mod.rs` | writing and giving up a piece |
+//! | `pack.rs` | where in a unit the next piece begins |
+//! | `shared.rs` | data that several logical pages hold |
+//! | `state.rs` | save, restore, digest |
+//! | `check.rs` | the invariants |
+//!
+//! Simplified: sizes count in sectors, a piece may cross from a program unit into the next but not
+//! into another reclaim unit, and to read it costs the read of the place where it begins. A
+//! duplicate is found if the host wrote the same data before and they are still there.
+
+mod check;
+mod pack;
+mod shared;
+mod state;
+
+use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_base::{Content, Lpn, Ppn, StreamId, memory};
+use writecliff_flash::Geometry;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use crate::config::{ConfigError, FtlConfig};
+use crate::frontier::FrontierId;
+use crate::ftl::Ftl;
+use crate::sink::FlashSink;
+
+use pack::Pack;
+pub(crate) use shared::{Shared, is_shared};
+
+/// What a controller does to save space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReductionConfig {
+    /// Least sectors that a piece takes: 1, 2, 4 or 8; 8: nothing is compressed.
+    pub least: u32,
+    /// Data that are on the drive already are not stored again.
+    pub duplicates: bool,
+}
+
+impl ReductionConfig {
+    /// The flash with addresses for as many pieces as may be on it.
+    ///
+    /// # Errors
+    /// Where `least` is none of its values, or the addresses are too many.
+    pub fn addresses(self, geometry: Geometry) -> Result<Geometry, ConfigError> {
+        if ![1, 2, 4, 8].contains(&self.least) {
+            let message = format!("least is {} sectors; it must be 1, 2, 4 or 8", self.least);
+            return Err(ConfigError { key: "least", message });
+        }
+        geometry
+            .with_places(SECTORS_PER_SLOT / self.least)
+            .map_err(|e| ConfigError { key: e.key, message: e.message })
+    }
+}
+
+/// What was stored, in grains (sectors of 512 B), since the drive was new.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReductionCounters {
+    /// For the host.
+    pub host_grains: u64,
+    pub gc_grains: u64,
+    pub wear_grains: u64,
+    /// Left empty because a unit was closed early.
+    pub padding_grains: u64,
+    /// Host slots that were on the drive already.
+    pub duplicate_slots: u64,
+}
+
+impl ReductionCounters {
+    /// What was left to store of what the host wrote.
+    pub fn stored_bytes(&self) -> u64 {
+        self.host_grains * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
+    }
+}
+
+/// The state behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    config: ReductionConfig,
+    /// Grains of a logical page's own piece; of no meaning where it has none.
+    grains: Vec<u8>,
+    /// By frontier.
+    packs: Vec<Pack>,
+    pub(crate) shared: Shared,
+    pub(crate) counters: ReductionCounters,
+}
+
+impl Reduction {
+    pub(crate) fn of(config: &FtlConfig) -> Option<Box<Self>> {
+        config.reduction.map(|reduction| {
+            Box::new(Self {
+                config: reduction,
+                grains: memory::filled(SECTORS_PER_SLOT as u8, config.user_slots as usize),
+                packs: vec![Pack::default(); 2 * config.streams as usize],
+                shared: Shared::default(),
+                counters: ReductionCounters::default(),
+            })
+        })
+    }
+
+    /// Back to "no writes".
+    pub(crate) fn forget_data(&mut self) {
+        self.packs.fill(Pack::default());
+        self.shared = Shared::default();
+    }
+
+    /// Pieces that begin in the unit which a frontier is filling.
+    pub(crate) fn pieces(&self, frontier: FrontierId) -> u32 {
+        self.packs[frontier.index()].pieces
+    }
+
+    /// Grains that are taken of it.
+    pub(crate) fn used(&self, frontier: FrontierId) -> u32 {
+        self.packs[frontier.index()].used
+    }
+
+    /// Grains that data take.
+    fn stored(&self, content: Content) -> u32 {
+        content.sectors.clamp(self.config.least, SECTORS_PER_SLOT)
+    }
+
+    /// Grains of the piece that a reverse entry names.
+    #[inline]
+    fn size(&self, holder: Lpn) -> u32 {
+        match self.shared.get(Ppn(holder.0)) {
+            Some(data) => u32::from(data.grains),
+            None => u32::from(self.grains[holder.index()]),
+        }
+    }
+}
+
+impl Ftl {
+    /// What the drive has stored, if it reduces data.
+    pub fn reduction(&self) -> Option<&ReductionCounters> {
+        self.reduction.as_ref().map(|r| &r.counters)
+    }
+
+    /// Grains on flash of the data of a logical page; 1 (a slot) where nothing is reduced.
+    #[inline]
+    pub fn grains_of(&self, lpn: Lpn) -> u32 {
+        let Some(r) = &self.reduction else { return 1 };
+        let place = self.forward[lpn.index()];
+        r.shared.get(place).map_or_else(|| r.size(lpn), |data| u32::from(data.grains))
+    }
+
+    /// Will the write of a slot take up space? Not if its data are on the drive already.
+    pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
+        let Some(r) = &self.reduction else { return true };
+        let original = self.forward.get(content.same_as.index());
+        let known = r.config.duplicates
+            && bytes == SLOT_BYTES
+            && original.is_some_and(|place| !place.is_none());
+        !known
+    }
+
+    /// [`Ftl::write`] on a drive that reduces data: `content` is that of this slot.
+    pub fn write_reduced<S: FlashSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        content: Content,
+        sink: &mut S,
+    ) {
+        let frontier = self.host_frontier(stream);
+        if bytes < SLOT_BYTES {
+            self.merge(frontier, lpn, sink);
+        }
+        if self.takes_space(content, bytes) {
+            self.write_piece(frontier, lpn, content, sink);
+        } else {
+            self.refer(lpn, content.same_as);
+        }
+        self.counters.host_slots += 1;
+        self.counters.host_bytes += u64::from(bytes);
+        self.pace(sink);
+    }
+
+    fn write_piece<S: FlashSink>(
+        &mut self,
+        frontier: FrontierId,
+        lpn: Lpn,
+        content: Content,
+        sink: &mut S,
+    ) {
+        let r = self.reduction.as_ref().expect("a drive that reduces data");
+        let grains = r.stored(content);
+        let place = self.place_packed(frontier, lpn, grains, sink);
+        // Only now: making room for the new piece may have moved the old one.
+        let old = self.forward[lpn.index()];
+        if old.is_none() {
+            self.mapped += 1;
+        } else {
+            self.release(lpn, old);
+        }
+        self.forward[lpn.index()] = place;
+        let r = self.reduction.as_mut().expect("a drive that reduces data");
+        r.grains[lpn.index()] = grains as u8;
+        r.counters.host_grains += u64::from(grains);
+    }
+
+    /// Collection has moved so much.
+    pub(crate) fn count_moved(&mut self, grains: u32) {
+        let for_wear = self.collection.is_for_wear();
+        let Some(r) = &mut self.reduction else { return };
+        let c = &mut r.counters;
+        *(if for_wear { &mut c.wear_grains } else { &mut c.gc_grains }) += u64::from(grains);
+    }
+
+    /// `lpn` no longer holds what is at `old`, its entry of the map.
+    pub(crate) fn release(&mut self, lpn: Lpn, old: Ppn) {
+        let Some(r) = &mut self.reduction else { return };
+        let (place, grains) = match r.shared.get(old) {
+            None => (old, r.grains[lpn.index()]),
+            Some(data) => {
+                let (place, grains) = (data.place, data.grains);
+                if !r.shared.drop_reference(old) {
+                    return;
+                }
+                (place, grains)
+            }
+        };
+        let unit = self.geometry.reclaim_unit_of(place).index();
+        debug_assert!(self.table.valid[unit] >= u32::from(grains));
+        self.table.valid[unit] -= u32::from(grains);
+    }
+
+    /// `lpn` holds from now on what `original` holds.
+    fn refer(&mut self, lpn: Lpn, original: Lpn) {
+        let r = self.reduction.as_mut().expect("a drive that reduces data");
+        r.counters.duplicate_slots += 1;
+        let (place, held) = (self.forward[original.index()], self.forward[lpn.index()]);
+        if lpn == original || place == held {
+            return;
+        }
+        let shared = if r.shared.get(place).is_some() {
+            place
+        } else {
+            let shared = r.shared.share(place, r.grains[original.index()]);
+            self.reverse[place.index()] = Lpn(shared.0);
+            self.forward[original.index()] = shared;
+            shared
+        };
+        r.shared.add_reference(shared);
+        if held.is_none() {
+            self.mapped += 1;
+        } else {
+            self.release(lpn, held);
+        }
+        self.forward[lpn.index()] = shared;
+    }
+}

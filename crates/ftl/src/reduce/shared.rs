@@ -1,0 +1,95 @@
+//! Data that several logical pages hold: stored once, with a count of references. The map entries
+//! of their holders name the data instead of a place, so that moving them changes one entry.
+
+use writecliff_base::Ppn;
+
+/// The bit of a map entry that says "shared data, by number" instead of a place.
+const SHARED: u32 = 1 << 31;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SharedData {
+    pub place: Ppn,
+    /// Logical pages that hold them; 0: the number is free.
+    pub references: u32,
+    pub grains: u8,
+}
+
+/// All shared data, by number; numbers are reused, the last freed first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shared {
+    pub(super) all: Vec<SharedData>,
+    pub(super) free: Vec<u32>,
+}
+
+/// The number of the shared data that a map entry names.
+#[inline]
+pub(super) fn number(entry: Ppn) -> Option<usize> {
+    (entry.0 & SHARED != 0 && !entry.is_none()).then_some((entry.0 & !SHARED) as usize)
+}
+
+/// The map entry of shared data.
+pub(super) fn entry(number: u32) -> Ppn {
+    // Never all ones: there are fewer than 2^31 - 1 logical pages to share anything.
+    Ppn(SHARED | number)
+}
+
+/// Is a map entry, forward or reverse, one of shared data?
+pub(crate) fn is_shared(entry: u32) -> bool {
+    number(Ppn(entry)).is_some()
+}
+
+impl Shared {
+    /// Is `place` where the shared data are that a reverse entry names? The entry may be older than
+    /// what goes by its number now.
+    #[inline]
+    pub(super) fn is_at(&self, entry: u32, place: Ppn) -> bool {
+        number(Ppn(entry)).and_then(|n| self.all.get(n)).is_some_and(|data| data.place == place)
+    }
+
+    /// The shared data that a map entry names, if it does not name a place.
+    #[inline]
+    pub(crate) fn get(&self, entry: Ppn) -> Option<&SharedData> {
+        number(entry).map(|n| &self.all[n])
+    }
+
+    /// The place that a map entry leads to.
+    #[inline]
+    pub(crate) fn place(&self, entry: Ppn) -> Ppn {
+        self.get(entry).map_or(entry, |data| data.place)
+    }
+
+    /// Make what one logical page holds at `place` shared; returns its map entry.
+    pub(super) fn share(&mut self, place: Ppn, grains: u8) -> Ppn {
+        let data = SharedData { place, references: 1, grains };
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.all.push(data);
+            (self.all.len() - 1) as u32
+        });
+        self.all[number as usize] = data;
+        entry(number)
+    }
+
+    pub(super) fn add_reference(&mut self, of: Ppn) {
+        let n = number(of).expect("an entry of shared data");
+        self.all[n].references += 1;
+    }
+
+    /// Returns whether that was the last one: nobody holds the data any more.
+    pub(super) fn drop_reference(&mut self, entry: Ppn) -> bool {
+        let n = number(entry).expect("an entry of shared data");
+        let data = &mut self.all[n];
+        debug_assert!(data.references > 0);
+        data.references -= 1;
+        if data.references > 0 {
+            return false;
+        }
+        data.place = Ppn::NONE;
+        self.free.push(n as u32);
+        true
+    }
+
+    pub(super) fn moved(&mut self, entry: Ppn, to: Ppn) {
+        let n = number(entry).expect("an entry of shared data");
+        self.all[n].place = to;
+    }
+}

@@ -1,0 +1,59 @@
+//! Controllers that compress or de-duplicate: the section `[reduction]` of a device file.
+//!
+//! Data are reduced on their way from the buffer to flash, so the link and the buffer carry them as
+//! the host sends them, and everything behind carries what is left. What that saves goes to
+//! collection as spare space; the capacity stays what the label says.
+
+use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_base::located::{LocatedError, Table};
+use writecliff_flash::Geometry;
+use writecliff_ftl::ReductionConfig;
+
+const SECTOR_BYTES: u64 = 512;
+
+/// Read the section; returns the flash with addresses for all the pieces of data that it may hold.
+///
+/// # Errors
+/// Names the key where a value is missing or impossible with this flash.
+pub fn read(
+    table: Table<'_>,
+    geometry: Geometry,
+) -> Result<(ReductionConfig, Geometry), LocatedError> {
+    let compression = table.required_flag("compression")?;
+    let duplicates = table.required_flag("duplicates")?;
+    if !compression && !duplicates {
+        let message = "neither compression nor duplicates; leave the section out".to_owned();
+        return Err(table.error("compression", message, None));
+    }
+    let mut config = ReductionConfig { least: SECTORS_PER_SLOT, duplicates };
+    if compression {
+        config.least = least(&table)?;
+    } else if table.has("least") {
+        let message = "least belongs to compression = true".to_owned();
+        return Err(table.error("least", message, None));
+    }
+    let addressed = config.addresses(geometry);
+    let geometry = addressed.map_err(|e| {
+        table.error(e.key, e.message, Some("a larger 'least' needs fewer addresses".to_owned()))
+    })?;
+    table.finish()?;
+    Ok((config, geometry))
+}
+
+/// Sectors that the smallest piece takes.
+fn least(table: &Table<'_>) -> Result<u32, LocatedError> {
+    let bytes = table.required_size("least")?;
+    let sectors = bytes.0 / SECTOR_BYTES;
+    if bytes.0 % SECTOR_BYTES != 0 || ![1, 2, 4].contains(&sectors) {
+        let message = format!("least is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
+        let hint = "what a 4 KiB page takes at least, however well it compresses".to_owned();
+        return Err(table.error("least", message, Some(hint)));
+    }
+    Ok(sectors as u32)
+}
+
+/// Lines of the device's canonical text.
+pub fn canonical(config: &ReductionConfig, lines: &mut Vec<String>) {
+    lines.push(format!("reduction_least_sectors = {}", config.least));
+    lines.push(format!("reduction_duplicates = {}", config.duplicates));
+}

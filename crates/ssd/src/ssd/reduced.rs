@@ -1,0 +1,51 @@
+//! Writes on a drive that reduces data: section `[reduction]`.
+
+use writecliff_base::Lpn;
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_ftl::FastForward;
+use writecliff_port::Command;
+
+use super::Ssd;
+use super::io::slot_overlap;
+
+impl Ssd {
+    /// Returns whether the data are durable. What is on the drive already leaves the buffer at once.
+    pub(super) fn write_reduced(
+        &mut self,
+        number: u16,
+        command: &Command,
+        first: Lpn,
+        slots: u32,
+    ) -> bool {
+        let durable = self.write_cache || self.config.controller.power_loss_protection;
+        let end = command.offset + u64::from(command.length);
+        for n in 0..slots {
+            let lpn = Lpn(first.0 + n);
+            let bytes = slot_overlap(lpn, command.offset, end);
+            let content = command.content.of_slot(n);
+            if !self.ftl.takes_space(content, bytes) {
+                self.buffer_free += 1;
+            } else if !durable {
+                self.ftl.make_fit(command.stream, content, &mut self.backend);
+                self.wait_for_current_unit(number, self.ftl.host_frontier(command.stream));
+            }
+            self.ftl.write_reduced(lpn, command.stream, bytes, content, &mut self.backend);
+        }
+        if !durable && self.writes_in_transfer == 0 {
+            self.close_units(true);
+        }
+        self.admit_writes();
+        durable || self.commands.get(number).pending == 0
+    }
+
+    pub(super) fn fast_forward_reduced(&mut self, command: &Command) {
+        let slot = u64::from(SLOT_BYTES);
+        let end = command.offset + u64::from(command.length);
+        for (n, lpn) in (command.offset / slot..end.div_ceil(slot)).enumerate() {
+            let lpn = Lpn(lpn as u32);
+            let bytes = slot_overlap(lpn, command.offset, end);
+            let content = command.content.of_slot(n as u32);
+            self.ftl.write_reduced(lpn, command.stream, bytes, content, &mut FastForward);
+        }
+    }
+}

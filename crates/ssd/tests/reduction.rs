@@ -1,0 +1,170 @@
+//! Drives that compress and de-duplicate, in time.
+
+mod common;
+
+use common::{
+    alone, assert_section_refused, closed_loop, drive, precondition, read, user_slots, write,
+};
+use writecliff_base::{Content, Lpn, Prng};
+use writecliff_ssd::{Command, Ssd};
+
+const WITHOUT_CACHE: (&str, &str) = ("write_cache = true", "write_cache = false");
+
+fn data(sectors: u32) -> Content {
+    Content { sectors, ..Content::INCOMPRESSIBLE }
+}
+
+fn repeat(of: u64) -> Content {
+    Content { same_as: Lpn(of as u32), ..Content::INCOMPRESSIBLE }
+}
+
+/// Nanoseconds a command of `count` writes of 8 slots in order, of which each slot takes `sectors`.
+fn sequential(ssd: &mut Ssd, sectors: u32, count: u32) -> u64 {
+    let start = ssd.now();
+    let done = closed_loop(ssd, 8, count, |n| Command {
+        content: data(sectors),
+        ..write(u64::from(n) * 8, 8)
+    });
+    (done.last().unwrap().at - start).0 / u64::from(count)
+}
+
+#[test]
+fn what_compression_leaves_bounds_the_flash_not_the_link() {
+    let fresh = || drive(&common::REDUCTION);
+    let full = sequential(&mut fresh(), 8, 1000);
+    let half = sequential(&mut fresh(), 4, 1000);
+    let ratio = full as f64 / half as f64;
+    assert!((1.85..2.05).contains(&ratio), "half the data, {ratio} times as fast");
+    // At an eighth the flash could take 640 MB/s; the link sends 8 slots and an overhead of 3 us.
+    let eighth = sequential(&mut fresh(), 1, 1000);
+    let link = 8 * common::LINK_SLOT + 3_000;
+    assert!((link..link + link / 20).contains(&eighth), "{eighth} ns on a link of {link}");
+}
+
+#[test]
+fn incompressible_data_take_the_time_that_they_take_elsewhere() {
+    let mut plain = drive(&[]);
+    let mut reducing = drive(&common::REDUCTION);
+    let run = |ssd: &mut Ssd| {
+        precondition(ssd, 2);
+        let user = user_slots(ssd);
+        let mut random = Prng::new(9);
+        closed_loop(ssd, 16, 20_000, |n| {
+            let slot = random.below(user - 4);
+            if n % 3 == 0 { read(slot, 4) } else { write(slot, 1 + n % 4) }
+        })
+    };
+    // A buffer of other size would let other writes in; it is the same.
+    assert_eq!(run(&mut plain), run(&mut reducing));
+}
+
+#[test]
+fn spare_space_grows_by_what_is_saved() {
+    let waf = |sectors| {
+        let mut ssd = drive(&common::REDUCTION);
+        let user = user_slots(&ssd);
+        let mut random = Prng::new(5);
+        let mut pass = |ssd: &mut Ssd, ordered: bool| {
+            for n in 0..user {
+                let slot = if ordered { n } else { random.below(user) };
+                ssd.fast_forward(&Command { content: data(sectors), ..write(slot, 1) });
+            }
+        };
+        pass(&mut ssd, true);
+        (0..3).for_each(|_| pass(&mut ssd, false));
+        let before = ssd.counters();
+        pass(&mut ssd, false);
+        let after = ssd.counters();
+        let bytes = after.nand_write_bytes - before.nand_write_bytes;
+        bytes as f64 / (after.host_write_bytes - before.host_write_bytes) as f64
+    };
+    let (whole, half) = (waf(8), waf(4));
+    assert!(whole > 1.3, "collection has work: {whole}");
+    assert!((0.5..0.54).contains(&half), "half the data, and next to nothing to move: {half}");
+}
+
+#[test]
+fn a_read_of_compressed_data_fetches_less() {
+    let filled = |sectors| {
+        let mut ssd = drive(&common::REDUCTION);
+        for n in 0..64 {
+            ssd.fast_forward(&Command { content: data(sectors), ..write(n * 8, 8) });
+        }
+        ssd.end_fast_forward();
+        ssd
+    };
+    // One slot leaves the die as a whole slot however little it takes there.
+    let (mut whole, mut eighth) = (filled(8), filled(1));
+    assert_eq!(alone(&mut whole, read(0, 1)), alone(&mut eighth, read(0, 1)));
+    // 8 slots are two pages side by side, 4 slots each; or one slot's worth of one page.
+    let (slow, fast) = (alone(&mut whole, read(0, 8)), alone(&mut eighth, read(0, 8)));
+    let saved = 3 * common::BUS_SLOT;
+    assert!((saved - 1..=saved + 1).contains(&(slow - fast)), "{fast} and {slow} ns");
+}
+
+#[test]
+fn duplicates_leave_the_buffer_without_a_program() {
+    let mut ssd = drive(&common::REDUCTION);
+    for n in 0..64 {
+        alone(&mut ssd, write(n * 8, 8));
+    }
+    ssd.quiesce();
+    let before = ssd.counters();
+    // Twenty buffers' worth: each at the pace of the link.
+    let start = ssd.now();
+    let done = closed_loop(&mut ssd, 16, 640, |n| Command {
+        content: repeat(u64::from(n % 64) * 8),
+        ..write(1000 + u64::from(n) * 8, 8)
+    });
+    let each = (done.last().unwrap().at - start).0 / 640;
+    let link = 8 * common::LINK_SLOT + 3_000;
+    assert!((link..link + link / 20).contains(&each), "{each} ns on a link of {link}");
+    let after = ssd.counters();
+    assert_eq!(after.nand_write_bytes, before.nand_write_bytes);
+    assert_eq!(after.reduction.unwrap().duplicate_slots, 640 * 8);
+    // The originals may go; their data stay for those that repeat them.
+    ssd.submit(ssd.now(), common::command(writecliff_ssd::Operation::Trim, 0, 512, 0));
+    ssd.step(writecliff_base::Nanos::MAX).unwrap();
+    ssd.ftl().check_invariants().unwrap();
+    assert!(!ssd.ftl().lookup(Lpn(1000)).is_none());
+    assert_eq!(ssd.ftl().table().valid.iter().sum::<u32>(), 512 * 8, "of 512 different slots");
+}
+
+#[test]
+fn without_a_cache_only_data_that_need_flash_wait_for_it() {
+    let mut ssd = drive(&[common::REDUCTION[0], WITHOUT_CACHE]);
+    let new = alone(&mut ssd, Command { content: data(3), ..write(8, 8) });
+    assert!(new > 400_000, "a program takes 400 us: {new} ns");
+    let known = alone(&mut ssd, Command { content: repeat(8), ..write(80, 8) });
+    assert!(known < 100_000, "nothing to program: {known} ns");
+    let gone = alone(&mut ssd, Command { content: repeat(800), ..write(160, 8) });
+    assert!(gone > 400_000, "nothing there that it repeats: {gone} ns");
+}
+
+#[test]
+fn sections_that_cannot_be_are_refused_with_their_place() {
+    let both = "compression = true\nduplicates = true\n";
+    let small = format!("{both}least = \"1 KiB\"\n");
+    let cases = [
+        ("compression = false\nduplicates = false", "drive.toml:40: compression", "leave"),
+        ("compression = true", "duplicates", "duplicates"),
+        (both, "least", "least"),
+        (&format!("{both}least = \"3 KiB\""), "least is 3 KiB", "512 B, 1 KiB or 2 KiB"),
+        ("compression = false\nduplicates = true\nleast = \"1 KiB\"", "least", "belongs to"),
+        (&format!("{small}leest = 1"), "leest", "unknown"),
+        (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),
+        (&format!("{small}[placement]\ninterface = \"nvme-fdp\""), "placement", "together"),
+    ];
+    for (keys, place, what) in cases {
+        assert_section_refused("reduction", keys, place, what);
+    }
+}
+
+#[test]
+fn flash_with_too_many_pieces_is_refused() {
+    let wide = common::DRIVE.replace("planes_per_die = 1", "planes_per_die = 4").replace(
+        "[link]",
+        "[reduction]\ncompression = true\nduplicates = false\nleast = \"512 B\"\n[link]",
+    );
+    common::assert_refused(&wide, "least", "64 pieces");
+}
