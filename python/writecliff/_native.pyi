@@ -323,6 +323,23 @@ def validate_handles(
     written, and between the two volumes of `settled`, also in capacities (NaN if they are equal).
     `persistent`: survivors stay with their handle. Raises NativeConfigError."""
 
+def validate_reduction(
+    policy: str,
+    overprovision: float,
+    sizes: list[int],
+    duplicates: float,
+    *,
+    pages_per_block: int,
+    blocks: int,
+    seed: int = 1,
+    warm_up: int = 10,
+    measured: int = 10,
+) -> tuple[float, float]:
+    """Measure a drive that stores less than the host writes; returns (measured, theory) write
+    amplification, in bytes. `sizes`: the sectors (512 B) that 4 KiB slots take, each as often;
+    `duplicates`: the share of the writes that repeat data. `policy`: "fifo", or "greedy" for data
+    of one size without duplicates. Raises NativeConfigError."""
+
 def validate_waf(
     policy: str,
     overprovision: float,

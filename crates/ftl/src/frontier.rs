@@ -18,8 +18,8 @@ impl FrontierId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frontier {
     pub unit: ReclaimUnitId,
-    /// Places, as physical page numbers: the next one, the end of the program unit being filled, the
-    /// end of the reclaim unit.
+    /// Places, as physical page numbers: the next one, the end of the program unit being filled,
+    /// the end of the reclaim unit.
     pub next: u32,
     pub fill_end: u32,
     pub end: u32,

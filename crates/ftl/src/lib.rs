@@ -38,7 +38,7 @@ pub mod watch;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig, Pacing};
-pub use counters::Counters;
+pub use counters::{Counters, Placed};
 pub use ftl::Ftl;
 pub use reduce::{ReductionConfig, ReductionCounters};
 pub use sink::{FastForward, FlashSink, ProgramUnit};

@@ -28,6 +28,33 @@ pub fn fifo(alpha: f64) -> f64 {
     1.0 / (1.0 + alpha * lambert_w0(-beta * (-beta).exp()))
 }
 
+/// Slots of different data among those of a drive on which each write repeats, with probability
+/// `d`, the last one that did not: `−ln(1 − d) (1 − d) / d`.
+///
+/// Data live as long as any page has them. Of those that were written `t` overwrites of the drive
+/// ago, on a geometrically distributed number of pages, `s(t) = e^(−t) / (1 − d + d e^(−t))` live;
+/// this is its integral, times the share of writes that bring new data.
+pub fn different_data(d: f64) -> f64 {
+    if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
+}
+
+/// FIFO on such a drive that stores no data twice: slots written for each one of the host. With `t`
+/// overwrites from one turn of the queue to the next, the flash holds what all turns have left:
+/// `1/α = (1 − d) t Σ s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
+pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
+    let alive = |t: f64| (-t).exp() / (1.0 - d + d * (-t).exp());
+    let turns = |t: f64| {
+        let ages = (0..).map(|k| alive(f64::from(k) * t));
+        (1.0 - d) * ages.take_while(|&share| share > 1e-15).sum::<f64>()
+    };
+    let (mut low, mut high) = (1e-3, 1.0 / (alpha * (1.0 - d)));
+    for _ in 0..100 {
+        let t = 0.5 * (low + high);
+        *(if t * turns(t) < 1.0 / alpha { &mut low } else { &mut high }) = t;
+    }
+    turns(0.5 * (low + high))
+}
+
 /// Random victim: `1 / (1 − α)`.
 pub fn random(alpha: f64) -> f64 {
     1.0 / (1.0 - alpha)
@@ -193,6 +220,8 @@ mod tests {
 
     #[test]
     fn limits_agree() {
+        assert!((fifo_without_duplicates(0.9, 1e-9) / fifo(0.9) - 1.0).abs() < 1e-6);
+        assert!((different_data(1e-9) - 1.0).abs() < 1e-6);
         let alpha = 1.0 / 1.07;
         assert!((greedy(alpha, 1 << 16) / fifo(alpha) - 1.0).abs() < 2e-3);
         assert!((d_choices(alpha, 64, 4000) / greedy(alpha, 64) - 1.0).abs() < 2e-3);

@@ -11,7 +11,9 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FastForward, Ftl, FtlConfig, ReductionConfig, ReductionCounters, theory};
+use writecliff_ftl::{
+    FastForward, Ftl, FtlConfig, Pacing, ReductionConfig, ReductionCounters, theory,
+};
 
 const USER: u32 = 700;
 const BOTH: ReductionConfig = ReductionConfig { least: 1, duplicates: true };
@@ -35,6 +37,7 @@ fn config(user_slots: u32, reduction: Option<ReductionConfig>) -> FtlConfig {
         user_slots,
         streams: 2,
         gc: GcPolicy::Greedy,
+        pacing: Pacing::Even,
         placement: PlacementPolicy::Own,
         spare: SparePolicy::Global,
         wear: WearPolicy::Dynamic,
@@ -291,25 +294,6 @@ fn a_mix_of_sizes_follows_the_fifo_theory() {
     within(measured * (1.0 - lost), share * theory::fifo(share / capacity), 0.003);
 }
 
-/// Each write repeats, with probability `d`, the last one that did not. Data live as long as any page
-/// has them: after `t` writes a page, with the probability of [`alive`].
-fn alive(d: f64, t: f64) -> f64 {
-    (-t).exp() / (1.0 - d + d * (-t).exp())
-}
-
-/// What a queue writes for each host write when data are repeated: with `t` writes a page from one
-/// turn of the queue to the next, `capacity = (1 - d) t Σ alive(k t)` over the turns k that data may
-/// have seen.
-fn fifo_with_duplicates(d: f64, capacity: f64) -> f64 {
-    let turns = |t: f64| (0..4000).map(|k| alive(d, f64::from(k) * t)).sum::<f64>();
-    let (mut low, mut high) = (0.01, 50.0);
-    for _ in 0..60 {
-        let t = 0.5 * (low + high);
-        *(if (1.0 - d) * t * turns(t) < capacity { &mut low } else { &mut high }) = t;
-    }
-    (1.0 - d) * turns(low)
-}
-
 #[test]
 fn duplicates_follow_the_fifo_theory() {
     for (one_in, d) in [(2, 0.5), (4, 0.25)] {
@@ -322,11 +306,10 @@ fn duplicates_follow_the_fifo_theory() {
             original = Lpn(lpn);
             Content::INCOMPRESSIBLE
         });
-        within(measured, fifo_with_duplicates(d, 1.07), 0.005);
-        // Of all pages, the integral of `alive` over time hold different data.
+        within(measured, theory::fifo_without_duplicates(1.0 / 1.07, d), 0.005);
         let valid: u64 = ftl.table().valid.iter().map(|&v| u64::from(v)).sum();
-        let different = -(1.0 - d) / d * f64::ln(1.0 - d);
-        within(valid as f64 / 8.0 / f64::from(ftl.config().user_slots), different, 0.005);
+        let stored = valid as f64 / 8.0 / f64::from(ftl.config().user_slots);
+        within(stored, theory::different_data(d), 0.005);
         ftl.check_invariants().unwrap();
     }
 }

@@ -59,8 +59,8 @@ impl Frontend {
         &mut self.queues[index]
     }
 
-    /// Take a slot of the command's queue. Returns whether there was one; without, the command waits
-    /// at the host.
+    /// Take a slot of the command's queue. Returns whether there was one; without, the command
+    /// waits at the host.
     #[inline]
     pub fn enter(&mut self, command: &Command) -> bool {
         let depth = self.link.queue_depth;

@@ -7,6 +7,7 @@ use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_runner::validation::handles::{HandlesCase, handles};
 use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
+use writecliff_runner::validation::reduction::{Data, reduction};
 use writecliff_runner::validation::{self, Collecting, WafCase, uniform};
 
 use crate::errors;
@@ -40,6 +41,47 @@ pub(crate) fn validate_waf(
     };
     let run = if policy == "streams" { validation::streams } else { uniform };
     let row = py.detach(|| run(&case)).map_err(|e| errors::config(&e.to_string(), None))?;
+    Ok((row.waf_measured, row.waf_theory))
+}
+
+/// Measure a drive that stores less than the host writes; returns (measured, theory). `sizes`: the
+/// sectors that slots take, each as often; `duplicates`: the share of the writes that repeat data.
+#[pyfunction]
+#[pyo3(signature = (
+    policy, overprovision, sizes, duplicates, *, pages_per_block, blocks, seed = 1, warm_up = 10,
+    measured = 10
+))]
+#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+pub(crate) fn validate_reduction(
+    py: Python<'_>,
+    policy: &str,
+    overprovision: f64,
+    sizes: Vec<u32>,
+    duplicates: f64,
+    pages_per_block: u32,
+    blocks: u32,
+    seed: u64,
+    warm_up: u32,
+    measured: u32,
+) -> PyResult<(f64, f64)> {
+    if sizes.is_empty() || sizes.iter().any(|size| !(1..=8).contains(size)) {
+        return Err(errors::config("sizes are 1 to 8 sectors, one or more of them", None));
+    }
+    if !(0.0..1.0).contains(&duplicates) {
+        return Err(errors::config("duplicates is a share from 0 to below 1", None));
+    }
+    let case = WafCase {
+        policy: collection(policy)?,
+        overprovision,
+        units: blocks,
+        slots: pages_per_block,
+        seed,
+        warm_up,
+        measured,
+    };
+    let data = Data { sizes, duplicates };
+    let row =
+        py.detach(|| reduction(&case, &data)).map_err(|e| errors::config(&e.to_string(), None))?;
     Ok((row.waf_measured, row.waf_theory))
 }
 
@@ -106,7 +148,7 @@ pub(crate) fn validate_placement(
         "whole" => Pacing::Whole,
         other => return Err(unknown("pacing", other)),
     };
-    let how = Collecting { pacing, placement: collected, spare };
+    let how = Collecting { pacing, placement: collected, spare, reduction: None };
     let case = WafCase {
         policy: collection(policy)?,
         overprovision,

@@ -3,6 +3,7 @@
 
 pub mod handles;
 pub mod placement;
+pub mod reduction;
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
@@ -10,7 +11,7 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::placement::PlacementPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, Pacing, theory};
+use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, Pacing, ReductionConfig, theory};
 
 /// One measurement: a drive of `units` reclaim units of `slots` slots.
 #[derive(Clone, Copy, Debug)]
@@ -95,18 +96,20 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     Ok(WafRow { waf_measured, waf_theory: 1.0 })
 }
 
-/// How a drive moves what it collects, and splits its spare space.
+/// How a drive moves what it collects, splits its spare space, and stores less.
 #[derive(Clone, Copy, Debug)]
 pub struct Collecting {
     pub pacing: Pacing,
     pub placement: PlacementPolicy,
     pub spare: SparePolicy,
+    pub reduction: Option<ReductionConfig>,
 }
 
 const PLAIN: Collecting = Collecting {
     pacing: Pacing::Even,
     placement: PlacementPolicy::Own,
     spare: SparePolicy::Global,
+    reduction: None,
 };
 
 /// A drive whose over-provisioning counts what collection circulates through under one stream.
@@ -125,7 +128,7 @@ fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigErr
         gc_idle_target: 8,
         rated_cycles: 1,
         seed: case.seed,
-        reduction: None,
+        reduction: how.reduction,
     };
     let units = case.units.saturating_sub(config.reserved_units());
     let circulating = f64::from(units) * f64::from(case.slots);

@@ -4,8 +4,8 @@
 //! line and the nearest key. Values that are each possible but not together (a capacity larger than
 //! the flash, a buffer that cannot hold the open units) are refused at the key to change.
 
-use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
@@ -28,15 +28,11 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     let identity = Identity::read(&root)?;
     let user_capacity = root.required_size("user_capacity")?;
     let flash_table = root.required_table("flash")?;
-    let (mut geometry, timing, rated_cycles) = flash(&flash_table)?;
+    let (geometry, timing, rated_cycles) = flash(&flash_table)?;
     let ftl_table = root.required_table("ftl")?;
     let mut ftl = ftl(&ftl_table, seed)?;
     ftl.rated_cycles = rated_cycles;
-    if let Some(table) = root.optional_table("reduction")? {
-        check_reduction_alone(&root)?;
-        let (config, addressed) = reduction::read(table, geometry)?;
-        (ftl.reduction, geometry) = (Some(config), addressed);
-    }
+    let geometry = reduced(&root, geometry, &mut ftl)?;
     let controller_table = root.required_table("controller")?;
     let controller = controller(&controller_table)?;
     let link_table = root.required_table("link")?;
@@ -60,13 +56,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         .map(|t| slc_cache::read(t, &geometry, user_capacity))
         .transpose()?;
 
-    let slot = u64::from(SLOT_BYTES);
-    let slots = user_capacity.0 / slot;
-    if slots == 0 || slots >= u64::from(u32::MAX) {
-        let message = format!("user_capacity is {user_capacity}; it must be 4 KiB to 16 TiB");
-        return Err(root.error("user_capacity", message, None));
-    }
-    ftl.user_slots = user_capacity.0.div_ceil(slot) as u32;
+    ftl.user_slots = user_slots(&root, user_capacity)?;
     check_together(&root, &ftl_table, &geometry, &ftl)?;
     let config = DeviceConfig {
         identity,
@@ -221,15 +211,29 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
     })
 }
 
-/// What a drive cannot have besides data reduction, because nobody has written it.
-fn check_reduction_alone(root: &Table<'_>) -> Answer<()> {
+fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u32> {
+    let slot = u64::from(SLOT_BYTES);
+    let slots = capacity.0 / slot;
+    if slots == 0 || slots >= u64::from(u32::MAX) {
+        let message = format!("user_capacity is {capacity}; it must be 4 KiB to 16 TiB");
+        return Err(root.error("user_capacity", message, None));
+    }
+    Ok(capacity.0.div_ceil(slot) as u32)
+}
+
+/// The flash as a controller addresses it that may reduce data.
+fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<Geometry> {
+    let Some(table) = root.optional_table("reduction")? else { return Ok(geometry) };
+    // What a drive cannot have besides, because nobody has written it.
     for other in ["slc_cache", "placement"] {
         if root.has(other) {
             let message = format!("[reduction] and [{other}] are not modelled together");
             return Err(root.error(other, message, Some("leave one of them out".to_owned())));
         }
     }
-    Ok(())
+    let (config, addressed) = reduction::read(table, geometry)?;
+    ftl.reduction = Some(config);
+    Ok(addressed)
 }
 
 /// Capacity and spare space against the flash.
@@ -250,7 +254,7 @@ fn check_together(
 /// The buffer must hold the partly filled units of all streams and one more unit.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let slc_unit = config.slc_cache.map_or(0, |_| config.geometry.slots_per_group);
-    // Data are in the buffer as the host sent them: a unit takes as many slots as it may have pieces.
+    // Data are in the buffer as the host sent them: a slot for each piece that a unit may have.
     let unit = u64::from(config.geometry.places_per_unit * SLOT_BYTES);
     let needed = (u64::from(config.ftl.streams) + 1) * unit + u64::from(slc_unit * SLOT_BYTES);
     let buffer = config.controller.write_buffer;

@@ -60,7 +60,25 @@ pub struct Ssd {
     slc: Option<Box<SlcCache>>,
     /// Mechanisms that commands meet as they begin.
     mechanisms: u8,
+    writes: WritePath,
     active: ActiveTime,
+}
+
+/// How host data come to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WritePath {
+    /// As they are, into units that may stay open for ever.
+    Plain,
+    Otherwise,
+}
+
+impl WritePath {
+    fn of(config: &DeviceConfig) -> Self {
+        let plain = config.slc_cache.is_none()
+            && config.ftl.reduction.is_none()
+            && config.placement.as_ref().is_none_or(|p| p.time_limit.is_none());
+        if plain { Self::Plain } else { Self::Otherwise }
+    }
 }
 
 /// What the drive reports of itself, since it was new.
@@ -123,6 +141,7 @@ impl Ssd {
             endurance: Endurance::of(&config).map(Box::new),
             slc: SlcCache::of(&config),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
+            writes: WritePath::of(&config),
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some()),
             active: ActiveTime::NONE,
@@ -399,16 +418,13 @@ impl Ssd {
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
             Operation::Write => {
+                if self.writes == WritePath::Otherwise && self.fast_forward_otherwise(command) {
+                    return;
+                }
                 let slot = u64::from(SLOT_BYTES);
                 let end = command.offset + u64::from(command.length);
                 let now = self.backend.now;
                 let stream = self.placement.route(command.stream, command.length, now);
-                if self.slc.is_some() {
-                    return self.fast_forward_to_cache(command, stream);
-                }
-                if self.config.ftl.reduction.is_some() {
-                    return self.fast_forward_reduced(command);
-                }
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
                     let bytes = io::slot_overlap(lpn, command.offset, end);
@@ -418,6 +434,21 @@ impl Ssd {
             Operation::Trim => self.trim(command),
             Operation::Read | Operation::Flush => {}
         }
+    }
+
+    /// Returns whether the write went elsewhere than to flash as it is.
+    #[cold]
+    fn fast_forward_otherwise(&mut self, command: &Command) -> bool {
+        if self.slc.is_some() {
+            let now = self.backend.now;
+            let stream = self.placement.route(command.stream, command.length, now);
+            self.fast_forward_to_cache(command, stream);
+        } else if self.config.ftl.reduction.is_some() {
+            self.fast_forward_reduced(command);
+        } else {
+            return false;
+        }
+        true
     }
 
     pub fn end_fast_forward(&mut self) {

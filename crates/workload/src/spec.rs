@@ -270,8 +270,9 @@ mod tests {
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
         "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,
-        "duplicate_pct":0.0,"stream":0,"rate_iops":null,"rate_bytes_per_s":null,"arrival":"linear","think_ns":0,
-        "think_after_ios":1,"burst_ns":0,"pause_ns":0,"start_delay_ns":0,
+        "duplicate_pct":0.0,"stream":0,"rate_iops":null,"rate_bytes_per_s":null,
+        "arrival":"linear","think_ns":0,"think_after_ios":1,
+        "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"duration_ns":null,
         "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;
 

@@ -53,6 +53,49 @@ def waf(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     return 0 if ok else 1
 
 
+@app.command(name="reduction", help="Compare drives that compress or de-duplicate with theory.")
+def reduction(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """Compare drives that compress or de-duplicate with theory; fails if a row is off.
+
+    Parameters
+    ----------
+    json
+        Print {"schema", "tolerance_pct", "ok", "rows": [{"data", "policy", "overprovision",
+        "waf_measured", "waf_theory", "error_pct"}]}. Write amplification counts bytes: below 1
+        where less is stored than written.
+    """
+    from writecliff.validate.reduction import TOLERANCE_PCT, run
+
+    cases = run()
+    ok = bool(cases) and all(case.ok for case in cases)
+    if json:
+        schema = "writecliff/validate-reduction/1"
+        rows = [asdict(case) for case in cases]
+        emit_json({"schema": schema, "tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": rows})
+    else:
+        header = ("data take", "policy", "OP", "measured", "theory", "error", "")
+        print(
+            table(
+                header,
+                [
+                    (
+                        case.data,
+                        case.policy,
+                        f"{100 * case.overprovision:g} %",
+                        f"{case.waf_measured:.4f}",
+                        f"{case.waf_theory:.4f}",
+                        f"{case.error_pct:+.3f} %",
+                        "ok" if case.ok else "OFF",
+                    )
+                    for case in cases
+                ],
+            )
+        )
+    if not ok:
+        talk(f"a row is off by more than {TOLERANCE_PCT:g} %")
+    return 0 if ok else 1
+
+
 @app.command(name="streams", help="What keeping data apart is worth, against theory.")
 def streams(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """What keeping data apart is worth, against theory, recorded runs and published figures.

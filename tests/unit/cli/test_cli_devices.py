@@ -10,6 +10,8 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import preset_names
+from writecliff.validate import reduction
+from writecliff.validate.reduction import ReductionCase
 from writecliff.validate.waf import OVERPROVISIONS, POLICIES, WafCase
 
 
@@ -85,6 +87,31 @@ def test_validate_waf_holds_every_row_to_half_a_percent(cli: CommandLine) -> Non
         assert (row["pages_per_block"], row["blocks"] >= 2048) == (256, True)
         assert abs(row["error_pct"]) <= 0.5
         assert row["policy"] != "streams" or row["waf_measured"] == 1.0
+
+
+def test_validate_reduction_holds_every_row_to_half_a_percent(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "OVERPROVISIONS", (0.28,))
+    said = cli("validate reduction --json")
+    answer = json.loads(said.out)
+    assert (said.code, answer["ok"]) == (0, True)
+    rows = answer["rows"]
+    assert [row["data"] for row in rows] == [load.name for load in reduction.LOADS]
+    assert all(abs(row["error_pct"]) <= 0.5 for row in rows)
+    waf = {row["data"]: row["waf_measured"] for row in rows}
+    assert waf["as it is"] > waf["three quarters"] > 1 > waf["half"] > waf["a quarter"]
+
+
+def test_validate_reduction_fails_when_a_row_is_off(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = ReductionCase("half", "greedy", 0.28, 0.56, 0.55, 1.8)
+    monkeypatch.setattr(reduction, "run", lambda: [bad])
+    said = cli("validate reduction")
+    assert said.code == 1
+    assert "OFF" in said.out
+    assert "off by more than 0.5 %" in said.err
 
 
 def test_validate_waf_fails_when_a_row_is_off(

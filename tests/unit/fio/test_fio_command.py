@@ -77,6 +77,7 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         range_bytes=GIB,
         addresses=Addresses("zoned", zones=(Zone(50, 5), Zone(30, 15), Zone(20, 80))),
         compressible_pct=25,
+        duplicate_pct=30,
         start_delay_ns=2_000_000_000,
         flush_every_writes=8,
         volume_bytes=100 << 20,
@@ -107,6 +108,7 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         random_distribution=zoned:50/5:30/15:20/80
         refill_buffers
         buffer_compress_percentage=25
+        dedupe_percentage=30
         startdelay=2000000us
         fsync=8
         io_size=104857600
@@ -283,6 +285,7 @@ REFUSED = [
     (Job(ios=1, think_ns=500), "whole microseconds"),
     (Job(ios=5, threads=2), "do not divide"),
     (Job(ios=1, compressible_pct=33.3), "compressible_pct 33.3 %"),
+    (Job(ios=1, duplicate_pct=33.3), "duplicate_pct 33.3 %"),
     (Job(ios=1, threads=0), "at least 1 each"),
     (
         Job(ios=4, pattern="sequential", threads=4, thread_stride_bytes=2 * GIB),

@@ -32,6 +32,7 @@ USERS = {
     "published/measure.py",  # merges histograms
     "store/tables.py",  # rebuilds histograms
     "validate/handles.py",
+    "validate/reduction.py",
     "validate/streams.py",
     "validate/waf.py",
     "replay/columns.py",

@@ -63,6 +63,13 @@ program = "300 us"
 read = "30 us"
 """
 
+REDUCTION = """
+[reduction]
+compression = true
+least = "1 KiB"
+duplicates = true
+"""
+
 
 def engine_with(folder: Path, *sections: str) -> SimEngine:
     text = write_small_drive(folder).read_text()
@@ -179,3 +186,43 @@ def test_sections_are_shown_and_checked(tmp_path: Path) -> None:
     assert values["ecc.correctable"] == "72"
     with pytest.raises(ConfigError, match="unknown key 'idel' in power"):
         engine_with(tmp_path, POWER + 'idel = "1 W"\n')
+
+
+def overwritten(engine: SimEngine, **data: float) -> StepResult:
+    """A pass of random writes on a full drive, all of the same data."""
+    size = engine.identify().capacity_bytes
+    fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=size, **data)
+    engine.run(Workload("fill", (fill,)))
+    engine.run(Workload("age", (Job(volume_bytes=2 * size, **data),), seed=2))
+    return engine.run(
+        Workload("measured", (Job(queue_depth=8, volume_bytes=size, **data),), seed=3)
+    )
+
+
+def test_a_drive_that_compresses_is_as_fast_as_the_data_are_small(tmp_path: Path) -> None:
+    whole = overwritten(engine_with(tmp_path, REDUCTION))
+    half = overwritten(engine_with(tmp_path, REDUCTION), compressible_pct=50.0)
+    twice = overwritten(engine_with(tmp_path, REDUCTION), duplicate_pct=50.0)
+    plain = overwritten(engine_with(tmp_path), compressible_pct=50.0)
+    waf = [
+        r.counters_after.write_amplification_since(r.counters_before)
+        for r in (whole, half, twice, plain)
+    ]
+    assert waf[0] == waf[3]
+    assert waf[0] > 1.5
+    assert 0.5 <= waf[1] < 0.6
+    assert 0.5 <= waf[2] < 1
+    assert whole.counters_after.stored_bytes == whole.counters_after.host_write_bytes
+    assert half.counters_after.stored_bytes == half.counters_after.host_write_bytes // 2
+    size = half.counters_after.host_write_bytes - half.counters_before.host_write_bytes
+    repeated = twice.counters_after.duplicate_bytes - twice.counters_before.duplicate_bytes
+    assert repeated == pytest.approx(size / 2, rel=0.02)
+    assert plain.counters_after.stored_bytes is None
+    assert half.elapsed_ns < 0.7 * whole.elapsed_ns
+
+
+def test_a_scaled_drive_that_compresses_has_room_for_its_pieces(tmp_path: Path) -> None:
+    text = write_small_drive(tmp_path).read_text() + REDUCTION
+    scaled = tomllib.loads(scaled_device(text, 4, largest_io_bytes=65536))
+    assert scaled["reduction"] == tomllib.loads(text)["reduction"]
+    SimEngine.from_text(scaled_device(text, 4, largest_io_bytes=65536), "scaled.toml")

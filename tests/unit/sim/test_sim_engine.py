@@ -180,6 +180,7 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
         align_bytes=4096,
         addresses=Addresses(kind="zoned", zones=(Zone(50.0, 5.0), Zone(50.0, 95.0))),
         compressible_pct=50.0,
+        duplicate_pct=20.0,
         stream=1,
         rate_iops=10.0,
         arrival="poisson",

@@ -67,6 +67,7 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
     ("sync=dsync\nrw=write", {"flush_every_writes": 1}),
     ("sync=0\nrw=write", {"flush_every_writes": 0}),
     ("buffer_compress_percentage=40", {"compressible_pct": 40.0}),
+    ("dedupe_percentage=30", {"duplicate_pct": 30.0}),
     ("zero_buffers", {"compressible_pct": 100.0}),
     ("zero_buffers=0", {"compressible_pct": 0.0}),
     ("buffer_pattern=0xdeadbeef", {"compressible_pct": 100.0}),

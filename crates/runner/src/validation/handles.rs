@@ -92,6 +92,7 @@ impl Drive {
             gc_idle_target: 0,
             rated_cycles: 1,
             seed: case.seed,
+            reduction: None,
         };
         let geometry = flat_geometry(case.units.saturating_sub(unused), case.slots)?;
         let slots_a_look = (case.slots / LOOKS_A_UNIT).max(1);

@@ -6,7 +6,7 @@ use writecliff_flash::geometry::{Place, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_port::{Command, Completion, Operation};
 
-use super::Ssd;
+use super::{Ssd, WritePath};
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Event, Lane};
@@ -80,31 +80,35 @@ impl Ssd {
     /// Returns whether the data are durable, so that the command may complete.
     #[inline]
     fn write(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        if self.placement.is_limited {
-            return self.write_in_time(number, command, first, slots);
+        match self.writes {
+            WritePath::Plain => self.write_to_flash(number, command, first, slots),
+            WritePath::Otherwise => self.write_otherwise(number, command, first, slots),
         }
-        self.write_now(number, command, first, slots)
     }
 
-    /// A write to a drive whose units may not stay open for ever.
+    /// A write to a drive that does something with its data, or whose units may not stay open for
+    /// ever.
     #[cold]
-    fn write_in_time(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        if self.backend.now >= self.placement.deadline {
+    fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+        let is_limited = self.placement.is_limited;
+        if is_limited && self.backend.now >= self.placement.deadline {
             self.end_old_units();
         }
-        let completes = self.write_now(number, command, first, slots);
-        self.note_units();
+        let completes = if self.slc.is_some() {
+            self.write_to_cache(number, command, first, slots)
+        } else if self.config.ftl.reduction.is_some() {
+            self.write_reduced(number, command, first, slots)
+        } else {
+            self.write_to_flash(number, command, first, slots)
+        };
+        if is_limited {
+            self.note_units();
+        }
         completes
     }
 
     #[inline]
-    fn write_now(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        if self.slc.is_some() {
-            return self.write_to_cache(number, command, first, slots);
-        }
-        if self.config.ftl.reduction.is_some() {
-            return self.write_reduced(number, command, first, slots);
-        }
+    fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
         let stream = self.placement.route(command.stream, command.length, self.backend.now);

@@ -9,7 +9,7 @@ use super::Ssd;
 use super::io::slot_overlap;
 
 impl Ssd {
-    /// Returns whether the data are durable. What is on the drive already leaves the buffer at once.
+    /// Returns whether the data are durable. What is on the drive already leaves the buffer.
     pub(super) fn write_reduced(
         &mut self,
         number: u16,

@@ -1,0 +1,92 @@
+//! Drives that store less than the host writes, under the loads for which a closed form exists:
+//! uniform random overwrites of single slots, of which each takes one of some sizes, or repeats the
+//! last one that did not.
+
+use writecliff_base::{Content, Lpn, Prng, StreamId};
+use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::{ConfigError, FastForward, Ftl, Placed, ReductionConfig, theory};
+
+use super::{Collecting, PLAIN, WafCase, WafRow, drive};
+
+/// What is in the host's data.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// Sectors that slots take, each as often as the others.
+    pub sizes: Vec<u32>,
+    /// Share of the writes that repeat data.
+    pub duplicates: f64,
+}
+
+impl Data {
+    /// Mean share of a slot that is left of it.
+    fn share(&self) -> f64 {
+        f64::from(self.sizes.iter().sum::<u32>()) / (8 * self.sizes.len()) as f64
+    }
+}
+
+/// Greedy wants data of one size that do not repeat, FIFO takes all.
+///
+/// # Errors
+/// A case that no theory covers, or that a drive cannot be.
+pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
+    let share = data.share();
+    let theory = |lost: f64| {
+        let alpha = share / (1.0 + case.overprovision) / (1.0 - lost);
+        let pieces = match (case.policy, &data.sizes[..]) {
+            (GcPolicy::Greedy, &[sectors]) if data.duplicates == 0.0 => {
+                theory::greedy(alpha, case.slots * 8 / sectors)
+            }
+            (GcPolicy::Fifo, _) => theory::fifo_without_duplicates(alpha, data.duplicates),
+            _ => return None,
+        };
+        Some(share * pieces / (1.0 - lost))
+    };
+    if theory(0.0).is_none() {
+        let message = "greedy: data of one size, without duplicates; all others: fifo".to_owned();
+        return Err(ConfigError { key: "policy", message });
+    }
+    let least = data.sizes.iter().map(|&size| 1 << size.ilog2()).min().unwrap_or(8);
+    let reduction = ReductionConfig { least, duplicates: data.duplicates > 0.0 };
+    let mut ftl = drive(case, 1, Collecting { reduction: Some(reduction), ..PLAIN })?;
+    let user = ftl.config().user_slots;
+    let mut host = Host { random: Prng::new(case.seed), data, original: Lpn::NONE };
+    (0..user).for_each(|lpn| host.write(&mut ftl, Lpn(lpn)));
+    host.overwrite(&mut ftl, case.warm_up);
+    let before = ftl.placed();
+    host.overwrite(&mut ftl, case.measured);
+    let placed = |all: &dyn Fn(&Placed) -> u64| (all(&ftl.placed()) - all(&before)) as f64;
+    let total = placed(&|p| p.total().0);
+    // What is left empty at the end of a unit is space that there is not.
+    let lost = placed(&|p| p.padding.0) / total;
+    let written = 4096.0 * f64::from(user) * f64::from(case.measured);
+    Ok(WafRow { waf_measured: total / written, waf_theory: theory(lost).unwrap_or(f64::NAN) })
+}
+
+struct Host<'a> {
+    random: Prng,
+    data: &'a Data,
+    original: Lpn,
+}
+
+impl Host<'_> {
+    fn overwrite(&mut self, ftl: &mut Ftl, times: u32) {
+        let user = u64::from(ftl.config().user_slots);
+        for _ in 0..u64::from(times) * user {
+            let lpn = Lpn(self.random.below(user) as u32);
+            self.write(ftl, lpn);
+        }
+    }
+
+    fn write(&mut self, ftl: &mut Ftl, lpn: Lpn) {
+        let of_all = self.data.sizes.len() as u64;
+        let sectors = self.data.sizes[self.random.below(of_all) as usize];
+        let drawn = self.random.next_u64() as f64 / u64::MAX as f64;
+        let repeats = drawn < self.data.duplicates && !self.original.is_none();
+        let same_as = if repeats { self.original } else { Lpn::NONE };
+        let content = Content { sectors, same_as };
+        ftl.write_reduced(lpn, StreamId::DEFAULT, 4096, content, &mut FastForward);
+        if !repeats {
+            self.original = lpn;
+        }
+    }
+}
