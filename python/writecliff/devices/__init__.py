@@ -82,6 +82,14 @@ class DeviceDescription:
             raise ConfigError(f"{self.name} is a hard disk; {what_for} needs flash", hint=hint)
         return self.raw_bytes
 
+    @property
+    def mapped_bytes(self) -> int:
+        """What the map of the flash has entries for, at 4 KiB each: the flash, times the pieces of
+        compressed data that 4 KiB may hold. 0 for a hard disk."""
+        least = next((one.value for one in self.values if one.key == "reduction.least"), None)
+        pieces = 1 if least is None else 4096 // _native.parse_size(least.strip('"'))
+        return (self.raw_bytes or 0) * pieces
+
 
 def preset_names() -> list[str]:
     return sorted([path.stem for path in FOLDER.glob("*.toml")] + list(variants()))

@@ -27,14 +27,16 @@ ALIASES = {
 }
 # The metric behind "X is so many per cent better than Y".
 _IMPROVEMENTS = {"throughput_improvement": "throughput", "iops_improvement": "iops"}
-_RATES = ("iops", "iops_steady", "read_iops", "write_iops", "throughput", "iops_stddev")
+_FRESH = {"iops_fob": "iops", "throughput_fob": "throughput"}
+_RATES = ("iops", "iops_steady", "read_iops", "write_iops", "throughput", "iops_stddev", "waf")
 _LATENCIES = ("latency_avg", "latency_p99", "latency_p99.9", "latency_p99.99", "latency_max")
 _READ_PCT = {"power_read": 100.0, "power_write": 0.0}
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load that a drive in a certain state is put to. Loads that are equal are run once."""
+    """A load that a drive in a certain state is put to. Loads that are equal are run once. What the
+    drive holds already is as compressible as what the load writes."""
 
     state: State
     pattern: Literal["random", "sequential"]
@@ -42,6 +44,7 @@ class Load:
     read_pct: float
     outstanding: int
     seconds: float
+    compressible_pct: float = 0.0
 
     @property
     def order(self) -> tuple[bool, bool, float, int, int]:
@@ -79,8 +82,8 @@ def condition(figure: PublishedFigure) -> Condition | None:
         return Condition(device, metric, _power_load(figure))
     if metric == "lifetime_ratio_streams_vs_none" and figure.item == "FIO":
         return Condition(device, metric, None)
-    if metric == "iops_fob":
-        return Condition(device, "iops", _load(figure, "fresh", 60.0))
+    if metric in _FRESH:
+        return Condition(device, _FRESH[metric], _load(figure, "fresh", 60.0))
     if metric not in _RATES + _LATENCIES or figure.access not in ("random", "sequential"):
         return None
     load = _load(figure, _state(figure, metric), _seconds(figure, metric))
@@ -119,6 +122,7 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
         figure.read_pct if figure.read_pct is not None else 0.0,
         figure.outstanding or _outstanding(figure),
         seconds,
+        figure.compressible_pct,
     )
 
 

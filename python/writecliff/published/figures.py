@@ -1,8 +1,9 @@
 """Published figures: the table that comes with the program, and those of users.
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
-value, unit, note`. `oio` is the number of outstanding I/Os of the whole load. Empty cells are not
-known from the source. Units are those of `unit_of`.
+value, unit, note`, and, where it is not random data that was written, `compressible_pct`: what part
+of the data can be saved. `oio` is the number of outstanding I/Os of the whole load. Empty cells are
+not known from the source. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ COLUMNS = (
     "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
     "value", "unit", "note",
 )  # fmt: skip
+COMPRESSIBLE = "compressible_pct"  # a column that may be missing, as its cells may be empty
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ CAMPAIGNS = (
         "fms2016-multistream",
         "multi-stream drives under FIO and Cassandra (Samsung, FMS 2016)",
     ),
+    Campaign(
+        "intel-530",
+        "computerbase-530",
+        "Intel SSD 530, which compresses, with random data (ComputerBase, 2014)",
+    ),
 )
 
 
@@ -81,6 +88,7 @@ class PublishedFigure:
     value: float
     unit: str
     note: str
+    compressible_pct: float = 0.0
 
     @property
     def label(self) -> str:
@@ -88,7 +96,9 @@ class PublishedFigure:
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
-        return " ".join(part for part in (self.access, block, read, depth) if part)
+        load = " ".join(part for part in (self.access, block, read, depth) if part)
+        data = self.compressible_pct
+        return f"{load}, {data:g} % compressible" if data else load
 
 
 def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
@@ -131,6 +141,7 @@ _UNITS = (
     ("power_", "W"),
     ("tbw", "TB"),
     ("dwpd", "1/day"),
+    ("waf", "x"),
 )
 
 
@@ -143,12 +154,13 @@ def unit_of(metric: str) -> str:
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "block_kib": (lambda value: value > 0, "above 0"),
     "read_pct": (lambda value: 0 <= value <= 100, "0 to 100"),
+    COMPRESSIBLE: (lambda value: 0 <= value <= 100, "0 to 100"),
     "oio": (lambda value: value > 0 and value.is_integer(), "a whole number above 0"),
 }
 
 
 def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigure:
-    text = {name: (row.get(name) or "").strip() for name in COLUMNS}
+    text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE)}
 
     def number(name: str) -> float | None:
         if text[name] in ("", "mixed"):
@@ -183,4 +195,5 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
         value=value,
         unit=text["unit"] or unit,
         note=text["note"],
+        compressible_pct=number(COMPRESSIBLE) or 0.0,
     )

@@ -46,8 +46,8 @@ Vector = npt.NDArray[np.float64]
 FITS = Path(__file__).parent / "fits"
 # Maxima and deviations are of single events: a fit would chase chance.
 _METRICS = (
-    "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput", "latency_avg",
-    "latency_p99", "latency_p99.9", "iops_improvement", "throughput_improvement",
+    "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput", "throughput_fob",
+    "latency_avg", "latency_p99", "latency_p99.9", "iops_improvement", "throughput_improvement",
 )  # fmt: skip
 _SECONDS_MAX = 6.0
 _STEP = 0.06  # of a parameter's logarithm: above what short simulations scatter

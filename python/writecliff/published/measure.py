@@ -118,15 +118,16 @@ def measure(
     began_s = time.monotonic()
     engine = SimEngine.from_text(drive.text, drive.file_name)
     results: dict[Load, Mapping[str, float]] = {}
-    by_state: dict[State, list[Load]] = {}
+    by_state: dict[tuple[State, float], list[Load]] = {}
     for load in sorted(loads, key=lambda one: one.order):
-        by_state.setdefault(load.state, []).append(load)
-    for state, ordered in by_state.items():
+        by_state.setdefault((load.state, load.compressible_pct), []).append(load)
+    for (state, compressible), ordered in by_state.items():
         tell(f"{drive.name}: {state}, {len(ordered)} load{'s' * (len(ordered) > 1)}")
         for n, load in enumerate(ordered):
             watch.look()
             if n == 0 or state == "fresh":
-                _bring(engine, state, cache, partial(_prepared, watch, drive.name, state))
+                told = partial(_prepared, watch, drive.name, state)
+                _bring(engine, state, compressible, cache, told)
             results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), watch)
             watch.load(drive.name, load)
     watch.drive(drive.name, time.monotonic() - began_s)
@@ -143,6 +144,7 @@ def _prepared(watch: Watch, drive: str, state: State, total: int, progress: Prog
 def _bring(
     engine: SimEngine,
     state: State,
+    compressible_pct: float,
     cache: StateCache | None,
     prepared: Callable[[int, Progress], None],
 ) -> None:
@@ -153,8 +155,15 @@ def _bring(
         engine.renew()
         return
     steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
+    steps = [_of_data(step, compressible_pct) for step in steps]
     total = sum(job.volume_bytes or 0 for step in steps for job in step.jobs)
     bring_to(engine, steps, cache=cache, on_progress=partial(prepared, total))
+
+
+def _of_data(step: Workload, compressible_pct: float) -> Workload:
+    return replace(
+        step, jobs=tuple(replace(job, compressible_pct=compressible_pct) for job in step.jobs)
+    )
 
 
 def _client_steps(capacity_bytes: int) -> list[Workload]:
@@ -186,6 +195,7 @@ def _run(engine: SimEngine, load: Load, seed: int, watch: Watch) -> Mapping[str,
         read_pct=load.read_pct,
         block_sizes=(BlockSize(load.block_bytes),),
         queue_depth=load.outstanding,
+        compressible_pct=load.compressible_pct,
     )
     if load.state == "client":
         job = _client_area(job, engine.identify().capacity_bytes)
@@ -257,4 +267,4 @@ def rated_bytes(device_text: str, file_name: str, waf: float) -> float:
 
 def drive_memory(drive: Drive) -> int:
     described = describe_device(drive.text, drive.file_name)
-    return drive_memory_bytes(described.capacity_bytes, described.raw_bytes or 0)
+    return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)

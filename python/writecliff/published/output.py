@@ -157,6 +157,7 @@ def _figure(row: Row) -> dict[str, Any]:
         "value": f.value,
         "unit": f.unit,
         "note": f.note,
+        "compressible_pct": f.compressible_pct,
     }
 
 
@@ -164,7 +165,9 @@ def _condition(row: Row) -> Mapping[str, Any]:
     """The load behind the simulated figure, under names that the figure's own do not take."""
     one = condition(row.figure)
     load = None if one is None else one.load
-    names = ("state", "pattern", "block_bytes", "read_pct", "outstanding", "seconds")
+    names = (
+        "state", "pattern", "block_bytes", "read_pct", "outstanding", "seconds", "compressible_pct",
+    )  # fmt: skip
     if load is None:
         return {f"simulated_{name}": None for name in names}
     return {f"simulated_{name}": getattr(load, name) for name in names}

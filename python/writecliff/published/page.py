@@ -189,7 +189,9 @@ def _conditions(found: Reproduction) -> tuple[Section, ...]:
         "Each drive is brought to a state once; the loads that want it follow each other, reads "
         "first. Before a load is measured it runs for a fifth of its time, except on a fresh "
         "drive. Where a source does not say how many I/Os were outstanding, random loads have 128 "
-        "and sequential ones 32, as the PTS-E recommends. Improvements are errors of the ratio."
+        "and sequential ones 32, as the PTS-E recommends. Data are random where nothing else is "
+        "said; else what the drive holds compresses as far as what the load writes. Improvements "
+        "are errors of the ratio."
     )
     sections = [Section("Conditions", intro, tables=(states,))]
     if found.drives:

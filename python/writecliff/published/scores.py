@@ -22,17 +22,17 @@ Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "throughput": (
         "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput",
-        "throughput_improvement", "iops_improvement",
+        "throughput_fob", "throughput_improvement", "iops_improvement",
     ),
     "latency, average": ("latency_avg",),
     "latency, percentiles and maximum": (
         "latency_p99", "latency_p99.9", "latency_p99.99", "latency_max",
     ),
     "consistency": ("iops_stddev",),
-    "endurance": ("tbw", "dwpd", "lifetime_ratio_streams_vs_none"),
+    "endurance": ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none"),
 }  # fmt: skip
 POWER = "power"
-_LOWER_IS_BETTER = ("latency", "power", "iops_stddev")
+_LOWER_IS_BETTER = ("latency", "power", "iops_stddev", "waf")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,8 @@ def duels_of(rows: Iterable[Row]) -> list[Duel]:
             pair = (f.device, f.baseline)
             duels.append(Duel(f.item, metric, f.label, pair, (ratio[0], 1.0), (ratio[1], 1.0)))
             continue
-        test = (f.source, f.item, f.access, f.block_bytes, f.read_pct, f.outstanding, f.metric)
+        load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
+        test = (f.source, f.item, *load, f.metric)
         by_test.setdefault(test, []).append(row)
     for same in by_test.values():
         for a, b in combinations(same, 2):

@@ -26,6 +26,7 @@ _METRICS = {
     "write_iops": "IOPS of writes",
     "iops_stddev": "standard deviation of IOPS",
     "iops_improvement": "IOPS, better by",
+    "throughput_fob": "throughput, fresh out of the box",
     "throughput_improvement": "throughput, better by",
     "latency_avg": "mean latency",
     "latency_max": "maximum latency",
@@ -34,6 +35,7 @@ _METRICS = {
     "latency_p99.99": "99.99 % latency",
     "tbw": "TBW",
     "dwpd": "drive writes a day",
+    "waf": "write amplification",
     "lifetime_ratio_streams_vs_none": "life with streams",
     "power_idle": "power, idle",
     "power_read": "power, reads",
@@ -62,9 +64,12 @@ def drive_name(name: str) -> str:
 
 
 def load_text(load: Load) -> str:
-    """The load without the state and the time: "random 4 KiB, 70 % reads, 32 outstanding"."""
+    """The load without the state and the time: "random 4 KiB, 70 % reads, 32 outstanding"; of data
+    that can be compressed, how far."""
     mix = {0.0: " writes", 100.0: " reads"}.get(load.read_pct, f", {load.read_pct:g} % reads")
-    return f"{load.pattern} {load.block_bytes / 1024:g} KiB{mix}, {load.outstanding} outstanding"
+    text = f"{load.pattern} {load.block_bytes / 1024:g} KiB{mix}, {load.outstanding} outstanding"
+    data = load.compressible_pct
+    return f"{text}, data compressible by {data:g} %" if data else text
 
 
 def condition_text(figure: PublishedFigure) -> str:

@@ -71,8 +71,7 @@ class Laid:
     @property
     def memory_bytes(self) -> int:
         """Of one replay."""
-        flash_bytes = self.simulated.flash_bytes(PURPOSE)
-        drive = drive_memory_bytes(self.simulated.capacity_bytes, flash_bytes)
+        drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.mapped_bytes)
         return drive + self.simulated.capacity_bytes // 4096 * BYTES_PER_BLOCK_IN_REPLAY
 
     @property

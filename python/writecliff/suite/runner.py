@@ -93,4 +93,4 @@ def _memory_bytes(target: str) -> int:
     device = show_device(target.removeprefix("sim:"))
     if device.raw_bytes is None:  # a hard disk has no map
         return PROCESS_BYTES
-    return drive_memory_bytes(device.capacity_bytes, device.raw_bytes) + PROCESS_BYTES
+    return drive_memory_bytes(device.capacity_bytes, device.mapped_bytes) + PROCESS_BYTES

@@ -47,6 +47,7 @@ def test_what_it_leaves_open_is_what_the_standard_recommends() -> None:
         ({}, "sustained"),
         ({"access": "sequential"}, "fill"),
         ({"metric": "iops_fob"}, "fresh"),
+        ({"metric": "throughput_fob", "access": "sequential"}, "fresh"),
         ({"note": "TC 4/QD 16, WCE, client"}, "client"),
         ({"device": "sata3-256-wce"}, "client"),
         ({"device": "sata3-256-wce", "metric": "latency_avg"}, "sustained"),
@@ -78,10 +79,18 @@ def test_rated_writes_come_from_sustained_4_kib_writes() -> None:
         assert found == Condition("pm863-960", metric, wanted)
 
 
-def test_steady_and_fresh_iops_are_iops() -> None:
-    for metric in ("iops_steady", "iops_fob"):
+def test_steady_and_fresh_figures_are_of_the_same_metric() -> None:
+    metrics = {"iops_steady": "iops", "iops_fob": "iops", "throughput_fob": "throughput"}
+    for metric, measured in metrics.items():
         found = condition(replace(FIGURE, metric=metric))
-        assert found is not None and found.metric == "iops"
+        assert found is not None and found.metric == measured
+
+
+def test_data_of_another_kind_are_another_load() -> None:
+    assert _load().compressible_pct == 0.0
+    assert _load(compressible_pct=46.0) == replace(_load(), compressible_pct=46.0)
+    amplification = condition(replace(FIGURE, metric="waf", access="sequential", read_pct=0.0))
+    assert amplification is not None and amplification.metric == "waf"
 
 
 def test_a_relative_figure_has_two_conditions() -> None:

@@ -8,7 +8,15 @@ import pytest
 
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
-from writecliff.published.figures import CAMPAIGNS, COLUMNS, campaign, read_figures, unit_of
+from writecliff.published.figures import (
+    CAMPAIGNS,
+    COLUMNS,
+    COMPRESSIBLE,
+    OTHERS,
+    campaign,
+    read_figures,
+    unit_of,
+)
 
 HEAD = ",".join(COLUMNS)
 GOOD = "me,table 1,pm863-960,,random,4,70,32,iops,36000,IOPS,"
@@ -46,6 +54,24 @@ def test_a_unit_that_is_left_out_is_the_metrics(tmp_path: Path) -> None:
     assert found == ["IOPS", "ms", "TB", ""]
     for figure in read_figures():
         assert figure.unit == unit_of(figure.metric)
+
+
+def test_data_are_random_unless_the_table_says_how_far_they_compress(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{HEAD},{COMPRESSIBLE}\n{GOOD},\n{GOOD},46\n{GOOD},101\n")
+    with pytest.raises(ConfigError, match=r":4: compressible_pct is 101; it must be 0 to 100"):
+        read_figures(path)
+    path.write_text(path.read_text().replace(",101", ",0"))
+    found = read_figures(path)
+    assert [one.compressible_pct for one in found] == [0.0, 46.0, 0.0]
+    assert found[1].label == "random 4 KiB 70 % read QD 32, 46 % compressible"
+    assert found[0] == found[2] == read_figures(_table(tmp_path, GOOD))[0]
+
+
+def test_no_fit_uses_a_figure_of_compressible_data() -> None:
+    """What compression does to the drives of the catalogue is predicted, not fitted."""
+    assert not any(one.compressible_pct for one in read_figures())
+    assert sum(one.compressible_pct == 100 for one in read_figures(OTHERS)) >= 5
 
 
 def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from writecliff.published.figures import OTHERS, read_figures
 from writecliff.published.output import check_output, figures_csv, mapping, write_folder
 from writecliff.published.page import page_of
 from writecliff.published.reproduce import Reproduction
+from writecliff.published.scores import Row
 from writecliff.published.tables import FAR, item_tables, missing_summary
 from writecliff.report.pages import render_page
 
@@ -108,6 +110,10 @@ def test_figures_csv_can_be_given_back(made_up: Reproduction, tmp_path: Path) ->
     path = tmp_path / "figures.csv"
     path.write_text(figures_csv(made_up))
     assert read_figures(path) == tuple(row.figure for row in made_up.rows)
+    half = replace(made_up.rows[0].figure, compressible_pct=50.0)
+    path.write_text(figures_csv(replace(made_up, rows=(Row(half, 1.0),))))
+    assert read_figures(path) == (half,)
+    path.write_text(figures_csv(made_up))
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[3]["error_pct"] == "60"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
+from writecliff.devices import describe_device
 from writecliff.engines.preconditioned import StateCache
 from writecliff.errors import ConfigError
 from writecliff.parallel import Stopped
@@ -18,7 +19,7 @@ from writecliff.published import conditions, derived
 from writecliff.published.conditions import Condition, Load
 from writecliff.published.derived import derive, warranty_years
 from writecliff.published.figures import COLUMNS
-from writecliff.published.measure import Drive, Watch, measure, measure_all
+from writecliff.published.measure import Drive, Watch, drive_memory, measure, measure_all
 from writecliff.published.reproduce import choose, conditions_of, reproduce
 
 READS = Load("sustained", "random", 4096, 100.0, 32, 0.05)
@@ -130,7 +131,7 @@ def test_a_malformed_device_file_is_told_with_its_line(
 def test_campaigns_are_listed(cli: CommandLine) -> None:
     said = cli("reproduce --list")
     names = [line.split()[0] for line in said.out.splitlines()[1:]]
-    assert names == ["pm863", "primer", "840-850", "845dc", "fms2016", "all", "others"]
+    assert names == ["pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others"]
     listed = json.loads(cli("reproduce --list --json").out)["campaigns"]
     *campaigns, whole, others = listed
     assert sum(one["figures"] for one in campaigns) == whole["figures"]
@@ -165,6 +166,33 @@ def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
     assert "waf" not in forth[READS] and forth[WRITES]["waf"] > 1.0
     assert forth[WRITES]["throughput"] == pytest.approx(forth[WRITES]["iops"] * 4096 / 1e6)
     assert forth[READS]["latency_avg"] <= forth[READS]["latency_p99"] <= forth[READS]["latency_max"]
+
+
+def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_path: Path) -> None:
+    """A page of half its size and one of an eighth, on a drive that is full of the like: what
+    collection finds free is so much that it moves next to nothing."""
+    small = write_small_drive(tmp_path, streams="1")
+    text = small.read_text() + (
+        '\n[reduction]\ncompression = true\nleast = "512 B"\nduplicates = false\n'
+    )
+    drive = Drive("reducing", text, "reducing.toml")
+    half, whole = (replace(WRITES, compressible_pct=part) for part in (50.0, 100.0))
+    found = measure(drive, [whole, WRITES, half], tell=lambda text: None)
+    assert found[WRITES]["waf"] > 1.0
+    assert 0.5 <= found[half]["waf"] < 0.65
+    assert 0.125 <= found[whole]["waf"] < 0.15
+    assert found[WRITES]["iops"] < found[half]["iops"] <= found[whole]["iops"] * 1.02
+    plain = measure(Drive.preset(str(small)), [WRITES, whole], tell=lambda text: None)
+    assert plain[WRITES]["waf"] == pytest.approx(plain[whole]["waf"], rel=0.05)
+
+
+def test_a_drive_that_packs_data_takes_memory_for_every_piece() -> None:
+    drive = Drive.preset("intel-530-240")
+    described = describe_device(drive.text, drive.file_name)
+    assert described.mapped_bytes == 8 * (described.raw_bytes or 0)
+    assert drive_memory(drive) > described.mapped_bytes // 4096 * 4
+    plain = Drive.preset("840-256")
+    assert describe_device(plain.text, plain.file_name).mapped_bytes < 300e9
 
 
 def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:

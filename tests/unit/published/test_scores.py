@@ -40,6 +40,7 @@ def test_groups() -> None:
         "write_iops": "throughput", "throughput_improvement": "throughput",
         "latency_avg": "latency, average", "latency_p99.9": "latency, percentiles and maximum",
         "iops_stddev": "consistency", "dwpd": "endurance", "power_idle": "power", "iosp": "other",
+        "throughput_fob": "throughput", "waf": "endurance",
     }  # fmt: skip
     assert {name: _row(1.0, metric=name).group for name in metrics} == metrics
 
@@ -60,6 +61,7 @@ def test_duels_are_between_drives_under_the_same_conditions() -> None:
         _row(1000.0),
         _row(900.0, value=900.0, **other),
         _row(2000.0, outstanding=1, **other),  # another test: no duel
+        _row(2000.0, compressible_pct=100.0, **other),  # nor with other data
         _row(None, device="mlc-b-800"),  # not simulated
         _row(1.0, device="mlc-b-800", value=1000.0),  # equal as published: nobody is better
     ]
