@@ -67,7 +67,11 @@ def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
         print(f"\n{description['placement_interface']}: what a new drive reports")
         print(pairs((label(key), _report_text(key, value)) for key, value in reports.items()))
     print()
-    rows = [(row["key"], row["value"], row["source"]) for row in values if row["source"]]
+    rows = [
+        (row["key"], row["value"], row["source"])
+        for row in values
+        if row["source"] or "." in row["key"]
+    ]
     print(table(("key", "value", "source, or the reasoning that bounds it"), rows))
     return 0
 
