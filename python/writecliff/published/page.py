@@ -53,7 +53,7 @@ def page_of(found: Reproduction) -> Page:
         intro="Figures that others have published of real drives, and what the simulated drives of "
         "the catalogue give under the same conditions. No figure is adjusted after the simulation. "
         "The drives have a few parameters each that were fitted to figures of the shipped table "
-        "(`writecliff fit`); `writecliff reproduce others` shows figures that no fit has used.",
+        "(by 'writecliff fit'); 'writecliff reproduce others' shows figures that no fit has used.",
         sections=(
             Section(
                 "Overall",
