@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import composite_load
-from writecliff.procedures.demand import CLAUSE, DemandOptions, DemandProcedure
+from writecliff.procedures.demand import CLAUSE, Access, DemandOptions, DemandProcedure
 from writecliff.procedures.model import Step
-from writecliff.procedures.options import PERCENT, Rule, option
+from writecliff.procedures.options import PERCENT, option, required_option
 from writecliff.procedures.pts import mix_text
 from writecliff.workload.model import SECOND_NS
 
@@ -33,11 +33,8 @@ class CompositeOptions(DemandOptions):
         "sources disagree",
         choices=READINGS,
     )
-    read_pct: float | None = option(
-        None,
-        "share of reads, in percent",
-        rule=Rule({"*": composite_load.READ_PCT}, "required", CLAUSE),
-        within=PERCENT,
+    read_pct: float | None = required_option(
+        CLAUSE, {"*": composite_load.READ_PCT}, "share of reads, in percent", within=PERCENT
     )
 
 
@@ -77,24 +74,21 @@ class Composite(DemandProcedure):
             "reading": self.options.reading,
         }
 
-    def access(
+    def step(
         self,
         identity: DeviceIdentity,
         name: str,
+        access: Access,
         *place: object,
-        seconds: float,
-        threads: int,
-        queue_depth: int,
-        read_pct: float,
         sample: bool = False,
     ) -> Step:
         job = composite_load.composite_job(
             self.name,
-            read_pct=read_pct,
-            threads=threads,
-            queue_depth=queue_depth,
+            read_pct=access.read_pct,
+            threads=access.threads,
+            queue_depth=access.queue_depth,
             range_bytes=self.range_bytes(identity, composite_load.LARGEST_BYTES),
             compressible_pct=self.options.compressible_pct,
-            duration_ns=round(seconds * SECOND_NS),
+            duration_ns=round(access.seconds * SECOND_NS),
         )
         return Step(name, self.workload(name, job, *place), sample)

@@ -11,7 +11,7 @@ PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of things:
                    at each operating point (`operating_points.py`): an hour of writes, then ten
                    minutes whose response times make the histogram
 
-A test says what its accesses are by `access`.
+A test says what its accesses are by `step`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
@@ -33,16 +32,30 @@ from writecliff.procedures.operating_points import (
     operating_points,
     rows_considered,
 )
-from writecliff.procedures.options import QUEUE_DEPTH, THREADS, Rule, Within, option
-from writecliff.procedures.periods import numbered, unit_name, whole_steps
-from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
-from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
+from writecliff.procedures.options import (
+    MINUTES,
+    QUEUE_DEPTH,
+    THREADS,
+    Within,
+    option,
+    required_option,
+    step_option,
+)
+from writecliff.procedures.periods import numbered, round_steps, unit_name, whole_steps
+from writecliff.procedures.pts import (
+    PtsOptions,
+    PtsProcedure,
+    beginning,
+    max_rounds_option,
+    mix_text,
+    toio_text,
+)
+from writecliff.procedures.steady import WINDOW_ROUNDS
 
 CLAUSE = "PTS demand variation"
 SEVEN = (32, 16, 8, 6, 4, 2, 1)
 SIX = (32, 16, 8, 4, 2, 1)
 FEW = (32, 8, 2, 1)
-MINUTES = Within(0, 60 * 8784.0, open_low=True)
 PRECONDITION, ROUNDS_PHASE = "precondition", "rounds"
 PREWRITE = "pre-write"  # how the names of these steps begin
 
@@ -51,72 +64,67 @@ PREWRITE = "pre-write"  # how the names of these steps begin
 class DemandOptions(PtsOptions):
     """Options of ECW/CBW and DIRTH. None stands for the value of the edition."""
 
-    threads: tuple[int, ...] | None = option(
-        None,
+    threads: tuple[int, ...] | None = required_option(
+        CLAUSE,
+        {"6x6": SIX, "*": SEVEN},
         "thread counts (TC) of the outer loop, in their order",
-        rule=Rule({"6x6": SIX, "*": SEVEN}, "required", CLAUSE),
         within=THREADS,
         quick=FEW,
     )
-    queue_depths: tuple[int, ...] | None = option(
-        None,
+    queue_depths: tuple[int, ...] | None = required_option(
+        CLAUSE,
+        {"6x6": SIX, "*": SEVEN},
         "outstanding I/Os of a thread (QD) of the inner loop, in their order",
-        rule=Rule({"6x6": SIX, "*": SEVEN}, "required", CLAUSE),
         within=QUEUE_DEPTH,
         quick=FEW,
     )
-    step_seconds: float | None = option(
-        None,
-        "length of a step",
-        rule=Rule({"*": 60.0}, "required", CLAUSE),
-        within=Within(0.01, 86400.0),
-        quick=1.0,
-    )
-    precondition_minutes: float | None = option(
-        None,
+    step_seconds: float | None = step_option(CLAUSE)
+    precondition_minutes: float | None = required_option(
+        CLAUSE,
+        {"*": 30.0},
         "minutes of a preconditioning round, whose first step is the sample",
-        rule=Rule({"*": 30.0}, "required", CLAUSE),
         within=MINUTES,
         quick=0.1,
     )
-    prewrite_minutes: float | None = option(
-        None,
+    prewrite_minutes: float | None = required_option(
+        CLAUSE,
+        {"6x6": 10.0, "*": 5.0},
         "minutes of writes before the cells of each round",
-        rule=Rule({"6x6": 10.0, "*": 5.0}, "required", CLAUSE),
         within=MINUTES,
         quick=0.05,
     )
-    max_rounds: int | None = option(
-        None,
-        "rounds after which the test gives up reaching steady state",
-        rule=Rule({"*": MAX_ROUNDS}, "required", "PTS steady state"),
-        within=ROUNDS,
-    )
+    max_rounds: int | None = max_rounds_option()
     operating_points: str = option(
         "window",
         "which rounds the operating points are chosen by: the window's average or the last one",
         choices=("window", "last"),
     )
-    art_limit_ms: float | None = option(
-        None,
+    art_limit_ms: float | None = required_option(
+        CLAUSE,
+        {"*": ART_LIMIT_MS},
         "average response time that an operating point must stay below",
-        rule=Rule({"*": ART_LIMIT_MS}, "required", CLAUSE),
         within=Within(0, 1e6, open_low=True),
     )
-    histogram_prewrite_minutes: float | None = option(
-        None,
+    histogram_prewrite_minutes: float | None = required_option(
+        CLAUSE,
+        {"*": 60.0},
         "minutes of writes before each response-time histogram",
-        rule=Rule({"*": 60.0}, "required", CLAUSE),
         within=MINUTES,
         quick=0.1,
     )
-    histogram_minutes: float | None = option(
-        None,
-        "minutes of each response-time histogram",
-        rule=Rule({"*": 10.0}, "required", CLAUSE),
-        within=MINUTES,
-        quick=0.1,
+    histogram_minutes: float | None = required_option(
+        CLAUSE, {"*": 10.0}, "minutes of each response-time histogram", within=MINUTES, quick=0.1
     )
+
+
+@dataclass(frozen=True)
+class Access:
+    """The load of a step: `queue_depth` is that of each thread."""
+
+    threads: int
+    queue_depth: int
+    read_pct: float
+    seconds: float
 
 
 class DemandProcedure(PtsProcedure):
@@ -130,15 +138,12 @@ class DemandProcedure(PtsProcedure):
         """Of the cells; preconditioning and pre-writes are writes."""
 
     @abstractmethod
-    def access(
+    def step(
         self,
         identity: DeviceIdentity,
         name: str,
+        access: Access,
         *place: object,
-        seconds: float,
-        threads: int,
-        queue_depth: int,
-        read_pct: float,
         sample: bool = False,
     ) -> Step:
         """A step of the test's workload."""
@@ -240,30 +245,20 @@ class DemandProcedure(PtsProcedure):
         name: str,
         *place: object,
         load: tuple[int, int],
-        **more: Any,
+        sample: bool = False,
     ) -> Step:
-        return self.access(
-            identity,
-            name,
-            *place,
-            seconds=self.options.step_seconds,
-            threads=load[0],
-            queue_depth=load[1],
-            read_pct=0.0,
-            **more,
-        )
+        access = Access(*load, 0.0, self.options.step_seconds)
+        return self.step(identity, name, access, *place, sample=sample)
 
     def _precondition(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
         o = self.options
         count = whole_steps("a round", o.precondition_minutes * 60, o.step_seconds)
-        unit = unit_name(o.step_seconds)
 
-        def step(number: int) -> Step:
-            name = f"{unit} {(round_number - 1) * count + number}"
+        def step(name: str, number: int) -> Step:
             place = (PRECONDITION, round_number, number)
             return self._writes(identity, name, *place, load=self.tracked, sample=number == 1)
 
-        return numbered(count, step)
+        return round_steps(round_number, count, o.step_seconds, step)
 
     def _prewrites(
         self, identity: DeviceIdentity, minutes: float, load: tuple[int, int], *place: object
@@ -280,16 +275,13 @@ class DemandProcedure(PtsProcedure):
         o = self.options
         before = self._prewrites(identity, o.prewrite_minutes, self.tracked, number)
         cells = [
-            self.access(
+            self.step(
                 identity,
                 f"TC{threads}/QD{depth}",
+                Access(threads, depth, self.read_pct, o.step_seconds),
                 number,
                 threads,
                 depth,
-                seconds=o.step_seconds,
-                threads=threads,
-                queue_depth=depth,
-                read_pct=self.read_pct,
                 sample=(threads, depth) == self.tracked,
             )
             for threads, depth in self.loads
@@ -312,15 +304,12 @@ class DemandProcedure(PtsProcedure):
                 return ()
             load = (cell.threads, cell.queue_depth)
         before = self._prewrites(identity, o.histogram_prewrite_minutes, load, "rth", name)
-        run = self.access(
+        run = self.step(
             identity,
             f"response-time histogram TC{load[0]}/QD{load[1]}",
+            Access(*load, self.read_pct, o.histogram_minutes * 60),
             "rth",
             name,
-            seconds=o.histogram_minutes * 60,
-            threads=load[0],
-            queue_depth=load[1],
-            read_pct=self.read_pct,
         )
         return [*before, run]
 
@@ -341,8 +330,7 @@ class DemandProcedure(PtsProcedure):
         o = self.options
         most = toio_text(*self.tracked)
         return (
-            "purge the drive",
-            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            *beginning(o),
             f"preconditioning: {self.load} writes at {most} in rounds of "
             f"{o.precondition_minutes:g} min until steady state, {o.max_rounds} at most",
             f"a round: {o.prewrite_minutes:g} min of writes at {most}, then {self.mix} at "

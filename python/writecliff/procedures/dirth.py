@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
-from writecliff.procedures.demand import DemandOptions, DemandProcedure
+from writecliff.procedures.demand import Access, DemandOptions, DemandProcedure
 from writecliff.procedures.model import Stage, Step
 from writecliff.procedures.options import PERCENT, Within, option
 from writecliff.procedures.pts import block_text, mix_text
@@ -67,25 +67,19 @@ class Dirth(DemandProcedure):
         cells.need_supported([(self.block_bytes, self.read_pct)], identity, "random")
         return tuple(super().stages(identity))
 
-    def access(
+    def step(
         self,
         identity: DeviceIdentity,
         name: str,
+        access: Access,
         *place: object,
-        seconds: float,
-        threads: int,
-        queue_depth: int,
-        read_pct: float,
         sample: bool = False,
     ) -> Step:
         return self.cell(
             identity,
             name,
             *place,
-            seconds=seconds,
-            threads=threads,
-            queue_depth=queue_depth,
             block_bytes=self.block_bytes,
-            read_pct=read_pct,
             sample=sample,
+            **vars(access),
         )

@@ -21,23 +21,29 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
 from writecliff.procedures.options import (
+    MINUTES,
     QD_BY_EDITION,
     TC_BY_EDITION,
-    Rule,
     Within,
     option,
     queue_depth_option,
+    required_option,
+    step_option,
     threads_option,
 )
-from writecliff.procedures.periods import numbered, unit_name, whole_steps
-from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, toio_text
-from writecliff.procedures.steady import MAX_ROUNDS
+from writecliff.procedures.periods import numbered, round_steps, unit_name, whole_steps
+from writecliff.procedures.pts import (
+    PtsOptions,
+    PtsProcedure,
+    beginning,
+    max_rounds_option,
+    toio_text,
+)
 from writecliff.workload.model import SECOND_NS
 
 CLAUSE = "PTS-E HIR"
 PRECONDITION = "precondition"
 WAITS_S = (5.0, 10.0, 15.0, 25.0, 50.0)
-MINUTES = Within(0, 60 * 8784.0, open_low=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,45 +57,33 @@ class HirOptions(PtsOptions):
         "preconditioning, where sources disagree: until steady, or 36 minutes",
         choices=("steady", "36-min"),
     )
-    step_seconds: float | None = option(
-        None,
-        "length of a step of continuous writes",
-        rule=Rule({"*": 60.0}, "required", CLAUSE),
-        within=Within(0.01, 86400.0),
-        quick=1.0,
-    )
-    precondition_minutes: float | None = option(
-        None,
+    step_seconds: float | None = step_option(CLAUSE, "length of a step of continuous writes")
+    precondition_minutes: float | None = required_option(
+        CLAUSE,
+        {"36-min": 36.0, "*": 30.0},
         "minutes of a preconditioning round",
-        rule=Rule({"36-min": 36.0, "*": 30.0}, "required", CLAUSE),
         within=MINUTES,
         quick=0.1,
     )
     sample: str = option(
         "last", "which step of a preconditioning round is tracked", choices=("last", "first")
     )
-    max_rounds: int | None = option(
-        None,
-        "preconditioning rounds after which the test gives up reaching steady state",
-        rule=Rule({"*": MAX_ROUNDS}, "required", "PTS steady state"),
-        within=ROUNDS,
+    max_rounds: int | None = max_rounds_option(
+        "preconditioning rounds after which the test gives up reaching steady state"
     )
-    waits_seconds: tuple[float, ...] | None = option(
-        None,
+    waits_seconds: tuple[float, ...] | None = required_option(
+        CLAUSE,
+        {"*": WAITS_S},
         "pauses after each burst, in seconds, one wait state after the other",
-        rule=Rule({"*": WAITS_S}, "required", CLAUSE),
         within=Within(0.001, 2000.0),
     )
-    burst_seconds: float | None = option(
-        None,
-        "length of a burst of writes",
-        rule=Rule({"*": 5.0}, "required", CLAUSE),
-        within=Within(0.001, 2000.0),
+    burst_seconds: float | None = required_option(
+        CLAUSE, {"*": 5.0}, "length of a burst of writes", within=Within(0.001, 2000.0)
     )
-    write_minutes: float | None = option(
-        None,
+    write_minutes: float | None = required_option(
+        CLAUSE,
+        {"*": 30.0},
         "minutes of writes in a wait state, and of the baseline after it",
-        rule=Rule({"*": 30.0}, "required", CLAUSE),
         within=MINUTES,
         quick=0.5,
     )
@@ -209,14 +203,13 @@ class Hir(PtsProcedure):
     def _precondition(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
         o = self.options
         count = whole_steps("a round", o.precondition_minutes * 60, o.step_seconds)
-        unit, sample = unit_name(o.step_seconds), count if o.sample == "last" else 1
+        sample = count if o.sample == "last" else 1
 
-        def step(number: int) -> Step:
-            name = f"{unit} {(round_number - 1) * count + number}"
+        def step(name: str, number: int) -> Step:
             place = (PRECONDITION, round_number, number)
             return self._write(identity, name, *place, sample=number == sample)
 
-        return numbered(count, step)
+        return round_steps(round_number, count, o.step_seconds, step)
 
     def _wait_stage(self, identity: DeviceIdentity, wait_s: float) -> Stage:
         return Stage(
@@ -269,8 +262,7 @@ class Hir(PtsProcedure):
             else f"for {o.precondition_minutes:g} min"
         )
         return (
-            "purge the drive",
-            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            *beginning(o),
             f"preconditioning: RND 4KiB writes at {toio} {until}",
             f"for each wait of {waits} s: {self.bursts} bursts of {o.burst_seconds:g} s, the wait "
             f"after each of them, then {o.write_minutes:g} min of writes without a pause",

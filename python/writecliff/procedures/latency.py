@@ -16,9 +16,9 @@ from writecliff.procedures import cells
 from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.options import (
     SECONDS,
-    Rule,
     option,
     queue_depth_option,
+    required_option,
     threads_option,
 )
 from writecliff.procedures.pts import (
@@ -50,20 +50,16 @@ class LatencyOptions(RoundOptions):
         "maximum in the tables: of all I/Os of the window, or the mean of its rounds' maxima",
         choices=MAXIMA,
     )
-    histogram: bool | None = option(
-        None,
+    histogram: bool | None = required_option(
+        CLAUSE,
+        {"1.x": False, "2.0": True},
         "response-time histogram of 20 minutes of random 4 KiB writes at the end",
-        rule=Rule({"1.x": False, "2.0": True}, "required", CLAUSE),
     )
     histogram_reads: bool = option(
         False, "another response-time histogram, of random 4 KiB reads, after it"
     )
-    histogram_seconds: float | None = option(
-        None,
-        "length of each histogram step",
-        rule=Rule({"*": 1200.0}, "required", CLAUSE),
-        within=SECONDS,
-        quick=10.0,
+    histogram_seconds: float | None = required_option(
+        CLAUSE, {"*": 1200.0}, "length of each histogram step", within=SECONDS, quick=10.0
     )
 
 

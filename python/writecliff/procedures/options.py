@@ -85,6 +85,8 @@ class Within:
 PERCENT = Within(0, 100)
 SOME_PERCENT = Within(0, 100, open_low=True)
 SECONDS = Within(0.01, 3600 * 8784.0)  # from the resolution of fio's run times to a year
+MINUTES = Within(0, 60 * 8784.0, open_low=True)
+HOURS = Within(0, 8784.0, open_low=True)
 THREADS = Within(1, 4096)
 QUEUE_DEPTH = Within(1, 65536)
 SEED = Within(0, (1 << 63) - 1)
@@ -106,6 +108,23 @@ def option(
     """
     metadata = {"help": help, "rule": rule, "within": within, "choices": choices, "quick": quick}
     return field(default=default, metadata=metadata)
+
+
+def required_option(
+    clause: str,
+    values: Mapping[str, Any],
+    help: str,
+    *,
+    within: Within | None = None,
+    quick: Any = None,
+) -> Any:
+    """An option that stands at what `clause` requires, by edition (`Rule`), unless it is given."""
+    return option(None, help, rule=Rule(values, "required", clause), within=within, quick=quick)
+
+
+def step_option(clause: str, help: str = "length of a step") -> Any:
+    """Seconds of a step: the standard's minute."""
+    return required_option(clause, {"*": 60.0}, help, within=Within(0.01, 86400.0), quick=1.0)
 
 
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}

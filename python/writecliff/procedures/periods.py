@@ -25,6 +25,15 @@ def unit_name(step_seconds: float) -> str:
     return "minute" if step_seconds == 60 else "sample"
 
 
+def round_steps(
+    round_number: int, count: int, step_seconds: float, step: Callable[[str, int], Step]
+) -> Sequence[Step]:
+    """The `count` steps of a round from their names, which count through all rounds ("minute 32"),
+    and their numbers in the round, from 1."""
+    unit, before = unit_name(step_seconds), (round_number - 1) * count
+    return numbered(count, lambda number: step(f"{unit} {before + number}", number))
+
+
 def numbered(count: int, step: Callable[[int], Step]) -> Sequence[Step]:
     """Steps 1 to `count`."""
     return [step(number) for number in range(1, count + 1)]

@@ -13,7 +13,16 @@ from typing import Any, ClassVar
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.model import End, History, StageHistory, Step, step_seed
 from writecliff.procedures.optioned import OptionedProcedure
-from writecliff.procedures.options import PERCENT, SEED, SOME_PERCENT, Rule, Within, option
+from writecliff.procedures.options import (
+    PERCENT,
+    SEED,
+    SOME_PERCENT,
+    Rule,
+    Within,
+    option,
+    required_option,
+    step_option,
+)
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.workload.model import (
     KIB,
@@ -58,6 +67,19 @@ def steady_or_rounds(what: str, limit: int) -> tuple[End, ...]:
     )
 
 
+def max_rounds_option(
+    help: str = "rounds after which the test gives up reaching steady state",
+) -> Any:
+    """The standard's 25 rounds."""
+    return required_option("PTS steady state", {"*": MAX_ROUNDS}, help, within=ROUNDS)
+
+
+def beginning(options: Any) -> tuple[str, str]:
+    """How every test begins, a sentence a phase; `options` say whether there is a write cache."""
+    cache = "on (WCE)" if options.write_cache else "off (WCD)"
+    return "purge the drive", f"write cache {cache}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PtsOptions:
     """Options that every test has. None stands for the value of the edition.
@@ -68,15 +90,13 @@ class PtsOptions:
     edition: str = option("pts-e", "pts-e (enterprise) or pts-c (client)", choices=EDITIONS)
     revision: str = option("1.x", "revision of the standard: 1.x or 2.0", choices=REVISIONS)
     quick: bool = option(False, "a shortened form for demos; its report is stamped")
-    write_cache: bool | None = option(
-        None,
-        "state of the volatile write cache",
-        rule=Rule({"pts-e": False, "pts-c": True}, "required", "PTS write cache"),
+    write_cache: bool | None = required_option(
+        "PTS write cache", {"pts-e": False, "pts-c": True}, "state of the volatile write cache"
     )
-    active_range_pct: float | None = option(
-        None,
+    active_range_pct: float | None = required_option(
+        "PTS active range",
+        {"pts-c 2.0": 75.0, "*": 100.0},
         "share of the addresses that may be touched",
-        rule=Rule({"pts-c 2.0": 75.0, "*": 100.0}, "required", "PTS active range"),
         within=SOME_PERCENT,
     )
     compressible_pct: float = option(
@@ -92,23 +112,12 @@ class PtsOptions:
 class RoundOptions(PtsOptions):
     """Options of tests that precondition the drive and repeat rounds of steps until steady."""
 
-    step_seconds: float | None = option(
-        None,
-        "length of a step",
-        rule=Rule({"*": 60.0}, "required", "PTS test loop"),
-        within=Within(0.01, 86400.0),
-        quick=1.0,
-    )
-    max_rounds: int | None = option(
-        None,
-        "rounds after which the test gives up reaching steady state",
-        rule=Rule({"*": MAX_ROUNDS}, "required", "PTS steady state"),
-        within=ROUNDS,
-    )
-    wipc_capacities: float | None = option(
-        None,
+    step_seconds: float | None = step_option("PTS test loop")
+    max_rounds: int | None = max_rounds_option()
+    wipc_capacities: float | None = required_option(
+        "PTS workload-independent preconditioning",
+        {"*": 2.0},
         "user capacities of sequential writes before the test",
-        rule=Rule({"*": 2.0}, "required", "PTS workload-independent preconditioning"),
         within=Within(0, 1000),
         quick=1.0,
     )
@@ -239,8 +248,7 @@ class PtsProcedure(OptionedProcedure):
         o = self.options
         filled = f"{o.wipc_capacities:g} x user capacity of sequential writes"
         return (
-            "purge the drive",
-            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            *beginning(o),
             filled if o.wipc_capacities else "no preconditioning",
             *loop,
             f"rounds until steady state over {WINDOW_ROUNDS} of them, {o.max_rounds} at most",

@@ -14,7 +14,12 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import cells
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import THREADS, Rule, Within, option, queue_depth_option
+from writecliff.procedures.options import (
+    THREADS,
+    Within,
+    queue_depth_option,
+    required_option,
+)
 from writecliff.procedures.pts import PtsProcedure, RoundOptions, block_text, toio_text
 from writecliff.workload.model import KIB
 
@@ -27,17 +32,17 @@ PHASE = "rounds-"
 class ThroughputOptions(RoundOptions):
     """Options of the throughput test. None stands for the value of the edition."""
 
-    threads: int | None = option(
-        None,
+    threads: int | None = required_option(
+        CLAUSE,
+        {"*": 1},
         "threads issuing I/O (TC); each goes through the range by itself",
-        rule=Rule({"*": 1}, "required", CLAUSE),
         within=THREADS,
     )
     queue_depth: int | None = queue_depth_option(CLAUSE, {"*": 32}, "required")
-    block_sizes_kib: tuple[float, ...] | None = option(
-        None,
+    block_sizes_kib: tuple[float, ...] | None = required_option(
+        CLAUSE,
+        {"*": (1024.0, 128.0), "pts-c 1.x": (1024.0,)},
         "block sizes in KiB, each with its own purge, preconditioning and rounds",
-        rule=Rule({"*": (1024.0, 128.0), "pts-c 1.x": (1024.0,)}, "required", CLAUSE),
         within=Within(0.5, 65536),
     )
 

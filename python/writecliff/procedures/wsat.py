@@ -25,6 +25,8 @@ from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
 from writecliff.procedures.model import End, History, Plan, Stage, Step, StepRow, TrackingVariable
 from writecliff.procedures.options import (
+    HOURS,
+    MINUTES,
     QD_BY_EDITION,
     SECONDS,
     TC_BY_EDITION,
@@ -32,10 +34,19 @@ from writecliff.procedures.options import (
     Within,
     option,
     queue_depth_option,
+    required_option,
+    step_option,
     threads_option,
 )
-from writecliff.procedures.pts import ROUNDS, PtsOptions, PtsProcedure, mix_text, toio_text
-from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
+from writecliff.procedures.periods import round_steps
+from writecliff.procedures.pts import (
+    PtsOptions,
+    PtsProcedure,
+    max_rounds_option,
+    mix_text,
+    toio_text,
+)
+from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus, job_of
 from writecliff.workload.model import SECOND_NS
 
@@ -61,49 +72,27 @@ class WsatOptions(PtsOptions):
     )
     threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
-    sample_seconds: float | None = option(
-        None,
-        "length of a step",
-        rule=Rule({"*": 60.0}, "required", CLAUSE),
-        within=Within(0.01, 86400.0),
-        quick=1.0,
+    sample_seconds: float | None = step_option(CLAUSE)
+    round_minutes: float | None = required_option(
+        CLAUSE, {"*": 31.0}, "minutes from sample to sample", within=MINUTES, quick=0.1
     )
-    round_minutes: float | None = option(
-        None,
-        "minutes from sample to sample",
-        rule=Rule({"*": 31.0}, "required", CLAUSE),
-        within=Within(0, 60 * 8784.0, open_low=True),
-        quick=0.1,
+    time_hours: float | None = required_option(
+        CLAUSE, {"1.x": 24.0, "2.0": 6.0}, "device time of the end 'time'", within=HOURS
     )
-    time_hours: float | None = option(
-        None,
-        "device time of the end 'time'",
-        rule=Rule({"1.x": 24.0, "2.0": 6.0}, "required", CLAUSE),
-        within=Within(0, 8784.0, open_low=True),
-    )
-    drive_fills: float | None = option(
-        None,
+    drive_fills: float | None = required_option(
+        CLAUSE,
+        {"*": 4.0},
         "user capacities of the end 'capacity'",
-        rule=Rule({"*": 4.0}, "required", CLAUSE),
         within=Within(0, 1e5, open_low=True),  # no more than wears any drive out
     )
-    max_rounds: int | None = option(
-        None,
-        "rounds after which a run that only 'steady' may end gives up",
-        rule=Rule({"*": MAX_ROUNDS}, "required", "PTS steady state"),
-        within=ROUNDS,
+    max_rounds: int | None = max_rounds_option(
+        "rounds after which a run that only 'steady' may end gives up"
     )
-    histogram: bool | None = option(
-        None,
-        "response-time histogram of 20 minutes at the end",
-        rule=Rule({"2.0": True}, "required", CLAUSE),
+    histogram: bool | None = required_option(
+        CLAUSE, {"2.0": True}, "response-time histogram of 20 minutes at the end"
     )
-    histogram_seconds: float | None = option(
-        None,
-        "length of the histogram step",
-        rule=Rule({"*": 1200.0}, "required", CLAUSE),
-        within=SECONDS,
-        quick=10.0,
+    histogram_seconds: float | None = required_option(
+        CLAUSE, {"*": 1200.0}, "length of the histogram step", within=SECONDS, quick=10.0
     )
 
 
@@ -192,20 +181,12 @@ class Wsat(PtsProcedure):
         return (rounds, histogram)
 
     def _round(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
-        first = (round_number - 1) * self.steps_per_round
-        seconds = self.options.sample_seconds
-        unit = "minute" if seconds == 60 else "sample"
-        return [
-            self._step(
-                identity,
-                f"{unit} {first + number}",
-                seconds,
-                round_number,
-                number,
-                sample=number == self.steps_per_round,
-            )
-            for number in range(1, self.steps_per_round + 1)
-        ]
+        seconds, count = self.options.sample_seconds, self.steps_per_round
+
+        def step(name: str, number: int) -> Step:
+            return self._step(identity, name, seconds, round_number, number, sample=number == count)
+
+        return round_steps(round_number, count, seconds, step)
 
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
         o = self.options

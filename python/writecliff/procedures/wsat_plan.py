@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.bounds import interface_bytes_per_s
 from writecliff.procedures.model import Plan
+from writecliff.procedures.pts import beginning
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS
 
@@ -70,8 +71,7 @@ def phases(test: Wsat, identity: DeviceIdentity) -> tuple[str, ...]:
     o = test.options
     ends = " or ".join(end.text for end in test.ends(identity))
     phases = [
-        "purge the drive",
-        f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+        *beginning(o),
         f"{test.stimulus.words}, TC {o.threads} / QD {o.queue_depth}, in steps of "
         f"{o.sample_seconds:g} s",
         f"one step in {test.steps_per_round}, the last of a round, is a steady-state sample",

@@ -21,13 +21,19 @@ from dataclasses import dataclass
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import THREADS, Rule, Within, option, queue_depth_option
-from writecliff.procedures.pts import PtsOptions, PtsProcedure, block_text, toio_text
+from writecliff.procedures.options import (
+    HOURS,
+    Within,
+    option,
+    queue_depth_option,
+    required_option,
+    threads_option,
+)
+from writecliff.procedures.pts import PtsOptions, PtsProcedure, beginning, block_text, toio_text
 from writecliff.workload.model import KIB, Pattern
 
 CLAUSE = "PTS-E XSR"
 READINGS = ("8-6-8", "6-8-6")
-HOURS = Within(0, 8784.0, open_low=True)
 
 
 @dataclass(frozen=True)
@@ -56,30 +62,20 @@ class XsrOptions(PtsOptions):
     reading: str = option(
         "8-6-8", "hours of the three groups, where sources disagree", choices=READINGS
     )
-    threads: int | None = option(
-        None, "threads issuing I/O (TC)", rule=Rule({"*": 1}, "required", CLAUSE), within=THREADS
-    )
+    threads: int | None = threads_option(CLAUSE, {"*": 1}, "required")
     queue_depth: int | None = queue_depth_option(CLAUSE, {"*": 32}, "required")
-    sequential_hours: float | None = option(
-        None,
+    sequential_hours: float | None = required_option(
+        CLAUSE,
+        {"6-8-6": 6.0, "*": 8.0},
         "hours of sequential writes, before and after the random ones",
-        rule=Rule({"6-8-6": 6.0, "*": 8.0}, "required", CLAUSE),
         within=HOURS,
         quick=0.02,
     )
-    random_hours: float | None = option(
-        None,
-        "hours of random writes",
-        rule=Rule({"6-8-6": 8.0, "*": 6.0}, "required", CLAUSE),
-        within=HOURS,
-        quick=0.02,
+    random_hours: float | None = required_option(
+        CLAUSE, {"6-8-6": 8.0, "*": 6.0}, "hours of random writes", within=HOURS, quick=0.02
     )
-    sample_seconds: float | None = option(
-        None,
-        "length of a sample",
-        rule=Rule({"*": 60.0}, "required", CLAUSE),
-        within=Within(1, 86400.0),
-        quick=1.0,
+    sample_seconds: float | None = required_option(
+        CLAUSE, {"*": 60.0}, "length of a sample", within=Within(1, 86400.0), quick=1.0
     )
     step_hours: float = option(
         2.0, "hours that are run without a chance to stop in between", within=HOURS
@@ -161,8 +157,7 @@ class Xsr(PtsProcedure):
         o = self.options
         toio = toio_text(o.threads, o.queue_depth)
         return (
-            "purge the drive",
-            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            *beginning(o),
             *(f"{group.name}: {group.text} writes, {toio}, {group.hours:g} h"
               for group in self.groups),
         )  # fmt: skip

@@ -27,7 +27,7 @@ from writecliff.procedures.campaigns.base import CampaignOptions, CampaignProced
 from writecliff.procedures.cells import cell_text, sizes_bytes, supported
 from writecliff.procedures.model import Stage, Step
 from writecliff.procedures.options import PERCENT, QUEUE_DEPTH, SECONDS, Within, option
-from writecliff.procedures.pts import block_text
+from writecliff.procedures.pts import beginning, block_text
 from writecliff.profiles import profile, profile_workload
 from writecliff.workload.model import KIB, Pattern
 
@@ -258,8 +258,7 @@ class Datacentre(CampaignProcedure):
             SEQUENTIAL: f"sequential reads and writes, after {RECIPES[FILLED]}",
         }
         return (
-            "purge the drive",
-            f"write cache {'on (WCE)' if o.write_cache else 'off (WCD)'}",
+            *beginning(o),
             *(what[name] for name in self.parts if name == SEQUENTIAL),
             f"purge it, then {RECIPES[o.state]}",
             *(what[name] for name in self.parts if name != SEQUENTIAL),
