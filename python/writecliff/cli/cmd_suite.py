@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from writecliff.cli.output import duration_text, emit_json, size_text, table, talk
-from writecliff.cli.sets import check_jobs, new_folder, run_members, take_up
+from writecliff.cli.sets import check_jobs, go_on, new_folder, run_members
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -69,13 +69,8 @@ def suite(
     """
     check_jobs(jobs)
     if resume is not None:
-        if edition is not None or output is not None or set_ or tests is not None:
-            raise ConfigError(
-                "a suite goes on as it was started",
-                hint="with --resume, give only what opens the target",
-            )
-        folder = take_up(resume, "suite", target)
-        return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+        others = (edition, output, set_, tests)
+        return go_on(resume, "suite", target, others, jobs=jobs, as_json=json, quiet=quiet)
     from writecliff.suite.plan import plan_suite
 
     if edition is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from writecliff.cli.output import emit_json, table
-from writecliff.cli.sets import check_jobs, default_path, new_folder, run_members, take_up
+from writecliff.cli.sets import check_jobs, default_path, go_on, new_folder, run_members
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -62,13 +62,8 @@ def sweep(
         return _show_list(json)
     check_jobs(jobs)
     if resume is not None:
-        if name is not None or vary is not None or output is not None or set_:
-            raise ConfigError(
-                "a sweep goes on as it was started",
-                hint="with --resume, give only what opens the target",
-            )
-        folder = take_up(resume, "sweep", target)
-        return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+        others = (name, vary, output, set_)
+        return go_on(resume, "sweep", target, others, jobs=jobs, as_json=json, quiet=quiet)
     from writecliff.store.files import write_atomically
     from writecliff.suite.sweep import plan_sweep
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -59,6 +59,27 @@ def take_up(path: Path, kind: Kind, target: TargetOptions) -> SuiteFolder:
     if target.on is not None and target.on not in folder.targets:
         raise ConfigError(f"{path} is of {', '.join(folder.targets)}, not of {target.on}")
     return folder
+
+
+def go_on(
+    path: Path,
+    kind: Kind,
+    target: TargetOptions,
+    others: Sequence[object],
+    *,
+    jobs: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """`--resume`: run what is left. Raises ConfigError: as `take_up`, or one of `others`, the
+    options that a folder keeps from its start, is given."""
+    if any(other is not None and other != () for other in others):
+        raise ConfigError(
+            f"a {kind} goes on as it was started",
+            hint="with --resume, give only what opens the target",
+        )
+    folder = take_up(path, kind, target)
+    return run_members(folder, target, jobs=jobs, as_json=as_json, quiet=quiet)
 
 
 def run_members(

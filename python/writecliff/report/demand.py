@@ -14,12 +14,12 @@ from writecliff.procedures.demand import PRECONDITION, ROUNDS_PHASE, DemandProce
 from writecliff.procedures.operating_points import NAMES, Cell, Name
 from writecliff.report import demand_figures as drawings
 from writecliff.report import stages, units
+from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text, histogram_csv
 from writecliff.report.demand_tables import cell_tables, composition_table, points_table
-from writecliff.report.disclosure import disclosures
 from writecliff.report.header import NOT_APPLICABLE, amount, header, setup
 from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.parts import device_text, footer, latency_figures, notes
+from writecliff.report.parts import service_note
 from writecliff.report.style import house_style
 from writecliff.report.summary import described, files, latency_mapping
 from writecliff.report.testdata import TestData, load
@@ -91,25 +91,22 @@ def report(run: RunDirectory) -> ReportModel:
     most = demand.histograms.get("max")
     with house_style():
         sections = _sections(demand)
-    return ReportModel(
-        title=f"{procedure.title}{stages.title_flag(parts)}: {device_text(data)}",
+    return assembled(
+        data,
+        title=f"{procedure.title}{stages.title_flag(parts)}",
         header=_header(demand),
-        disclosures=disclosures(data),
         verdict=_verdict(demand),
         key_figures=_key_figures(demand),
-        latency_figures=latency_figures(most) if most is not None else (),
-        latency_note=(
-            f"Service time, from issue to completion, of {most.count:,} I/Os at the MaxIOPS "
-            "operating point."
-            if most is not None
-            else "No response times were measured at an operating point."
+        histogram=most,
+        latency_note=service_note(
+            most,
+            " at the MaxIOPS operating point",
+            otherwise="No response times were measured at an operating point.",
         ),
         sections=sections,
-        notes=_notes(demand),
-        footer=footer(data),
-        data=_data_files(demand),
+        more_notes=_more_notes(demand),
+        files=_data_files(demand),
         summary=_summary(demand),
-        stamp=data.stamp,
     )
 
 
@@ -219,7 +216,7 @@ def _sections(demand: DemandData) -> tuple[Section, ...]:
                 tables=composition_table(),
             )
         )
-    return tuple(section for section in found if section.figures or section.tables)
+    return tuple(found)
 
 
 def _preconditioning(demand: DemandData) -> Section:
@@ -268,16 +265,12 @@ def _point_text(demand: DemandData, name: Name) -> str:
     )
 
 
-def _notes(demand: DemandData) -> tuple[str, ...]:
-    found = list(notes(demand.data))
-    if demand.cells and all(cell.cpu_pct is None for cell in demand.cells):
-        why = (
-            "a simulated drive has no host"
-            if demand.data.manifest.device.simulated
-            else "it was not measured"
-        )
-        found.append(f"The plot of system CPU utilisation is left out: {why}.")
-    return tuple(found)
+def _more_notes(demand: DemandData) -> tuple[str, ...]:
+    if not demand.cells or any(cell.cpu_pct is not None for cell in demand.cells):
+        return ()
+    simulated = demand.data.manifest.device.simulated
+    why = "a simulated drive has no host" if simulated else "it was not measured"
+    return (f"The plot of system CPU utilisation is left out: {why}.",)
 
 
 def histogram_name(name: Name) -> str:

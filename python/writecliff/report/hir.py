@@ -11,12 +11,12 @@ import numpy as np
 from writecliff.errors import StoreError
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
 from writecliff.report import stages, units
+from writecliff.report.assembly import assembled
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.csvs import csv_text
-from writecliff.report.disclosure import disclosures
 from writecliff.report.header import amount, header, setup
 from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Table, drawn
-from writecliff.report.parts import device_text, footer, latency_figures, notes
+from writecliff.report.parts import service_note
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
 from writecliff.report.style import house_style
@@ -171,27 +171,20 @@ def report(run: RunDirectory) -> ReportModel:
     histogram = _bursts_histogram(hir)
     parts = (hir.precondition,) if hir.tracked else ()
     with house_style():
-        sections = tuple(s for s in (_preconditioning(hir), _recovery(hir)) if s.figures)
-    return ReportModel(
-        title=f"{hir.procedure.title}{stages.title_flag(parts)}: {device_text(data)}",
+        sections = (_preconditioning(hir), _recovery(hir))
+    return assembled(
+        data,
+        title=f"{hir.procedure.title}{stages.title_flag(parts)}",
         header=_header(hir),
-        disclosures=disclosures(data),
         verdict=stages.verdict(
             (("Preconditioning", hir.precondition),) if hir.tracked else (), _meaning(hir)
         ),
         key_figures=_key_figures(hir),
-        latency_figures=latency_figures(histogram) if histogram is not None else (),
-        latency_note=(
-            f"Service time, from issue to completion, of {histogram.count:,} I/Os: all bursts."
-            if histogram is not None
-            else "No bursts were measured."
-        ),
+        histogram=histogram,
+        latency_note=service_note(histogram, ": all bursts", otherwise="No bursts were measured."),
         sections=sections,
-        notes=notes(data),
-        footer=footer(data),
-        data=_data_files(hir),
+        files=_data_files(hir),
         summary=_summary(hir),
-        stamp=data.stamp,
     )
 
 

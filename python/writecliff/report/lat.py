@@ -23,7 +23,7 @@ from writecliff.report.model import (
     Table,
     drawn,
 )
-from writecliff.report.parts import latency_figures, latency_table
+from writecliff.report.parts import latency_table
 from writecliff.report.style import house_style
 from writecliff.report.summary import described, files, latency_mapping
 from writecliff.report.testdata import TestData, load
@@ -58,7 +58,7 @@ def report(run: RunDirectory) -> ReportModel:
         sections=sections,
         files=test.files(),
         summary=test.summary(),
-        latency_figures=latency_figures(first[1]) if first is not None else (),
+        histogram=first[1] if first is not None else None,
         latency_note=note,
         more_notes=(f"Maximum latencies in tables and columns are {MAX_TEXT[test.max_kind]}.",),
     )

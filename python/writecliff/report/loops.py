@@ -18,8 +18,8 @@ from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StageHistory, StepRow, TrackingVariable
 from writecliff.procedures.steady import WINDOW_ROUNDS, SteadyState
 from writecliff.report import figures, units
+from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text
-from writecliff.report.disclosure import disclosures
 from writecliff.report.header import header
 from writecliff.report.model import (
     Align,
@@ -32,10 +32,11 @@ from writecliff.report.model import (
     Verdict,
     drawn,
 )
-from writecliff.report.parts import determination, device_text, footer, notes
+from writecliff.report.parts import determination
 from writecliff.report.summary import window_mapping
 
 if TYPE_CHECKING:
+    from writecliff._native import Histogram
     from writecliff.report.testdata import TestData
 
 State = Literal["steady", "not steady", "not achieved", "undecided"]
@@ -195,19 +196,15 @@ def _prefix(loop: Loop) -> str:
 
 
 def _meaning(loop: Loop, variable: TrackingVariable, state: SteadyState) -> str:
-    data, slope = state.data_excursion_pct, state.slope_excursion_pct
+    data, slope = units.pct(state.data_excursion_pct), units.pct(state.slope_excursion_pct)
     first, last = state.rounds[0], state.rounds[-1]
     average = f"{_number(state.average, variable.unit)} {variable.unit}"
     verdict = "steady" if state.steady else "NOT steady"
     return (
         f"{variable.name}, rounds {first} to {last}: {verdict}. Average {average}, spread by "
-        f"{_pct(data)} of it ({'20 % are' if state.data_ok else 'only 20 % are'} allowed), drifted "
-        f"by {_pct(slope)} ({'10 % are' if state.slope_ok else 'only 10 % are'} allowed)."
+        f"{data} of it ({'20 % are' if state.data_ok else 'only 20 % are'} allowed), drifted "
+        f"by {slope} ({'10 % are' if state.slope_ok else 'only 10 % are'} allowed)."
     )
-
-
-def _pct(value: float | None) -> str:
-    return units.UNKNOWN if value is None else f"{value:.2f} %"
 
 
 def _number(value: float, unit: str) -> str:
@@ -369,23 +366,21 @@ def model(
     sections: Sequence[Section],
     files: Sequence[DataFile],
     summary: dict[str, Any],
-    latency_figures: tuple[KeyFigure, ...] = (),
+    histogram: Histogram | None = None,
     latency_note: str = "",
     more_notes: Sequence[str] = (),
 ) -> ReportModel:
     """The report, of what its test has to show and what all of them show."""
-    return ReportModel(
-        title=f"{data.manifest.title}{flag(loops)}: {device_text(data)}",
+    return assembled(
+        data,
+        title=f"{data.manifest.title}{flag(loops)}",
         header=header(data, rounds_text(loops)),
-        disclosures=disclosures(data),
         verdict=verdict(data, loops),
         key_figures=(*key_figures, *common_figures(data)),
-        latency_figures=latency_figures,
+        histogram=histogram,
         latency_note=latency_note,
-        sections=tuple(part for part in sections if part.figures or part.tables),
-        notes=(*notes(data), *more_notes),
-        footer=footer(data),
-        data=(*data_files(data, loops), *files),
+        sections=sections,
+        more_notes=more_notes,
+        files=(*data_files(data, loops), *files),
         summary=summary,
-        stamp=data.stamp,
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from writecliff.report.model import DataFile, Section
-from writecliff.report.render import data_uri, json_in_html
+from writecliff.report.render import data_uri, json_in_html, templates
 
 
 @dataclass(frozen=True)
@@ -35,13 +34,7 @@ class Page:
 
 def render_page(page: Page) -> str:
     """The same page gives the same bytes."""
-    environment = Environment(
-        loader=PackageLoader("writecliff.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     style = environment.get_template("report.css").render()
     return environment.get_template("comparison.html.j2").render(
         page=page,

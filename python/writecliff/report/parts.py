@@ -124,6 +124,13 @@ def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:
     return tuple(figures)
 
 
+def service_note(histogram: Histogram | None, which: str, *, otherwise: str) -> str:
+    """What the latency figures are of: `which` I/Os, or `otherwise` why there are none."""
+    if histogram is None:
+        return otherwise
+    return f"Service time, from issue to completion, of {histogram.count:,} I/Os{which}."
+
+
 def notes(data: Reported) -> tuple[str, ...]:
     """What any report must say of its units, its dates and its drive."""
     found = [

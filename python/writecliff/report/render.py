@@ -17,13 +17,7 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
     """The page. The same model gives the same bytes. `paper` is a style sheet on top of the page's
     own, which a renderer for paper may need."""
     model, _ = named_tables(model)
-    environment = Environment(
-        loader=PackageLoader("writecliff.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters["zipped"] = lambda parts: zip(*parts, strict=True)
     style = environment.get_template("report.css").render()
     return environment.get_template("report.html.j2").render(
@@ -34,6 +28,17 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
         svg=Markup,  # drawn by us from numbers; its only text from outside is escaped there
         json=json_in_html,
         numbered=_numbered(model),
+    )
+
+
+def templates() -> Environment:
+    """The templates of all pages; a name that a page does not have is an error."""
+    return Environment(
+        loader=PackageLoader("writecliff.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 

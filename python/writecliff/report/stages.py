@@ -57,13 +57,9 @@ def excursions_text(state: SteadyState) -> str:
     """Measured and allowed, as a sentence."""
     return (
         f"Over rounds {state.rounds[0]} to {state.rounds[-1]} the rate spread by "
-        f"{_pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
-        f"{_pct(state.slope_excursion_pct)} (10 % are allowed)."
+        f"{units.pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
+        f"{units.pct(state.slope_excursion_pct)} (10 % are allowed)."
     )
-
-
-def _pct(value: float | None) -> str:
-    return units.UNKNOWN if value is None else f"{value:.2f} %"
 
 
 def verdict(parts: Sequence[tuple[str, StageHistory | None]], meaning: Sequence[str]) -> Verdict:

@@ -89,7 +89,12 @@ def duration(value_ns: float) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    return UNKNOWN if share is None else f"{100 * share:.{digits}f} %"
+    return pct(None if share is None else 100 * share, digits)
+
+
+def pct(value_pct: float | None, digits: int = 2) -> str:
+    """Of what is in percent already."""
+    return UNKNOWN if value_pct is None else f"{value_pct:.{digits}f} %"
 
 
 def nines(q: float) -> str:

@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff.report import figures, units, wsat_figures
+from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text, histogram_csv
 from writecliff.report.data import STEP_QUANTILES, RunData, load
-from writecliff.report.disclosure import disclosures
 from writecliff.report.header import NOT_APPLICABLE, header
 from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section, drawn
-from writecliff.report.parts import (
-    determination,
-    device_text,
-    footer,
-    latency_figures,
-    latency_table,
-    notes,
-)
+from writecliff.report.parts import determination, latency_table, service_note
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
-from writecliff.report.testdata import stamp_of
 from writecliff.report.wsat_text import drifting, test_parameters, verdict
 from writecliff.store.rundir import RunDirectory
 
@@ -42,20 +34,18 @@ def report(run: RunDirectory) -> ReportModel:
     flag = "" if data.state == "steady" else " - NOT STEADY STATE"
     with house_style():
         sections = _sections(data)
-    return ReportModel(
-        title=f"Write Saturation Test{flag}: {device_text(data)}",
+    return assembled(
+        data,
+        title=f"Write Saturation Test{flag}",
         header=header(data, NOT_APPLICABLE, test_parameters(data)),
-        disclosures=disclosures(data),
         verdict=box,
         key_figures=_key_figures(data),
-        latency_figures=latency_figures(data.latency) if data.latency is not None else (),
+        histogram=data.latency,
         latency_note=_latency_note(data),
         sections=sections,
-        notes=_notes(data),
-        footer=footer(data),
-        data=_data_files(data),
+        more_notes=_more_notes(data),
+        files=_data_files(data),
         summary=summary(data),
-        stamp=stamp_of(data.manifest),
     )
 
 
@@ -100,15 +90,11 @@ def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
 
 
 def _sections(data: RunData) -> tuple[Section, ...]:
-    return tuple(
-        section
-        for section in (
-            _saturation(data),
-            _steady_state(data),
-            _amplification(data),
-            _response_times(data),
-        )
-        if section.figures or section.tables
+    return (
+        _saturation(data),
+        _steady_state(data),
+        _amplification(data),
+        _response_times(data),
     )
 
 
@@ -197,8 +183,6 @@ def _amplification(data: RunData) -> Section:
 
 
 def _latency_note(data: RunData) -> str:
-    if data.latency is None:
-        return "No latencies were measured."
     if data.latency_source == "rth":
         source = "the response-time histogram phase after the rounds"
     elif data.decision is not None:
@@ -207,7 +191,7 @@ def _latency_note(data: RunData) -> str:
         source = "all steps from the first to the last sample"
     else:
         source = "the last step"
-    return f"Service time, from issue to completion, of {data.latency.count:,} I/Os: {source}."
+    return service_note(data.latency, f": {source}", otherwise="No latencies were measured.")
 
 
 def _response_times(data: RunData) -> Section:
@@ -237,9 +221,9 @@ def _response_times(data: RunData) -> Section:
     )
 
 
-def _notes(data: RunData) -> tuple[str, ...]:
+def _more_notes(data: RunData) -> tuple[str, ...]:
     unknown = "The drive does not report NAND writes, so write amplification is unknown."
-    return (*notes(data), *((unknown,) if data.waf is None else ()))
+    return (unknown,) if data.waf is None else ()
 
 
 def _data_files(data: RunData) -> tuple[DataFile, ...]:

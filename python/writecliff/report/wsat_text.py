@@ -103,8 +103,8 @@ def _steady_meaning(data: RunData, state: SteadyState) -> str:
     share = data.saturated_iops / data.fob_iops if data.fob_iops else None
     return (
         f"Over these {len(state.rounds)} samples the rate spread by "
-        f"{_pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
-        f"{_pct(state.slope_excursion_pct)} (10 % are allowed). The average is "
+        f"{units.pct(state.data_excursion_pct)} of its average (20 % are allowed) and drifted by "
+        f"{units.pct(state.slope_excursion_pct)} (10 % are allowed). The average is "
         f"{units.number(state.average)} IOPS of {data.load}, {units.percent(share, 0)} of "
         f"what the drive did fresh out of the box.{_drift_meaning(state)}"
     )
@@ -152,16 +152,14 @@ def _first_note(data: RunData) -> tuple[str, ...]:
 def _unsteady_meaning(state: SteadyState) -> str:
     failed = []
     if not state.data_ok:
-        failed.append(f"spread by {_pct(state.data_excursion_pct)} of its average (allowed: 20 %)")
+        failed.append(
+            f"spread by {units.pct(state.data_excursion_pct)} of its average (allowed: 20 %)"
+        )
     if not state.slope_ok:
-        failed.append(f"drifted by {_pct(state.slope_excursion_pct)} (allowed: 10 %)")
+        failed.append(f"drifted by {units.pct(state.slope_excursion_pct)} (allowed: 10 %)")
     return (
         f"Over the last {len(state.rounds)} samples the rate {' and '.join(failed)}. {_TRANSITION}"
     )
-
-
-def _pct(value: float | None) -> str:
-    return units.UNKNOWN if value is None else f"{value:.2f} %"
 
 
 def test_parameters(data: RunData) -> Rows:

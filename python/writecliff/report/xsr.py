@@ -12,9 +12,9 @@ import numpy as np
 from writecliff.errors import StoreError
 from writecliff.procedures.xsr import Group, Xsr, recovery_sample
 from writecliff.report import units
+from writecliff.report.assembly import assembled
 from writecliff.report.axes import MB_S, Axis, Line, time_axis
 from writecliff.report.csvs import csv_text
-from writecliff.report.disclosure import disclosures
 from writecliff.report.header import NOT_APPLICABLE, amount, header, setup
 from writecliff.report.model import (
     Align,
@@ -28,7 +28,7 @@ from writecliff.report.model import (
     Verdict,
     drawn,
 )
-from writecliff.report.parts import device_text, footer, latency_figures, notes
+from writecliff.report.parts import service_note
 from writecliff.report.plots import lines, two_axes
 from writecliff.report.series import Samples, samples, series
 from writecliff.report.style import house_style
@@ -156,25 +156,21 @@ def report(run: RunDirectory) -> ReportModel:
     histogram = data.histogram(rows)
     with house_style():
         sections = _sections(xsr)
-    return ReportModel(
-        title=f"{xsr.procedure.title}: {device_text(data)}",
+    return assembled(
+        data,
+        title=xsr.procedure.title,
         header=_header(xsr),
-        disclosures=disclosures(data),
         verdict=_verdict(xsr),
         key_figures=_key_figures(xsr),
-        latency_figures=latency_figures(histogram) if histogram is not None else (),
-        latency_note=(
-            f"Service time, from issue to completion, of {histogram.count:,} I/Os: all of "
-            f"{rows[0].phase.upper()}."
-            if histogram is not None
-            else "No response times were measured."
+        histogram=histogram,
+        latency_note=service_note(
+            histogram,
+            f": all of {rows[0].phase.upper()}",
+            otherwise="No response times were measured.",
         ),
         sections=sections,
-        notes=notes(data),
-        footer=footer(data),
-        data=(DataFile(SAMPLES_CSV, _samples_csv(xsr)),),
+        files=(DataFile(SAMPLES_CSV, _samples_csv(xsr)),),
         summary=_summary(xsr),
-        stamp=data.stamp,
     )
 
 
@@ -252,7 +248,7 @@ def _key_figures(xsr: XsrData) -> tuple[KeyFigure, ...]:
 
 def _sections(xsr: XsrData) -> tuple[Section, ...]:
     unit = "minute" if xsr.sample_s == 60 else f"{xsr.sample_s:g} s"
-    found = [
+    return (
         Section(
             "Throughput",
             f"A sample each {unit}, the groups one after the other without a gap.",
@@ -265,8 +261,7 @@ def _sections(xsr: XsrData) -> tuple[Section, ...]:
             f"Average and maximum of all I/Os of each {unit}.",
             _latency(xsr) + _both(xsr),
         ),
-    ]
-    return tuple(section for section in found if section.figures or section.tables)
+    )
 
 
 def _total_ns(groups: Sequence[GroupData]) -> float:

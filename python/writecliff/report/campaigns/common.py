@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.model import StepRow
 from writecliff.report import units
-from writecliff.report.disclosure import disclosures
+from writecliff.report.assembly import assembled
 from writecliff.report.header import NOT_APPLICABLE, header
 from writecliff.report.loops import STEPS_CSV, steps_csv
 from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.parts import device_text, footer, notes
 from writecliff.report.summary import described, files
 from writecliff.report.testdata import TestData
 
@@ -154,20 +153,16 @@ def page(
     more_notes: Sequence[str] = (),
 ) -> ReportModel:
     """The report, of what its campaign has to show and what all of them show."""
-    return ReportModel(
-        title=f"{data.manifest.title}: {device_text(data)}",
+    return assembled(
+        data,
+        title=data.manifest.title,
         header=header(data, NOT_APPLICABLE),
-        disclosures=disclosures(data),
         verdict=verdict,
         key_figures=(*key_figures, _written(data)),
-        latency_figures=(),
-        latency_note="",
-        sections=tuple(part for part in sections if part.figures or part.tables),
-        notes=(*notes(data), *more_notes),
-        footer=footer(data),
-        data=(DataFile(STEPS_CSV, steps_csv(data)), *files),
+        sections=sections,
+        more_notes=more_notes,
+        files=(DataFile(STEPS_CSV, steps_csv(data)), *files),
         summary=summary,
-        stamp=data.stamp,
     )
 
 
