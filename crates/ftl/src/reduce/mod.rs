@@ -4,8 +4,8 @@
 //! duplicates stores data once that several logical pages hold. Space is then counted in sectors
 //! (grains) instead of slots: valid counts, idle space, pacing and victims follow, so collection
 //! gains from whatever the data leave free. What the host sees keeps its capacity, as on the drives
-//! that did so (SandForce's; Seagate, US patent 9,495,288, "Variable-size flash translation layer":
-//! pieces of any length may begin in one read unit and end in a later one).
+//! that did so. A place is a page and where in it a piece begins, finer than what is read at once
+//! (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
 //! | file | owns |
 //! |---|---|
