@@ -132,7 +132,7 @@ impl Ftl {
             eat(u64::from(f.moved));
         }
         let c = &self.collection;
-        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_slot));
+        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_place));
         eat(u64::from(c.moved));
         eat(self.idle as u64);
         eat(self.idle_target as u64);

@@ -38,7 +38,7 @@ const IDLE_VALID_MAX: f64 = 0.95;
 pub struct Collection {
     pub(crate) victim: ReclaimUnitId,
     /// Next place to look at, within the victim.
-    pub(crate) next_slot: u32,
+    pub(crate) next_place: u32,
     /// Valid grains when the victim was chosen.
     pub(crate) valid_at_start: u32,
     /// Grains moved out of the victim so far.
@@ -53,7 +53,7 @@ impl Default for Collection {
     fn default() -> Self {
         Self {
             victim: ReclaimUnitId::NONE,
-            next_slot: 0,
+            next_place: 0,
             valid_at_start: 0,
             moved: 0,
             for_wear: false,
@@ -159,7 +159,7 @@ impl Ftl {
         if self.collection.is_running() || !self.choose_victim() {
             return false;
         }
-        let size = f64::from(self.geometry.slots_per_reclaim_unit);
+        let size = f64::from(self.table.grains_per_unit);
         if f64::from(self.collection.valid_at_start) > valid_max * size {
             self.give_back_victim();
             return false;
@@ -182,7 +182,7 @@ impl Ftl {
         let Some(victim) = chosen else { return false };
         self.table.state[victim.index()] = UnitState::Victim;
         self.collection.victim = victim;
-        self.collection.next_slot = 0;
+        self.collection.next_place = 0;
         self.collection.moved = 0;
         self.collection.valid_at_start = self.table.valid[victim.index()];
         self.collection.for_wear = cold.is_some();
@@ -210,17 +210,17 @@ impl Ftl {
         }
         let mut live = [Lpn::NONE; GROUP_MAX];
         let mut count = 0;
-        while count == 0 && self.collection.next_slot < size {
-            let first = base + self.collection.next_slot;
+        while count == 0 && self.collection.next_place < size {
+            let first = base + self.collection.next_place;
             self.fetch_ahead(first, group);
             count = match self.reduction {
                 None => self.live_slots(first, group, &mut live),
                 Some(_) => self.live_pieces(first, group, &mut live),
             };
-            self.collection.next_slot += group;
+            self.collection.next_place += group;
         }
         assert!(count > 0, "valid slots that the reverse map does not show");
-        let first = base + self.collection.next_slot - group;
+        let first = base + self.collection.next_place - group;
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.placement.frontier(owner, self.config.streams);
         let grains = self.grains_of_live(&live[..count]);
@@ -282,7 +282,7 @@ impl Ftl {
     /// Bring what later groups of the victim will need into the cache; the next one is at `first`.
     #[inline]
     fn fetch_ahead(&self, first: u32, group: u32) {
-        let (begin, into_burst) = (first as usize, self.collection.next_slot as usize % FETCHED);
+        let (begin, into_burst) = (first as usize, self.collection.next_place as usize % FETCHED);
         prefetch(&self.reverse, begin + FAR_AHEAD);
         if into_burst < group as usize {
             let from = begin - into_burst + AHEAD;

@@ -46,7 +46,7 @@ impl Ftl {
         let c = &self.collection;
         let collection = [
             u64::from(c.victim.0),
-            u64::from(c.next_slot),
+            u64::from(c.next_place),
             u64::from(c.valid_at_start),
             u64::from(c.moved),
             u64::from(c.for_wear),
@@ -104,7 +104,7 @@ impl Ftl {
         self.idle_target = c[6] as i64;
         self.collection = Collection {
             victim: ReclaimUnitId(c[0] as u32),
-            next_slot: c[1] as u32,
+            next_place: c[1] as u32,
             valid_at_start: c[2] as u32,
             moved: c[3] as u32,
             for_wear: c[4] == 1,

@@ -142,6 +142,18 @@ fn without_a_cache_only_data_that_need_flash_wait_for_it() {
 }
 
 #[test]
+fn a_repetition_is_durable_when_what_it_repeats_is() {
+    let mut ssd = drive(&[common::REDUCTION[0], WITHOUT_CACHE]);
+    let start = ssd.now();
+    let done = closed_loop(&mut ssd, 2, 2, |n| match n {
+        0 => write(8, 8),
+        _ => Command { content: repeat(8), ..write(80, 8) },
+    });
+    assert_eq!(done.len(), 2);
+    assert!(done.iter().all(|c| (c.at - start).0 > 400_000), "both wait for a program: {done:?}");
+}
+
+#[test]
 fn sections_that_cannot_be_are_refused_with_their_place() {
     let both = "compression = true\nduplicates = true\n";
     let small = format!("{both}least = \"1 KiB\"\n");

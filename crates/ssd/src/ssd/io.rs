@@ -166,19 +166,22 @@ impl Ssd {
         if self.config.controller.power_loss_protection || !self.write_cache {
             return Some(self.complete(number));
         }
+        self.wait_for_all_units(number);
+        (self.commands.get(number).pending == 0).then(|| self.complete(number))
+    }
+
+    /// The command completes when all that the host has written is on flash.
+    pub(super) fn wait_for_all_units(&mut self, number: u16) {
         self.close_units(false);
         let outstanding: Vec<u16> = self.backend.fills.outstanding().collect();
-        let mut pending = 0;
         for id in outstanding {
             let fill = self.backend.fills.get(id);
             let in_log = self.slc.as_ref().is_some_and(|slc| slc.frontier() == fill.frontier);
             if in_log || self.ftl.is_host_frontier(fill.frontier) {
                 fill.waiting.push(number);
-                pending += 1;
+                self.commands.get(number).pending += 1;
             }
         }
-        self.commands.get(number).pending = pending;
-        if pending == 0 { Some(self.complete(number)) } else { None }
     }
 
     pub(super) fn trim(&mut self, command: &Command) {

@@ -9,7 +9,8 @@ use super::Ssd;
 use super::io::slot_overlap;
 
 impl Ssd {
-    /// Returns whether the data are durable. What is on the drive already leaves the buffer.
+    /// Returns whether the data are durable. What is on the drive already leaves the buffer, and is
+    /// as durable as what it repeats.
     pub(super) fn write_reduced(
         &mut self,
         number: u16,
@@ -19,23 +20,32 @@ impl Ssd {
     ) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
+        let mut repeats_buffered = false;
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
             let bytes = slot_overlap(lpn, command.offset, end);
             let content = command.content.of_slot(n);
             if !self.ftl.takes_space(content, bytes) {
                 self.buffer_free += 1;
+                repeats_buffered |= self.is_in_buffer(content.same_as);
             } else if !durable {
                 self.ftl.make_fit(command.stream, content, &mut self.backend);
                 self.wait_for_current_unit(number, self.ftl.host_frontier(command.stream));
             }
             self.ftl.write_reduced(lpn, command.stream, bytes, content, &mut self.backend);
         }
-        if !durable && self.writes_in_transfer == 0 {
+        if !durable && repeats_buffered {
+            self.wait_for_all_units(number);
+        } else if !durable && self.writes_in_transfer == 0 {
             self.close_units(true);
         }
         self.admit_writes();
         durable || self.commands.get(number).pending == 0
+    }
+
+    fn is_in_buffer(&self, lpn: Lpn) -> bool {
+        let ppn = self.ftl.lookup(lpn);
+        self.is_buffered(ppn, &self.config.geometry.place(ppn))
     }
 
     pub(super) fn fast_forward_reduced(&mut self, command: &Command) {
