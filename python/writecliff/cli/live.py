@@ -166,7 +166,7 @@ class LiveProgress(RunProgress):
                     f"max {latency_text(row.latency_max_ns)}",
                 )
             )
-            written = f"{size_text(row.total_write_bytes)}, {row.drive_fills:.2f} drive fills"
+            written = f"{size_text(row.host_write_bytes_total)}, {row.drive_fills:.2f} drive fills"
             figures.append(("written", written))
         if self._history is not None:
             figures.append(("device time", duration_text(self._history.elapsed_ns)))

@@ -70,7 +70,7 @@ def step_line(row: StepRow) -> str:
     """A finished step as one line."""
     parts = [
         f"round {row.round}" if row.round else row.phase,
-        row.name,
+        row.label,
         f"{count_text(row.iops)} IOPS" if row.elapsed_ns else "untimed",
         f"mean {latency_text(row.latency_mean_ns)}",
         f"99.99 % {latency_text(row.latency_p9999_ns)}",

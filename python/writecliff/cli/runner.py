@@ -215,13 +215,14 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 "steps": len(outcome.history.rows),
                 "stages": [_stage_mapping(stage) for stage in stages],
                 "device_time_ns": outcome.history.elapsed_ns,
-                "total_write_bytes": last.total_write_bytes,
+                "host_write_bytes_total": last.host_write_bytes_total,
                 "drive_fills": last.drive_fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
             }
         )
         return
+    written = size_text(last.host_write_bytes_total)
     print(
         pairs(
             (
@@ -229,7 +230,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 ("ended by", outcome.reason),
                 ("steady state", _steady_text(stages)),
                 ("device time", duration_text(outcome.history.elapsed_ns)),
-                ("written", f"{size_text(last.total_write_bytes)} ({last.drive_fills:.2f} fills)"),
+                ("written", f"{written} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(report)),
             )

@@ -352,7 +352,7 @@ class DemandProcedure(PtsProcedure):
 
 def is_cell(row: StepRow) -> bool:
     """Of the demand variation: a row of a round that is no pre-write."""
-    return row.phase == ROUNDS_PHASE and not row.name.startswith(PREWRITE)
+    return row.phase == ROUNDS_PHASE and not row.label.startswith(PREWRITE)
 
 
 def _first_iops(rows: Sequence[StepRow]) -> float:

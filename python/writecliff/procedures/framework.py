@@ -238,7 +238,7 @@ class _Driver:
         if stage.purge and ahead:
             self._purge()
         if stage.purge:
-            self.history.total_write_bytes = 0
+            self.history.host_write_bytes_total = 0
         simulated = self.identity.simulated
         prepare = stage.preparation(simulated=simulated)
         if prepare or stage.state:
@@ -282,7 +282,7 @@ class _Driver:
             self.progress.phase("preconditioning", "taken from the cache" if cached else "made")
             self.device_zero_ns, self.new_clock = None, True
         jobs = [job for load in stage.state for job in load.jobs]
-        self.history.total_write_bytes = sum(job.volume_bytes or 0 for job in jobs)
+        self.history.host_write_bytes_total = sum(job.volume_bytes or 0 for job in jobs)
 
     def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
@@ -344,7 +344,7 @@ class _Driver:
             number=number,
             step=step,
             started_ns=result.started_ns - self.device_zero_ns,
-            written_before_bytes=self.history.total_write_bytes,
+            written_before_bytes=self.history.host_write_bytes_total,
             capacity_bytes=self.identity.capacity_bytes,
         )
 
@@ -382,7 +382,7 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
     for name, old in vars(stored).items():
         if getattr(again, name) != old:
             return StoreError(
-                f"round {stored.round} step {stored.step} ({stored.name}) was run again and "
+                f"round {stored.round} step {stored.step} ({stored.label}) was run again and "
                 f"{name} is {getattr(again, name)}, not {old} as stored",
                 hint="the run was made by another version of the simulator; start a new run",
             )

@@ -23,7 +23,6 @@ from writecliff.workload.model import access_of
 # Columns of the table `rounds` that the store does not fill by itself.
 EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
 FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
-_RENAMED = {"name": "label", "total_write_bytes": "host_write_bytes_total"}
 _SAME_DRIVE = ("model", "serial", "capacity_bytes", "device_hash")
 
 
@@ -56,14 +55,13 @@ def stored_rows(directory: Path) -> list[StepRow]:
 
 
 def _rows(run: RunDirectory) -> list[StepRow]:
-    names = {item.name: _RENAMED.get(item.name, item.name) for item in fields(StepRow)}
-    del names["figures"]
+    names = [item.name for item in fields(StepRow) if item.name != "figures"]
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
             raise StoreError(f"{run.path} has no column '{column}'; it cannot be taken up again")
     return [
-        StepRow(**{name: row[column] for name, column in names.items()}, figures=_figures(row))
+        StepRow(**{name: row[name] for name in names}, figures=_figures(row))
         for row in table.to_pylist()
     ]
 
@@ -171,13 +169,13 @@ class Journal:
                 phase=row.phase,
                 round=row.round,
                 step=row.step,
-                label=row.name,
+                label=row.label,
                 access=access_of(step.workload),
                 started_ns=row.started_ns,
                 elapsed_ns=row.elapsed_ns,
                 result=result,
                 sample=step.sample,
-                host_write_bytes_total=row.total_write_bytes,
+                host_write_bytes_total=row.host_write_bytes_total,
                 waf=row.waf,
                 extra={
                     **{name: getattr(row, name) for name in EXTRA_COLUMNS},

@@ -48,7 +48,7 @@ class StepRow:
     phase: str  # of its stage; preparing steps have one of their own
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
-    name: str
+    label: str
     pattern: str | None  # this and the next four: see `workload.model.Access`
     block_bytes: int | None
     read_pct: float | None
@@ -66,7 +66,7 @@ class StepRow:
     latency_p99999_ns: int | None
     latency_max_ns: int | None
     host_write_bytes: int  # in this step
-    total_write_bytes: int  # since the purge (the standard's TGBW, in bytes)
+    host_write_bytes_total: int  # since the purge (the standard's TGBW, in bytes)
     drive_fills: float
     cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
@@ -139,9 +139,9 @@ class StageHistory:
         return self._elapsed_ns
 
     @property
-    def total_write_bytes(self) -> int:
+    def host_write_bytes_total(self) -> int:
         """Since the purge."""
-        return self.rows[-1].total_write_bytes if self.rows else 0
+        return self.rows[-1].host_write_bytes_total if self.rows else 0
 
     def round_rows(self, round_number: int) -> list[StepRow]:
         return [row for row in self.rows if row.round == round_number]
@@ -159,7 +159,7 @@ class History:
 
     rows: list[StepRow] = field(default_factory=list)
     stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in order
-    total_write_bytes: int = 0  # since the last purge
+    host_write_bytes_total: int = 0  # since the last purge
 
     def begin(self, stage: Stage) -> StageHistory:
         self.stages[stage.phase] = StageHistory(
@@ -169,7 +169,7 @@ class History:
 
     def add(self, row: StepRow) -> None:
         self.rows.append(row)
-        self.total_write_bytes = row.total_write_bytes
+        self.host_write_bytes_total = row.host_write_bytes_total
         if row.phase in self.stages:
             self.stages[row.phase].add(row)
 

@@ -204,8 +204,8 @@ class Wsat(PtsProcedure):
             "capacity": End(
                 "capacity",
                 f"{o.drive_fills:g} x user capacity written",
-                lambda h: h.total_write_bytes >= limit_bytes,
-                fraction=lambda h: h.total_write_bytes / limit_bytes,
+                lambda h: h.host_write_bytes_total >= limit_bytes,
+                fraction=lambda h: h.host_write_bytes_total / limit_bytes,
             ),
             "time": End(
                 "time",

@@ -53,7 +53,7 @@ class DemandData:
         """Pre-writes and histogram step of an operating point, as far as the run got."""
         stage = self.data.stage(f"rth-{name}")
         rows = stage.rows if stage is not None else []
-        done = [row for row in rows if row.name.startswith("response-time histogram")]
+        done = [row for row in rows if row.label.startswith("response-time histogram")]
         return [row for row in rows if row not in done], done[0] if done else None
 
 
@@ -294,7 +294,7 @@ def _data_files(demand: DemandData) -> tuple[DataFile, ...]:
 
 
 def _steps_csv(data: TestData) -> str:
-    head = ("phase", "round", "step", "name", "threads", "queue_depth", "started_ns", "elapsed_ns",
+    head = ("phase", "round", "step", "label", "threads", "queue_depth", "started_ns", "elapsed_ns",
             "ios", "bytes", "iops", "latency_mean_ns", "latency_max_ns", "waf")  # fmt: skip
     return csv_text(head, ([getattr(row, name) for name in head] for row in data.rows))
 

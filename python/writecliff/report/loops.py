@@ -295,10 +295,10 @@ def data_files(data: TestData, loops: Sequence[Loop]) -> tuple[DataFile, ...]:
 
 
 _COLUMNS = (
-    "phase", "round", "step", "name", "pattern", "block_bytes", "read_pct", "threads",
+    "phase", "round", "step", "label", "pattern", "block_bytes", "read_pct", "threads",
     "queue_depth", "started_ns", "elapsed_ns", "ios", "bytes", "iops", "bytes_per_s",
     "latency_mean_ns", "latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns",
-    "latency_max_ns", "host_write_bytes", "total_write_bytes", "drive_fills", "waf",
+    "latency_max_ns", "host_write_bytes", "host_write_bytes_total", "drive_fills", "waf",
 )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def _settings(folder: SuiteFolder, tests: dict[str, TestData]) -> list[Setting]:
             Setting(
                 _label(folder, name),
                 [row.started_ns + row.elapsed_ns / 2 for row in rows],
-                [row.total_write_bytes - row.host_write_bytes / 2 for row in rows],
+                [row.host_write_bytes_total - row.host_write_bytes / 2 for row in rows],
                 [row.iops for row in rows],
             )
         )

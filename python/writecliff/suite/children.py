@@ -161,7 +161,7 @@ class _PipeProgress(RunProgress):
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         where = f"round {row.round}" if row.round else row.phase
-        text = f"{where}, {row.name}: {row.iops:,.0f} IOPS"
+        text = f"{where}, {row.label}: {row.iops:,.0f} IOPS"
         self._pipe.send(Event(self._name, "look", text, self._fraction(history)))
 
     def _fraction(self, history: History) -> float | None:

@@ -172,7 +172,7 @@ def test_of_equal_cells_the_faster_answer_counts() -> None:
 
 def test_cells_are_means_over_the_rounds(tmp_path: Path) -> None:
     rows = run("dirth", tmp_path / "run").history.stages["rounds"].rows
-    one = [row for row in rows if (row.threads, row.queue_depth, row.name) == (1, 1, "TC1/QD1")]
+    one = [row for row in rows if (row.threads, row.queue_depth, row.label) == (1, 1, "TC1/QD1")]
     assert len(one) >= 5
     given = [replace(row, iops=float(n)) for n, row in enumerate(one[:3], 1)]
     (found,) = cells_of(given)
@@ -186,14 +186,14 @@ def test_histograms_are_taken_at_the_operating_points(tmp_path: Path, source: st
     points = test.operating_points(outcome.history)
     considered = 1 if source == "last" else 5
     rounds = outcome.history.stages["rounds"]
-    last = [r.iops for r in rounds.rows if r.name == "TC1/QD1"][-considered:]
+    last = [r.iops for r in rounds.rows if r.label == "TC1/QD1"][-considered:]
     assert points["min"].iops == pytest.approx(sum(last) / considered)
     for name in ("max", "mid", "min"):
         rows = outcome.history.stages[f"rth-{name}"].rows
         assert {(row.threads, row.queue_depth) for row in rows} == {
             (points[name].threads, points[name].queue_depth)
         }
-        assert [row.name.startswith("pre-write") for row in rows] == [True] * 3 + [False]
+        assert [row.label.startswith("pre-write") for row in rows] == [True] * 3 + [False]
 
 
 def test_without_an_operating_point_the_run_ends_and_says_so(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_steady_state_follows_the_largest_load_wherever_it_stands(tmp_path: Path
     stage = outcome.history.stages["rounds"]
     assert stage.tracker is not None
     (values,) = stage.tracker.values.values()
-    assert values == [row.iops for row in stage.rows if row.name == "TC4/QD2"]
+    assert values == [row.iops for row in stage.rows if row.label == "TC4/QD2"]
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_real_drive_goes_on_without_a_purge(tmp_path: Path) -> None:
     rows = outcome.history.rows
     assert len(rows) == STEPS
     assert [row.started_ns for row in rows] == [i * 60 * 10**9 for i in range(STEPS)]
-    assert rows[-1].total_write_bytes == sum(row.host_write_bytes for row in rows)
+    assert rows[-1].host_write_bytes_total == sum(row.host_write_bytes for row in rows)
 
 
 def test_results_that_differ_are_refused(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_purge_then_cache_then_writes(tmp_path: Path) -> None:
 def test_rows_add_up(tmp_path: Path) -> None:
     engine = FakeEngine()
     rows = run(tmp_path / "r", engine, end=("time",), time_hours=0.3).history.rows
-    assert rows[-1].total_write_bytes == engine.written_bytes
+    assert rows[-1].host_write_bytes_total == engine.written_bytes
     assert sum(row.host_write_bytes for row in rows) == engine.written_bytes
     assert rows[-1].drive_fills == engine.written_bytes / engine.capacity_bytes
     for row in rows:

@@ -185,7 +185,7 @@ class _Test:
         for row in self.power_rows:
             watts = None if self.power is None else self.power.mean_of(row)
             shown = "not measured" if watts is None else f"{watts:.2f} W"
-            rows.append((row.name, units.number(row.iops), shown))
+            rows.append((row.label, units.number(row.iops), shown))
         table = Table("Power by load", ("Load", "IOPS", "Average power"), tuple(rows),
                       loops.aligned(2), data=RESULTS_CSV)  # fmt: skip
         if self.power is None:

@@ -117,7 +117,7 @@ def _cells(steps: Steps, rows: Iterable[StepRow]) -> tuple[tuple[str, ...], ...]
     """Name, IOPS, MB/s and latencies of each step."""
     return tuple(
         (
-            row.name,
+            row.label,
             units.number(row.iops),
             units.number(row.bytes_per_s / 1e6, 1),
             *_latencies(steps, row),
@@ -222,7 +222,7 @@ def _mix_table(steps: Steps, rows: Iterable[StepRow]) -> Table:
         "Mixed reads and writes",
         ("Access", "Read IOPS", "Write IOPS", *LATENCY_HEAD),
         tuple(
-            (row.name, iops(row, "read"), iops(row, "write"), *_latencies(steps, row))
+            (row.label, iops(row, "read"), iops(row, "write"), *_latencies(steps, row))
             for row in rows
         ),
         aligned(6),
@@ -241,13 +241,13 @@ def _consistency(steps: Steps) -> Section:
             [Line("IOPS", seconds.time_ns.tolist(), seconds.iops.tolist())],
             time_axis(float(load_.row.elapsed_ns)),
             Axis("IOPS"),
-            description=f"IOPS of {load_.row.name} second by second",
+            description=f"IOPS of {load_.row.label} second by second",
             references=[plots.Reference("average", seconds.average or 0.0)],
         )
-        figures += drawn(name, f"{load_.row.name}, by second", svg, STEPS_CSV, "IOPS over time")
+        figures += drawn(name, f"{load_.row.label}, by second", svg, STEPS_CSV, "IOPS over time")
     rows = tuple(
         (
-            item.row.name,
+            item.row.label,
             units.number(len(item.seconds)),
             units.number(item.seconds.average),
             units.number(item.seconds.deviation),

@@ -20,7 +20,7 @@ def place_of(item: str, row: StepRow) -> dict[str, Any]:
     """What a result of a single access is of."""
     return {
         "item": item,
-        "access": row.pattern or row.name.rpartition(" ")[0],
+        "access": row.pattern or row.label.rpartition(" ")[0],
         "block_kib": row.block_bytes / KIB if row.block_bytes else None,
         "read_pct": row.read_pct,
         "oio": oio_of(row),
@@ -195,5 +195,5 @@ def _server(steps: Steps, row: StepRow) -> list[Result]:
 
 def profile_and_depth(row: StepRow) -> tuple[str, int]:
     """ "web-server QD32" is ("web-server", 32)."""
-    name, _, depth = row.name.rpartition(" QD")
+    name, _, depth = row.label.rpartition(" QD")
     return name, int(depth)
