@@ -25,13 +25,16 @@ def overview(
     list_
         List the tests.
     json
-        Print the list as JSON: {"tests": [{"name", "title", "summary", "editions", "campaign"}]}.
+        Print the list as JSON: {"tests": [{"name", "title", "summary", "editions", "required",
+        "campaign"}]}.
     """
     if not list_ and not json:
         print(f"tests: {', '.join(PROCEDURES)}; `writecliff test NAME --help` shows one")
         return 0
     if json:
-        emit_json({"tests": [vars(entry) for entry in PROCEDURES.values()]})
+        keys = ("name", "title", "summary", "editions", "required", "campaign")
+        tests = [{key: getattr(e, key) for key in keys} for e in PROCEDURES.values()]
+        emit_json({"tests": tests})
         return 0
     rows = [
         (e.name, e.title, e.campaign or ", ".join(e.editions), e.summary)
@@ -46,5 +49,5 @@ for _name, _entry in PROCEDURES.items():
         f"writecliff.cli.test_commands:{_name.replace('-', '_')}",
         name=_name,
         # Also shown in the list of commands, where the module of the command is not loaded.
-        help=f"{_entry.title}: {_entry.summary[:1].lower()}{_entry.summary[1:]}",
+        help=_entry.help,
     )

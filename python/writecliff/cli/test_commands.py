@@ -67,7 +67,7 @@ def _help(name: str) -> str:
     entry = PROCEDURES[name]
     whose = "the campaign's" if entry.campaign else "the standard's"
     return (
-        f"{entry.title}: {entry.summary[:1].lower()}{entry.summary[1:]}\n\n"
+        f"{entry.help}\n\n"
         f"Options that are not at {whose} value are disclosed in the report.\n\n"
         "Parameters\n----------\njson\n    Print the outcome as JSON on stdout."
     )

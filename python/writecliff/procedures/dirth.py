@@ -1,8 +1,8 @@
 """DIRTH, demand intensity and response-time histogram (PTS-E 1.1).
 
 One block size at one read/write mix, by default the standard's OLTP load of random 8 KiB at 65 %
-reads, over threads x queue depth; then response times at the operating points. See `demand.py` for
-the order of things.
+reads, over threads x queue depth; then response times at the operating points. See
+`demand_intensity.py` for the order of steps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
-from writecliff.procedures.demand import Access, DemandOptions, DemandProcedure
+from writecliff.procedures.demand_intensity import Access, DemandOptions, DemandProcedure
 from writecliff.procedures.model import Stage, Step
 from writecliff.procedures.options import PERCENT, Within, option
 from writecliff.procedures.pts import block_text, mix_text
@@ -32,8 +32,6 @@ class Dirth(DemandProcedure):
     """The demand intensity test, its options settled and checked (else ConfigError)."""
 
     name = "dirth"
-    title = "Demand Intensity / Response Time Histogram Test"
-    summary = "response times and IOPS of one load by threads and queue depth"
     subtitle = "DIRTH - OLTP - RND 8KiB RW = 65:35"
     options_type = DirthOptions
 

@@ -108,8 +108,6 @@ class Hir(PtsProcedure):
     """The host idle recovery test, its options settled and checked (else ConfigError)."""
 
     name = "hir"
-    title = "Host Idle Recovery Test"
-    summary = "random 4 KiB writes in bursts of 5 s with ever longer pauses"
     subtitle = "HIR - RND 4KiB 5s Ws / Variable Wait States"
     options_type = HirOptions
 

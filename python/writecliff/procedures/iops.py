@@ -52,8 +52,6 @@ class Iops(PtsProcedure):
     """The IOPS test, its options settled and checked (else ConfigError)."""
 
     name = "iops"
-    title = "IOPS Test"
-    summary = "random I/O in 8 block sizes and 7 read/write mixes, until steady"
     subtitle = "IOPS - Block Size x RW Mix Matrix"
     options_type = IopsOptions
 

@@ -273,9 +273,12 @@ class Plan:
 class Procedure(ABC):
     """A test of the standard with its options settled. Stateless: the driver holds the state."""
 
-    name: ClassVar[str]
-    title: str  # may depend on the options
-    summary: ClassVar[str]
+    name: ClassVar[str]  # that of its entry in `registry.PROCEDURES`
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """As reports print it: "Write Saturation Test"."""
 
     @property
     @abstractmethod

@@ -13,6 +13,7 @@ from writecliff.procedures.options import (
     options_to_mapping,
     settled,
 )
+from writecliff.procedures.registry import PROCEDURES
 
 
 class CommonOptions(Protocol):
@@ -49,6 +50,11 @@ class OptionedProcedure(Procedure):
 
     def check(self) -> None:
         """Refuse options that do not go together; raises ConfigError."""
+
+    @property
+    def title(self) -> str:
+        """The title of its entry in the registry; an edition may call the test differently."""
+        return PROCEDURES[self.name].title
 
     @property
     def write_cache(self) -> bool:

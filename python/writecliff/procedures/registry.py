@@ -1,4 +1,8 @@
-"""The tests by name, without importing them: what `test --list` shows and `--resume` looks up."""
+"""The registry of tests: one entry per test, readable without importing any test.
+
+Everything that lists, looks up or orders tests starts here: `writecliff test --list`, `--resume`,
+suites and reports. To add a test, write its procedure and its report and add an entry.
+"""
 
 from __future__ import annotations
 
@@ -12,139 +16,166 @@ from writecliff.errors import StoreError
 if TYPE_CHECKING:
     from writecliff.procedures.optioned import OptionedProcedure
 
+_PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
+PTS = ("pts-e", "pts-c")
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A test that exists."""
+    """A test: what it is called, what it does, and the code that runs and reports it."""
 
     name: str
     title: str
-    summary: str
-    editions: tuple[str, ...]
-    target: str  # "module:class"
-    required: bool = True  # by the standard; else optional
-    campaign: str = ""  # no test of the standard: the published campaign that it repeats
+    summary: str  # completes "TITLE: ..."
+    procedure: str  # "module:class" below `writecliff.procedures`
+    report: str  # module below `writecliff.report` with `report(run)` and `summary_of(run)`
+    editions: tuple[str, ...] = PTS
+    required: bool = True  # by the standard; otherwise optional
+    campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
+
+    @property
+    def help(self) -> str:
+        """Title and summary as one sentence."""
+        return f"{self.title}: {self.summary}."
+
+    def load_procedure(self) -> type[OptionedProcedure]:
+        """The class that runs the test."""
+        module, _, attribute = self.procedure.partition(":")
+        loaded = import_module(f"{_PROCEDURES}.{module}")
+        return cast("type[OptionedProcedure]", getattr(loaded, attribute))
+
+    def load_report(self) -> Any:
+        """The module that reports the test."""
+        return import_module(f"{_REPORTS}.{self.report}")
 
 
+# In the standard's order (clauses of PTS-E 1.1), which is also the order of a suite.
 PROCEDURES: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry(
             "iops",
             "IOPS Test",
-            "Random I/O in 8 block sizes and 7 read/write mixes, until steady.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.iops:Iops",
+            "random I/O at 8 block sizes and 7 read/write mixes until steady state",
+            "iops:Iops",
+            "iops",
         ),
         Entry(
             "tp",
             "Throughput Test",
-            "Sequential reads and writes of 1024 and 128 KiB, until steady.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.throughput:Throughput",
+            "sequential reads and writes of 1024 and 128 KiB until steady state",
+            "tp:Tp",
+            "tp",
         ),
         Entry(
             "lat",
             "Latency Test",
-            "Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.latency:Latency",
+            "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
+            "lat:Lat",
+            "lat",
         ),
         Entry(
             "wsat",
             "Write Saturation Test",
-            "Random 4 KiB writes from purge until saturation.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.wsat:Wsat",
+            "random 4 KiB writes to a purged drive until it is saturated",
+            "wsat:Wsat",
+            "wsat",
         ),
         Entry(
             "hir",
             "Host Idle Recovery Test",
-            "Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.hir:Hir",
+            "bursts of random 4 KiB writes with increasing pauses, from steady state",
+            "hir:Hir",
+            "hir",
             required=False,
         ),
         Entry(
             "xsr",
             "Cross Stimulus Recovery Test",
-            "Sequential, random and again sequential writes, for 22 hours.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.xsr:Xsr",
+            "sequential, then random, then sequential writes for 22 hours",
+            "xsr:Xsr",
+            "xsr",
             required=False,
         ),
         Entry(
             "ecw",
             "Enterprise Composite Workload Test",
-            "A mix of block sizes over zones of addresses (CBW), by threads and queue depth.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.composite:Composite",
+            "a mix of block sizes over address zones (CBW) by thread count and queue depth",
+            "ecw:Ecw",
+            "demand",
             required=False,
         ),
         Entry(
             "dirth",
             "Demand Intensity / Response Time Histogram Test",
-            "Response times and IOPS of one load, by threads and queue depth.",
-            ("pts-e", "pts-c"),
-            "writecliff.procedures.dirth:Dirth",
+            "response times and IOPS of one load by thread count and queue depth",
+            "dirth:Dirth",
+            "demand",
             required=False,
         ),
         Entry(
             "datacentre",
             "Data-centre White Paper Tests",
-            "Basic figures, mixes, consistency, messenger and servers, from the sustained state.",
+            "basic figures, mixes, consistency, messenger and servers from the sustained state",
+            "campaigns.datacentre:Datacentre",
+            "campaigns.datacentre",
             (),
-            "writecliff.procedures.campaigns.datacentre:Datacentre",
             campaign="PM863 white paper (2015)",
         ),
         Entry(
             "consistency",
             "Performance Consistency Test",
-            "Random 4 KiB writes second by second, whole and with the range limited.",
+            "random 4 KiB writes second by second, to the whole drive and to part of it",
+            "campaigns.consistency:Consistency",
+            "campaigns.consistency",
             (),
-            "writecliff.procedures.campaigns.consistency:Consistency",
             campaign="AnandTech (2012-2014)",
         ),
         Entry(
             "act",
             "Aerospike Certification Test",
-            "Reads at a fixed rate beside large-block reads and writes, judged hour by hour.",
+            "reads at a fixed rate beside large-block reads and writes, judged hour by hour",
+            "campaigns.act:Act",
+            "campaigns.act",
             (),
-            "writecliff.procedures.campaigns.act:Act",
             campaign="Aerospike ACT",
         ),
         Entry(
             "blocksizes",
             "Block Size Comparison",
-            "IOPS, latency and power by block size and mix, from steady state.",
-            ("pts-c", "pts-e"),
-            "writecliff.procedures.campaigns.blocksizes:BlockSizes",
+            "IOPS, latency and power by block size and mix in steady state",
+            "campaigns.blocksizes:BlockSizes",
+            "campaigns.blocksizes",
             campaign="Samsung 840 v 850 (2014)",
         ),
         Entry(
             "endurance",
             "Endurance Test",
-            "Write amplification of a workload once steady; TBW, DWPD and lifetime from it.",
+            "steady-state write amplification of a workload; TBW, DWPD and lifetime from it",
+            "campaigns.endurance:Endurance",
+            "campaigns.endurance",
             (),
-            "writecliff.procedures.campaigns.endurance:Endurance",
             campaign="JESD218 and JESD219",
         ),
     )
 }
 
 
+def suite_tests(edition: str) -> tuple[str, ...]:
+    """The tests of an edition of the standard, in its order."""
+    return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
+
+
 def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> OptionedProcedure:
-    """The procedure of a stored run. Raises StoreError if this version does not have it."""
+    """The procedure of a stored run. Raises StoreError if this version does not have the test."""
     return procedure_class(name).from_mapping(options)
 
 
 def procedure_class(name: str) -> type[OptionedProcedure]:
-    """Raises StoreError if this version does not have the test."""
-    entry = PROCEDURES.get(name)
-    if entry is None:
+    """The class of a test. Raises StoreError if this version does not have the test."""
+    if name not in PROCEDURES:
         raise StoreError(
             f"the run is of a test '{name}' that this version does not have",
             hint=f"known tests: {', '.join(PROCEDURES)}",
         )
-    module, _, attribute = entry.target.partition(":")
-    return cast("type[OptionedProcedure]", getattr(import_module(module), attribute))
+    return PROCEDURES[name].load_procedure()

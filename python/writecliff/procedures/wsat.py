@@ -100,8 +100,6 @@ class Wsat(PtsProcedure):
     """The write saturation test, its options settled and checked (else ConfigError)."""
 
     name = "wsat"
-    title = "Write Saturation Test"
-    summary = "random 4 KiB writes from purge until the drive is saturated"
     subtitle = STIMULI[DEFAULT].subtitle
     options_type = WsatOptions
 

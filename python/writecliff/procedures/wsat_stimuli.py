@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.procedures import composite_load
+from writecliff.procedures import ecw_load
 from writecliff.procedures.cells import LETTERS
 from writecliff.procedures.pts import PtsProcedure, block_text, mix_text
 from writecliff.workload.model import KIB, SECOND_NS, Job, Pattern
@@ -27,7 +27,7 @@ class Stimulus:
     def load(self) -> str:
         """As the standard names it: "RND 4KiB"."""
         if self.block_bytes is None:
-            return composite_load.NAME
+            return ecw_load.NAME
         return f"{LETTERS[self.pattern]} {block_text(self.block_bytes)}"
 
     @property
@@ -56,7 +56,7 @@ class Stimulus:
     def disclosure(self) -> str:
         """What a reader of its figures must know; "" if it is as its name says."""
         if self.block_bytes is None:
-            return composite_load.DISCLOSURE
+            return ecw_load.DISCLOSURE
         if self.pattern == "sequential":
             return (
                 "each thread goes through its own part of the range, and begins there again with "
@@ -70,7 +70,7 @@ STIMULI: Mapping[str, Stimulus] = {
     "rnd-8k-65": Stimulus("OLTP", "random", 8 * KIB, 65.0),
     "seq-128k-90": Stimulus("VOD", "sequential", 128 * KIB, 90.0),
     "seq-0.5k-50": Stimulus("Metadata", "sequential", 512, 50.0),
-    "composite": Stimulus("CBW", "random", None, composite_load.READ_PCT),
+    "composite": Stimulus("CBW", "random", None, ecw_load.READ_PCT),
 }
 
 
@@ -86,12 +86,12 @@ def job_of(
     """The load of `stimulus` for one step."""
     duration_ns = round(seconds * SECOND_NS)
     if stimulus.block_bytes is None:
-        return composite_load.composite_job(
+        return ecw_load.composite_job(
             procedure.name,
             read_pct=stimulus.read_pct,
             threads=threads,
             queue_depth=queue_depth,
-            range_bytes=procedure.range_bytes(identity, composite_load.LARGEST_BYTES),
+            range_bytes=procedure.range_bytes(identity, ecw_load.LARGEST_BYTES),
             compressible_pct=procedure.options.compressible_pct,
             duration_ns=duration_ns,
         )

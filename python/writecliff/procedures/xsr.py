@@ -86,8 +86,6 @@ class Xsr(PtsProcedure):
     """The cross stimulus recovery test, its options settled and checked (else ConfigError)."""
 
     name = "xsr"
-    title = "Cross Stimulus Recovery Test"
-    summary = "sequential, random and again sequential writes, for 22 hours"
     subtitle = "XSR - SEQ 1024KiB - RND 8KiB - SEQ 1024KiB"
     options_type = XsrOptions
 

@@ -29,7 +29,6 @@ whenever it is made.
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +39,6 @@ if TYPE_CHECKING:
     from writecliff.store.rundir import RunDirectory
 
 REPORT_NAME = "report.html"
-
-# By procedure: the module with `report(run) -> ReportModel` and `summary_of(run) -> dict`.
-MODULES = {
-    "iops": "writecliff.report.iops",
-    "tp": "writecliff.report.tp",
-    "lat": "writecliff.report.lat",
-    "wsat": "writecliff.report.wsat",
-    "hir": "writecliff.report.hir",
-    "xsr": "writecliff.report.xsr",
-    "ecw": "writecliff.report.demand",
-    "dirth": "writecliff.report.demand",
-    "datacentre": "writecliff.report.campaigns.datacentre",
-    "consistency": "writecliff.report.campaigns.consistency",
-    "act": "writecliff.report.campaigns.act",
-    "blocksizes": "writecliff.report.campaigns.blocksizes",
-    "endurance": "writecliff.report.campaigns.endurance",
-}
 
 
 def build_report(run: RunDirectory) -> ReportModel:
@@ -110,10 +92,12 @@ def summarise(run_dir: Path) -> dict[str, Any]:
 
 
 def _module(run: RunDirectory) -> Any:
+    from writecliff.procedures.registry import PROCEDURES
+
     name = run.manifest.procedure
-    if name not in MODULES:
+    if name not in PROCEDURES:
         raise StoreError(
             f"{run.path} is a run of {name}, which has no report",
-            hint=f"tests with reports: {', '.join(MODULES)}",
+            hint=f"tests with reports: {', '.join(PROCEDURES)}",
         )
-    return import_module(MODULES[name])
+    return PROCEDURES[name].load_report()

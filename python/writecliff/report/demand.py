@@ -1,7 +1,7 @@
 """The report of ECW/CBW and DIRTH: preconditioning, demand variation, operating points, histograms.
 
 The fourteen plots of the standard in its order; each histogram with its confidence plot besides.
-Cells and operating points are the procedure's (`procedures.demand`).
+Cells and operating points are the procedure's (`procedures.demand_intensity`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
-from writecliff.procedures.demand import PRECONDITION, ROUNDS_PHASE, DemandProcedure
+from writecliff.procedures.demand_intensity import PRECONDITION, ROUNDS_PHASE, DemandProcedure
 from writecliff.procedures.operating_points import NAMES, Cell, Name
 from writecliff.report import demand_figures as drawings
 from writecliff.report import stages, units

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from writecliff.procedures.demand import is_cell
+from writecliff.procedures.demand_intensity import is_cell
 from writecliff.report import figures, units
 from writecliff.report.axes import Axis, Line, depth_axis, round_axis, time_axis
 from writecliff.report.figures3d import columns_3d

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from writecliff.procedures import composite_load
+from writecliff.procedures import ecw_load
 from writecliff.procedures.operating_points import NAMES, Cell
 from writecliff.report import units
 from writecliff.report.model import Align, Table
@@ -77,17 +77,17 @@ def points_table(demand: DemandData) -> tuple[Table, ...]:
 
 def composition_table() -> tuple[Table, ...]:
     """Block sizes and zones of the composite."""
-    total = sum(share for _, share in composite_load.SIZES)
+    total = sum(share for _, share in ecw_load.SIZES)
     sizes = tuple(
         (
             f"{size / 1024:g} KiB",
             f"{100 * share / total:g} %",
-            f"{100 * size * share / total / composite_load.MEAN_BYTES:.1f} %",
+            f"{100 * size * share / total / ecw_load.MEAN_BYTES:.1f} %",
         )
-        for size, share in composite_load.SIZES
+        for size, share in ecw_load.SIZES
     )
     zones, first = [], 0.0
-    for zone in composite_load.ZONES:
+    for zone in ecw_load.ZONES:
         last = first + zone.size_pct
         zones.append((f"{first:g} to {last:g} %", f"{zone.access_pct:g} %"))
         first = last
@@ -97,7 +97,7 @@ def composition_table() -> tuple[Table, ...]:
             ("Block size", "Share of accesses", "Share of bytes"),
             sizes,
             ("left", "right", "right"),
-            f"Mean transfer {composite_load.MEAN_BYTES / 1024:.3f} KiB.",
+            f"Mean transfer {ecw_load.MEAN_BYTES / 1024:.3f} KiB.",
         ),
         Table(
             "Zones of addresses",

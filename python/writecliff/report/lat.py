@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.cells import Cell
-from writecliff.procedures.latency import TRACKED, Latency
+from writecliff.procedures.lat import TRACKED, Lat
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import figures, figures3d, loops, units
@@ -84,7 +84,7 @@ class _Test:
     def __init__(self, data: TestData) -> None:
         self.data = data
         procedure = data.procedure
-        assert isinstance(procedure, Latency)
+        assert isinstance(procedure, Lat)
         self.max_kind = procedure.options.max_latency
         self.revision_2 = procedure.options.revision == "2.0"
         self.loop = Loop(data.stage("rounds"))

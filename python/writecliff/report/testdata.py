@@ -1,7 +1,7 @@
 """What every report needs of a run, read once: manifest, history as judged, table, histograms.
 
-Windows, steady state and operating points come from the procedure itself (`procedures.replay`); the
-report decides nothing about them. WSAT has `data.py` besides, for what only it shows.
+Windows, steady state and operating points come from the procedure itself (`procedures.rejudge`);
+the report decides nothing about them. WSAT has `data.py` besides, for what only it shows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
 from writecliff.procedures.registry import PROCEDURES
-from writecliff.procedures.replay import replay
+from writecliff.procedures.rejudge import rejudge
 from writecliff.store.manifest import Manifest, Status
 from writecliff.store.rundir import RunDirectory
 
@@ -128,7 +128,7 @@ def stamp_of(manifest: Manifest) -> str:
 
 def load(run: RunDirectory) -> TestData:
     """Raises StoreError: damaged, of an unknown test, or nothing measured yet."""
-    again = replay(run.path)
+    again = rejudge(run.path)
     if not again.history.rows:
         raise StoreError(
             f"{run.path} has no complete step to report", hint="let the run measure a minute first"

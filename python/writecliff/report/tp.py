@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.procedures.throughput import READ_PCTS, Throughput, phase_of
+from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
 from writecliff.report import figures, loops, plots, units
 from writecliff.report.axes import MB_S, Axis
 from writecliff.report.csvs import csv_text
@@ -55,7 +55,7 @@ class _Test:
     def __init__(self, data: TestData) -> None:
         self.data = data
         procedure = data.procedure
-        assert isinstance(procedure, Throughput)
+        assert isinstance(procedure, Tp)
         self.sizes = procedure.sizes
         self.loops = [
             Loop(

@@ -8,12 +8,8 @@ from typing import Any
 
 from writecliff.errors import ConfigError
 from writecliff.procedures.pts import EDITIONS
-from writecliff.procedures.registry import procedure_from_mapping
+from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.suite.folder import Member
-
-# The standard's own order: IOPS, throughput, latency, write saturation, host idle recovery, cross
-# stimulus recovery, composite workload, demand intensity (clauses of PTS-E 1.1).
-ORDER = ("iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth")
 
 
 def plan_suite(
@@ -31,9 +27,10 @@ def plan_suite(
     """
     _known(edition, EDITIONS, "edition")
     special = special or {}
+    known = suite_tests(edition)
     for name in (*(tests or ()), *special):
-        _known(name, ORDER, "test")
-    chosen = [name for name in ORDER if tests is None or name in tests]
+        _known(name, known, "test")
+    chosen = [name for name in known if tests is None or name in tests]
     for name in special:
         if name not in chosen:
             raise ConfigError(f"options are given for {name}, which is not among the tests")

@@ -118,25 +118,25 @@ Run a test of the standard, or a campaign.
 
 Commands:
   act          Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
-  blocksizes   Block Size Comparison: iOPS, latency and power by block size and mix, from steady state.
-  consistency  Performance Consistency Test: random 4 KiB writes second by second, whole and with the range limited.
-  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers, from the sustained state.
-  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load, by threads and queue depth.
-  ecw          Enterprise Composite Workload Test: a mix of block sizes over zones of addresses (CBW), by threads and queue depth.
-  endurance    Endurance Test: write amplification of a workload once steady; TBW, DWPD and lifetime from it.
-  hir          Host Idle Recovery Test: random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
-  iops         IOPS Test: random I/O in 8 block sizes and 7 read/write mixes, until steady.
-  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB, until steady.
-  wsat         Write Saturation Test: random 4 KiB writes from purge until saturation.
-  xsr          Cross Stimulus Recovery Test: sequential, random and again sequential writes, for 22 hours.
+  blocksizes   Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
+  consistency  Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
+  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
+  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
+  ecw          Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
+  endurance    Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
+  hir          Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
+  iops         IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
+  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
+  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
+  wsat         Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+  xsr          Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
 
 Options:
   --list
       List the tests.
   --json
       Print the list as JSON: {"tests": [{"name", "title", "summary", "editions",
-      "campaign"}]}.
+      "required", "campaign"}]}.
 
 """)
 
@@ -145,7 +145,7 @@ def test_wsat_screen(cli: CommandLine) -> None:
     assert cli("test wsat --help").out == snapshot("""\
 Usage: writecliff test wsat [OPTIONS]
 
-Write Saturation Test: random 4 KiB writes from purge until saturation.
+Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
 
 Options:
   --on STR
@@ -212,19 +212,19 @@ Options:
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
 test         title                                            after                     what it does
-iops         IOPS Test                                        pts-e, pts-c              Random I/O in 8 block sizes and 7 read/write mixes, until steady.
-tp           Throughput Test                                  pts-e, pts-c              Sequential reads and writes of 1024 and 128 KiB, until steady.
-lat          Latency Test                                     pts-e, pts-c              Response times of single random I/Os of 8, 4 and 0.5 KiB, until steady.
-wsat         Write Saturation Test                            pts-e, pts-c              Random 4 KiB writes from purge until saturation.
-hir          Host Idle Recovery Test                          pts-e, pts-c              Random 4 KiB writes in bursts with ever longer pauses, from a steady drive.
-xsr          Cross Stimulus Recovery Test                     pts-e, pts-c              Sequential, random and again sequential writes, for 22 hours.
-ecw          Enterprise Composite Workload Test               pts-e, pts-c              A mix of block sizes over zones of addresses (CBW), by threads and queue depth.
-dirth        Demand Intensity / Response Time Histogram Test  pts-e, pts-c              Response times and IOPS of one load, by threads and queue depth.
-datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  Basic figures, mixes, consistency, messenger and servers, from the sustained state.
-consistency  Performance Consistency Test                     AnandTech (2012-2014)     Random 4 KiB writes second by second, whole and with the range limited.
-act          Aerospike Certification Test                     Aerospike ACT             Reads at a fixed rate beside large-block reads and writes, judged hour by hour.
-blocksizes   Block Size Comparison                            Samsung 840 v 850 (2014)  IOPS, latency and power by block size and mix, from steady state.
-endurance    Endurance Test                                   JESD218 and JESD219       Write amplification of a workload once steady; TBW, DWPD and lifetime from it.
+iops         IOPS Test                                        pts-e, pts-c              random I/O at 8 block sizes and 7 read/write mixes until steady state
+tp           Throughput Test                                  pts-e, pts-c              sequential reads and writes of 1024 and 128 KiB until steady state
+lat          Latency Test                                     pts-e, pts-c              response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
+wsat         Write Saturation Test                            pts-e, pts-c              random 4 KiB writes to a purged drive until it is saturated
+hir          Host Idle Recovery Test                          pts-e, pts-c              bursts of random 4 KiB writes with increasing pauses, from steady state
+xsr          Cross Stimulus Recovery Test                     pts-e, pts-c              sequential, then random, then sequential writes for 22 hours
+ecw          Enterprise Composite Workload Test               pts-e, pts-c              a mix of block sizes over address zones (CBW) by thread count and queue depth
+dirth        Demand Intensity / Response Time Histogram Test  pts-e, pts-c              response times and IOPS of one load by thread count and queue depth
+datacentre   Data-centre White Paper Tests                    PM863 white paper (2015)  basic figures, mixes, consistency, messenger and servers from the sustained state
+consistency  Performance Consistency Test                     AnandTech (2012-2014)     random 4 KiB writes second by second, to the whole drive and to part of it
+act          Aerospike Certification Test                     Aerospike ACT             reads at a fixed rate beside large-block reads and writes, judged hour by hour
+blocksizes   Block Size Comparison                            Samsung 840 v 850 (2014)  IOPS, latency and power by block size and mix in steady state
+endurance    Endurance Test                                   JESD218 and JESD219       steady-state write amplification of a workload; TBW, DWPD and lifetime from it
 """)
     listed = json.loads(cli("test --list --json").out)
     names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]

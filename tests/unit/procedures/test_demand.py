@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.fake_engine import FakeEngine, interrupted_at
 from writecliff.errors import ConfigError
-from writecliff.procedures import composite_load
-from writecliff.procedures.demand import DemandProcedure
+from writecliff.procedures import ecw_load
+from writecliff.procedures.demand_intensity import DemandProcedure
 from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_procedure
 from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.operating_points import Cell, cells_of, operating_points
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.procedures.replay import replay
+from writecliff.procedures.rejudge import rejudge
 from writecliff.workload.model import KIB, Job
 
 DRIVE = FakeEngine().identify()
@@ -107,7 +107,7 @@ def test_composite_is_jesd219_on_one_alignment() -> None:
         (30, 15),
         (20, 80),
     ]
-    assert pytest.approx(7.635) == composite_load.MEAN_BYTES / KIB
+    assert pytest.approx(7.635) == ecw_load.MEAN_BYTES / KIB
     assert "4 KiB boundaries" in make("ecw").setup(DRIVE)["alignment"]
 
 
@@ -210,7 +210,7 @@ def test_a_run_stopped_in_a_histogram_ends_as_an_undisturbed_one(tmp_path: Path)
         run("ecw", tmp_path / "run", stopped)
     again = run("ecw", tmp_path / "run", FakeEngine(capacity_bytes=200_000_000), resume=True)
     assert again.history.rows == whole.history.rows
-    known = replay(tmp_path / "run")
+    known = rejudge(tmp_path / "run")
     test = make("ecw", **SHORT)
     assert test.operating_points(known.history) == test.operating_points(whole.history)
 

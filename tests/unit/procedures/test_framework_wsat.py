@@ -15,7 +15,7 @@ from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_proc
 from writecliff.procedures.journal import stored_rows, stored_run
 from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.progress import RunProgress
-from writecliff.procedures.replay import replay
+from writecliff.procedures.rejudge import rejudge
 from writecliff.procedures.wsat import Wsat, WsatOptions
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import Job, Workload
@@ -252,7 +252,7 @@ def test_a_run_of_two_purges_goes_on_as_if_never_stopped(tmp_path: Path, stop_at
 
 def test_a_stored_run_is_judged_again_as_it_was(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3, histogram=True)
-    again = replay(tmp_path / "r").history
+    again = rejudge(tmp_path / "r").history
     assert again.rows == outcome.history.rows
     assert list(again.stages) == ["rounds", "rth"]
     then, now = outcome.history.stages["rounds"], again.stages["rounds"]

@@ -55,12 +55,12 @@ def test_the_messenger_has_one_writer_and_twenty_readers() -> None:
 
 
 def test_jesd219_is_the_composite_of_the_pts() -> None:
-    from writecliff.procedures import composite_load
+    from writecliff.procedures import ecw_load
 
     (job,) = profile("jesd219-enterprise").jobs
-    assert tuple((size.bytes, size.weight) for size in job.block_sizes) == composite_load.SIZES
-    assert job.addresses.zones == composite_load.ZONES
-    assert (job.read_pct, job.align_bytes) == (composite_load.READ_PCT, composite_load.ALIGN_BYTES)
+    assert tuple((size.bytes, size.weight) for size in job.block_sizes) == ecw_load.SIZES
+    assert job.addresses.zones == ecw_load.ZONES
+    assert (job.read_pct, job.align_bytes) == (ecw_load.READ_PCT, ecw_load.ALIGN_BYTES)
 
 
 def test_small_blocks_become_whole_sectors() -> None:

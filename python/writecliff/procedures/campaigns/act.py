@@ -127,9 +127,6 @@ class Act(CampaignProcedure):
     """The certification test, its options settled and checked (else ConfigError)."""
 
     name = "act"
-    title = "Aerospike Certification Test"
-    summary = "reads at a fixed rate beside large-block reads and writes, judged hour by hour"
-    source = "Aerospike ACT"
     options_type = ActOptions
 
     def __init__(self, options: ActOptions | None = None) -> None:

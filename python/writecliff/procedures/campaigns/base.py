@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe
 from writecliff.procedures.model import Step, step_seed
 from writecliff.procedures.optioned import OptionedProcedure
 from writecliff.procedures.options import CAMPAIGN, PERCENT, SEED, Rule, Within, option
+from writecliff.procedures.registry import PROCEDURES
 from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job, Pattern, Workload
 
 PRICE = Within(0, 1e9, open_low=True)
@@ -41,11 +41,10 @@ class CampaignOptions:
 class CampaignProcedure(OptionedProcedure):
     """A campaign, its options settled and checked (else ConfigError)."""
 
-    source: ClassVar[str]  # what it repeats: "Samsung PM863 white paper (2015)"
-
     @property
     def edition(self) -> str:
-        return self.source
+        """The published campaign that it repeats."""
+        return PROCEDURES[self.name].campaign
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every campaign discloses; tests add theirs."""

@@ -40,8 +40,6 @@ class BlockSizes(Iops):
     """The comparison by block size, its options settled and checked (else ConfigError)."""
 
     name = "blocksizes"
-    title = "Block Size Comparison"
-    summary = "IOPS, latency and power by block size and mix, from steady state"
     subtitle = "Block Size x RW Mix, IOPS, latency and power"
     options_type = BlockSizesOptions
 

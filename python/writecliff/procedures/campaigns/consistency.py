@@ -61,9 +61,6 @@ class Consistency(CampaignProcedure):
     """The consistency test, its options settled and checked (else ConfigError)."""
 
     name = "consistency"
-    title = "Performance Consistency Test"
-    summary = "random 4 KiB writes second by second, whole and with the range limited"
-    source = "AnandTech (2012-2014)"
     options_type = ConsistencyOptions
 
     def check(self) -> None:

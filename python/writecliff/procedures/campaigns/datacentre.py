@@ -111,9 +111,6 @@ class Datacentre(CampaignProcedure):
     """The white paper's tests, their options settled and checked (else ConfigError)."""
 
     name = "datacentre"
-    title = "Data-centre White Paper Tests"
-    summary = "basic figures, mixes, consistency, messenger and servers from the sustained state"
-    source = "PM863 white paper (2015)"
     options_type = DatacentreOptions
 
     def check(self) -> None:

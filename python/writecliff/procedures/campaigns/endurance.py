@@ -82,9 +82,6 @@ class Endurance(CampaignProcedure):
     """The endurance test, its options settled and checked (else ConfigError)."""
 
     name = "endurance"
-    title = "Endurance Test"
-    summary = "write amplification of a workload once steady; TBW, DWPD and lifetime from it"
-    source = "JESD218 and JESD219"
     options_type = EnduranceOptions
 
     def check(self) -> None:

@@ -1,7 +1,8 @@
 """ECW, the enterprise composite workload (PTS-E 1.1); CBW, composite block workload (PTS 2.0).
 
-The composite is that of JESD219 (`composite_load.py`), at 40 % reads and 60 % writes over threads x
-queue depth; see `demand.py` for the order of things. Sources disagree about the later edition:
+The composite is that of JESD219 (`ecw_load.py`), at 40 % reads and 60 % writes over threads x
+queue depth; see `demand_intensity.py` for the order of steps. Sources disagree about the later
+edition:
 
     7x7   seven thread counts and depths, pre-writes of 5 minutes (PTS-E 1.1; the default)
     6x6   without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)
@@ -13,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
-from writecliff.procedures import composite_load
-from writecliff.procedures.demand import CLAUSE, Access, DemandOptions, DemandProcedure
+from writecliff.procedures import ecw_load
+from writecliff.procedures.demand_intensity import CLAUSE, Access, DemandOptions, DemandProcedure
 from writecliff.procedures.model import Step
 from writecliff.procedures.options import PERCENT, option, required_option
 from writecliff.procedures.pts import mix_text
@@ -24,7 +25,7 @@ READINGS = ("7x7", "6x6")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompositeOptions(DemandOptions):
+class EcwOptions(DemandOptions):
     """Options of ECW/CBW. None stands for the value of the edition."""
 
     reading: str = option(
@@ -34,24 +35,23 @@ class CompositeOptions(DemandOptions):
         choices=READINGS,
     )
     read_pct: float | None = required_option(
-        CLAUSE, {"*": composite_load.READ_PCT}, "share of reads, in percent", within=PERCENT
+        CLAUSE, {"*": ecw_load.READ_PCT}, "share of reads, in percent", within=PERCENT
     )
 
 
-class Composite(DemandProcedure):
+class Ecw(DemandProcedure):
     """The composite workload test, its options settled and checked (else ConfigError)."""
 
     name = "ecw"
-    title = "Enterprise Composite Workload Test"
-    summary = "a mix of block sizes over zones of addresses, by threads and queue depth"
     subtitle = "ECW - Composite Workload"
-    options_type = CompositeOptions
-    load = composite_load.NAME
+    options_type = EcwOptions
+    load = ecw_load.NAME
 
-    def __init__(self, options: CompositeOptions | None = None) -> None:
-        super().__init__(options)
+    @property
+    def title(self) -> str:
         if self.options.revision == "2.0":
-            self.title = "Composite Block Workload Test"
+            return "Composite Block Workload Test"
+        return super().title
 
     @property
     def letters(self) -> str:
@@ -70,7 +70,7 @@ class Composite(DemandProcedure):
                 "/", ":"
             ),
             "block_sizes": "0.5-64KiB, shares of JESD219",
-            "alignment": composite_load.DISCLOSURE,
+            "alignment": ecw_load.DISCLOSURE,
             "reading": self.options.reading,
         }
 
@@ -82,12 +82,12 @@ class Composite(DemandProcedure):
         *place: object,
         sample: bool = False,
     ) -> Step:
-        job = composite_load.composite_job(
+        job = ecw_load.composite_job(
             self.name,
             read_pct=access.read_pct,
             threads=access.threads,
             queue_depth=access.queue_depth,
-            range_bytes=self.range_bytes(identity, composite_load.LARGEST_BYTES),
+            range_bytes=self.range_bytes(identity, ecw_load.LARGEST_BYTES),
             compressible_pct=self.options.compressible_pct,
             duration_ns=round(access.seconds * SECOND_NS),
         )

@@ -29,7 +29,7 @@ PHASE = "rounds-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThroughputOptions(RoundOptions):
+class TpOptions(RoundOptions):
     """Options of the throughput test. None stands for the value of the edition."""
 
     threads: int | None = required_option(
@@ -52,14 +52,12 @@ def phase_of(block_bytes: int) -> str:
     return f"{PHASE}{block_bytes / KIB:g}k"
 
 
-class Throughput(PtsProcedure):
+class Tp(PtsProcedure):
     """The throughput test, its options settled and checked (else ConfigError)."""
 
     name = "tp"
-    title = "Throughput Test"
-    summary = "sequential reads and writes of 1024 and 128 KiB, until steady"
     subtitle = "TP - SEQ R/W"
-    options_type = ThroughputOptions
+    options_type = TpOptions
 
     def check(self) -> None:
         if not self.sizes:

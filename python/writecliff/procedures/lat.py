@@ -38,7 +38,7 @@ MAXIMA = ("window", "mean")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatencyOptions(RoundOptions):
+class LatOptions(RoundOptions):
     """Options of the latency test. None stands for the value of the edition."""
 
     threads: int | None = threads_option(CLAUSE, {"*": 1}, "required")
@@ -63,14 +63,12 @@ class LatencyOptions(RoundOptions):
     )
 
 
-class Latency(PtsProcedure):
+class Lat(PtsProcedure):
     """The latency test, its options settled and checked (else ConfigError)."""
 
     name = "lat"
-    title = "Latency Test"
-    summary = "response times of single random I/Os of 8, 4 and 0.5 KiB, until steady"
     subtitle = "LATENCY - Response Time OIO=1"
-    options_type = LatencyOptions
+    options_type = LatOptions
 
     def check(self) -> None:
         cells.need_cells((TRACKED,), self.sizes, self.options.read_pcts, "random")

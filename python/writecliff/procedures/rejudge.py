@@ -17,7 +17,7 @@ from writecliff.store.manifest import Manifest, read_manifest
 
 
 @dataclass(frozen=True)
-class Replay:
+class Rejudged:
     """A run as its procedure saw it, as far as it went."""
 
     manifest: Manifest
@@ -26,7 +26,7 @@ class Replay:
     history: History
 
 
-def replay(directory: Path) -> Replay:
+def rejudge(directory: Path) -> Rejudged:
     """Rebuild the history of the run in `directory`; complete rounds are judged as they were then.
 
     Raises StoreError: no run, damaged, or of a test that this version does not have.
@@ -34,7 +34,7 @@ def replay(directory: Path) -> Replay:
     manifest = read_manifest(directory)
     procedure = procedure_from_mapping(manifest.procedure, manifest.options)
     stages = procedure.stages(manifest.device)
-    return Replay(manifest, procedure, stages, history_of(stages, stored_rows(directory)))
+    return Rejudged(manifest, procedure, stages, history_of(stages, stored_rows(directory)))
 
 
 def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:
