@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from writecliff.engines.base import StepResult
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """A hint: the name in `known` nearest to `name`; `otherwise`, or all of them, if none is."""
+    from difflib import get_close_matches
+
+    names = [str(one) for one in known]
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(names)}"
 
 
 class WritecliffError(Exception):
@@ -16,6 +23,15 @@ class WritecliffError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+    @classmethod
+    def unknown(cls, what: str, name: str, known: Iterable[str], *, where: object = "") -> Self:
+        """The error for a `what` called `name` that is not among `known`; hints at the nearest.
+
+        `where` is the file or table that has the name.
+        """
+        start = f"{where}: " if where else ""
+        return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, known))
 
 
 class ConfigError(WritecliffError):
@@ -31,11 +47,9 @@ class TargetError(WritecliffError):
 
 
 class EngineError(WritecliffError):
-    """The engine failed while running; `partial` keeps what was measured until then."""
+    """The engine failed while running; `partial` is the StepResult until then, or None."""
 
-    def __init__(
-        self, message: str, *, hint: str | None = None, partial: StepResult | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, partial: Any = None) -> None:
         super().__init__(message, hint=hint)
         self.partial = partial
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from writecliff import _native
 from writecliff.bench import replay
@@ -32,9 +31,7 @@ def chosen(names: str | None) -> list[str]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in cases():
-            near = get_close_matches(name, cases(), n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(cases())}"
-            raise ConfigError(f"there is no benchmark case '{name}'", hint=hint)
+            raise ConfigError.unknown("benchmark case", name, cases())
     return [name for name in cases() if name in wanted]
 
 

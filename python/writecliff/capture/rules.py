@@ -21,7 +21,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,9 +187,7 @@ def load_rules(path: Path | str) -> Rules:
     given = Path(path)
     if given.suffix != ".toml" and not given.is_file():
         if str(path) not in presets():
-            near = get_close_matches(str(path), presets(), n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(presets())}"
-            raise RuleError(f"{path}: no such rules", hint=hint)
+            raise RuleError.unknown("rules", str(path), presets())
         given = PRESETS / f"{path}.toml"
     try:
         text = given.read_text(encoding="utf-8")
@@ -226,9 +223,7 @@ _HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
 def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in names:
-            near = get_close_matches(key, names, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"keys: {', '.join(names)}"
-            raise RuleError(f"{where}: unknown key '{key}'", hint=hint)
+            raise RuleError.unknown("key", key, names, where=where)
 
 
 def _rule(entry: Any, where: str) -> Rule:
@@ -272,9 +267,7 @@ def _hint(value: Any, where: str) -> int:
     if isinstance(value, str):
         if value in HINTS:
             return HINTS[value]
-        near = get_close_matches(value, HINTS, n=1)
-        if near:
-            raise RuleError(f"{where}: unknown hint '{value}'", hint=f"did you mean '{near[0]}'?")
+        raise RuleError.unknown("hint", value, HINTS, where=where)
     names = ", ".join(f"{number} {name}" for name, number in HINTS.items())
     raise RuleError(f"{where}: hint is {value!r}", hint=f"one of {names}")
 

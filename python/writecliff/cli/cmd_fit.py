@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,9 +54,7 @@ def fit(
         raise ConfigError("which fit?", hint="writecliff fit --list names them")
     path = Path(name) if name.endswith(".toml") else FITS / f"{name}.toml"
     if not path.is_file():
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-        raise ConfigError(f"there is no fit '{name}'", hint=hint)
+        raise ConfigError.unknown("fit", name, known)
     if output is not None and output.exists():
         raise ConfigError(f"{output} exists; name another file")
     spec = read_specification(path)

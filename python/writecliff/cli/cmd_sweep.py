@@ -81,8 +81,6 @@ def _varied(
     test: str, name: str | None, vary: str | None, values: str | None
 ) -> tuple[str, list[Any]]:
     """The option and its values."""
-    from difflib import get_close_matches
-
     from writecliff.cli.test_commands import option_from_text
     from writecliff.suite.sweep import OVERPROVISION, PRESETS
 
@@ -90,9 +88,7 @@ def _varied(
         raise ConfigError("what is varied?", hint="give the name of a sweep, or --vary OPTION=...")
     if name is not None:
         if name not in PRESETS:
-            near = get_close_matches(name, PRESETS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(PRESETS)}"
-            raise ConfigError(f"there is no sweep '{name}'", hint=hint)
+            raise ConfigError.unknown("sweep", name, PRESETS)
         option = PRESETS[name].option
         texts = PRESETS[name].values if values is None else tuple(values.split(","))
     else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields, make_dataclass
-from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -190,17 +189,11 @@ def option_from_text(test: str, name: str, text: str) -> Any:
     Raises ConfigError for an option that the test does not have, or a text that is no value.
     """
     if test not in PROCEDURES:
-        near = get_close_matches(test, PROCEDURES, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"tests: {', '.join(PROCEDURES)}"
-        raise ConfigError(f"there is no test '{test}'", hint=hint)
+        raise ConfigError.unknown("test", test, PROCEDURES)
     source = procedure_class(test).options_type
     items = {item.name: item for item in fields(source)}
     if name not in items:
-        near = get_close_matches(name, items, n=1)
-        raise ConfigError(
-            f"{test} has no option '{name}'",
-            hint=f"did you mean '{near[0]}'?" if near else f"writecliff test {test} --help",
-        )
+        raise ConfigError.unknown("option", name, items, where=test)
     item = items[name]
     if _sample(item) is not None:
         return _words(item, text)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from writecliff.cli.commands import COMMANDS, PROGRAM
-from writecliff.errors import WritecliffError
+from writecliff.errors import WritecliffError, did_you_mean
 from writecliff.procedures.registry import PROCEDURES
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
     unknown = _unknown_option(error)
     if unknown is not None:
-        near = get_close_matches(unknown.split("=")[0], _option_names(error), n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"`{chain} --help` lists the options"
+        option, listed = unknown.split("=")[0], f"`{chain} --help` lists the options"
+        hint = did_you_mean(option, _option_names(error), listed)
         return UsageError(f"unknown option '{unknown}' for `{chain}`", hint=hint)
     name = type(error).__name__
     if name in ("UnknownCommandError", "UnusedCliTokensError"):
@@ -52,7 +51,6 @@ def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
     if not known:
         hint = f"`{chain} --help` shows how it is used"
         return UsageError(f"unexpected argument '{word}' for `{chain}`", hint=hint)
-    near = get_close_matches(word, known, n=1)
     if word.strip("-/").lower() in _HELP_WORDS:
         hint = f"`{chain} --help` shows how it is used"
     elif word.strip("-").lower() in _VERSION_WORDS:
@@ -60,7 +58,7 @@ def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
     elif chain == PROGRAM and word in PROCEDURES:
         hint = f"did you mean `{PROGRAM} test {word}`?"
     else:
-        hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
+        hint = did_you_mean(word, known, f"commands: {', '.join(known)}")
     return UsageError(f"unknown command '{word}' for `{chain}`", hint=hint)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -109,10 +108,7 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
     path = FOLDER / f"{name_or_path}.toml"
     if name_or_path and path.is_file():
         return _text(path), path.name
-    names = preset_names()
-    near = get_close_matches(name_or_path, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-    raise ConfigError(f"there is no simulated drive '{name_or_path}'", hint=hint)
+    raise ConfigError.unknown("simulated drive", name_or_path, preset_names())
 
 
 def _text(path: Path) -> str:

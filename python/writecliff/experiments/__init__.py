@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -71,10 +70,7 @@ def experiment(name: str) -> tuple[Runner, Shower]:
         if known.name == name:
             shower = import_module(f"{known.module}_page")
             return cast(Runner, import_module(known.module)), cast(Shower, shower)
-    names = [known.name for known in EXPERIMENTS]
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-    raise ConfigError(f"there is no experiment '{name}'", hint=hint)
+    raise ConfigError.unknown("experiment", name, [known.name for known in EXPERIMENTS])
 
 
 def write_page(page: Page, path: Path) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 
 from writecliff.errors import ConfigError
@@ -168,12 +167,7 @@ def _check(item: Field[Any], value: Any) -> None:
     within, choices = item.metadata.get("within"), item.metadata.get("choices", ())
     for one in value if isinstance(value, tuple) else (value,):
         if choices and one not in choices:
-            near = get_close_matches(str(one), choices, n=1)
-            known = f"{item.name.replace('_', '-')} is one of {', '.join(choices)}"
-            raise ConfigError(
-                f"unknown {item.name.replace('_', ' ')} '{one}'",
-                hint=f"did you mean '{near[0]}'? {known}" if near else known,
-            )
+            raise ConfigError.unknown(item.name.replace("_", " "), str(one), choices)
         if within is not None and one is not None:
             within.check(item.name, one)
 
@@ -205,13 +199,10 @@ def options_to_mapping(options: Any) -> dict[str, Any]:
 
 def options_from_mapping(kind: type[T], data: Mapping[str, Any]) -> T:
     """Rebuild options. Raises ConfigError for a name that the procedure does not have."""
-    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in data:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise ConfigError(
-                f"unknown option '{name}'", hint=f"did you mean '{near[0]}'?" if near else None
-            )
+            raise ConfigError.unknown("option", name, known)
     return kind(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from writecliff.errors import ConfigError
@@ -48,9 +47,7 @@ def profile_path(name: str) -> Path:
     """The file of a profile. Raises ConfigError naming the nearest one."""
     names = profile_names()
     if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-        raise ConfigError(f"there is no profile '{name}'", hint=hint)
+        raise ConfigError.unknown("profile", name, names)
     return FOLDER / f"{name}.toml"
 
 

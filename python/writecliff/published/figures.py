@@ -12,7 +12,6 @@ import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from writecliff.errors import ConfigError
@@ -117,10 +116,7 @@ def campaign(name: str) -> Campaign:
     for one in CAMPAIGNS:
         if one.name == name:
             return one
-    names = [one.name for one in CAMPAIGNS]
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: all, {', '.join(names)}, others"
-    raise ConfigError(f"there is no campaign '{name}'", hint=hint)
+    raise ConfigError.unknown("campaign", name, ["all", *(one.name for one in CAMPAIGNS), "others"])
 
 
 def _check_columns(path: Path, found: Sequence[str]) -> None:

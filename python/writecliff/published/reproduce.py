@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from writecliff.devices import describe_device, preset_names, read_device_file
 from writecliff.engines.preconditioned import StateCache
-from writecliff.errors import ConfigError
+from writecliff.errors import ConfigError, did_you_mean
 from writecliff.published.conditions import (
     Condition,
     Load,
@@ -106,9 +105,7 @@ def choose(name: str, path: Path | None = None) -> Chosen:
     else:
         sources = list(dict.fromkeys(figure.source for figure in figures))
         if name not in sources:
-            near = get_close_matches(name, sources, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has: {', '.join(sources)}"
-            raise ConfigError(f"{path}: no figure of the source '{name}'", hint=hint)
+            raise ConfigError.unknown("source", name, sources, where=path)
         source, about = name, f"{name}, from {path}"
     return Chosen(name, about, tuple(one for one in figures if one.source == source))
 
@@ -132,8 +129,8 @@ def _no_preset(name: str) -> str:
     try:
         text, file_name = read_device_file(name)
     except ConfigError:
-        near = get_close_matches(name, preset_names(), n=1)
-        return f"no preset '{name}'" + (f" (nearest: {near[0]})" if near else "")
+        hint = did_you_mean(name, preset_names(), "see `writecliff device list`")
+        return f"unknown preset '{name}': {hint}"
     describe_device(text, file_name)
     return ""
 
@@ -185,8 +182,8 @@ def _no_condition(row: Row) -> str:
     """A name that nobody knows, or a load that is not simulated for single figures."""
     metric, access = row.figure.metric, row.figure.access
     if row.group == "other":
-        near = get_close_matches(metric, [name for names in GROUPS.values() for name in names], n=1)
-        return f"no metric '{metric}'" + (f" (nearest: {near[0]})" if near else "")
+        known = [name for names in GROUPS.values() for name in names]
+        return f"unknown metric '{metric}': {did_you_mean(metric, known)}"
     return f"no load '{access}': single figures are of random and sequential ones"
 
 

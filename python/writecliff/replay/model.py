@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,9 +163,7 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
         return "rules" if with_rules else "none"
     known = _native.assign_schemes()
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-        raise ConfigError(f"there is no way to assign streams called '{name}'", hint=hint)
+        raise ConfigError.unknown("stream assignment", name, known)
     if name == "rules" and not with_rules:
         raise ConfigError("--assign rules needs rules", hint="give them with --streams FILE")
     if with_rules and name != "rules":
@@ -241,9 +238,7 @@ def _check(sizing: Sizing) -> None:
         raise ConfigError(f"--copies is {sizing.copies}; it must be 1 to {COPIES_MAX}")
     known = _native.allocators()
     if sizing.allocator not in known:
-        near = get_close_matches(sizing.allocator, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-        raise ConfigError(f"there is no allocator '{sizing.allocator}'", hint=hint)
+        raise ConfigError.unknown("allocator", sizing.allocator, known)
 
 
 def replay(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from writecliff.errors import ConfigError
@@ -25,11 +24,13 @@ def plan_suite(
     `common` goes to every test, `special` to the tests that it names. Raises ConfigError for an
     edition, test or option that does not exist, and for a value that is not allowed.
     """
-    _known(edition, EDITIONS, "edition")
+    if edition not in EDITIONS:
+        raise ConfigError.unknown("edition", edition, EDITIONS)
     special = special or {}
     known = suite_tests(edition)
     for name in (*(tests or ()), *special):
-        _known(name, known, "test")
+        if name not in known:
+            raise ConfigError.unknown("test", name, known)
     chosen = [name for name in known if tests is None or name in tests]
     for name in special:
         if name not in chosen:
@@ -40,11 +41,3 @@ def plan_suite(
         procedure_from_mapping(name, options)  # refuses what does not fit, before anything runs
         members[name] = Member(name, options, target)
     return members
-
-
-def _known(name: str, names: Sequence[str], what: str) -> None:
-    if name in names:
-        return
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-    raise ConfigError(f"there is no {what} '{name}'", hint=hint)

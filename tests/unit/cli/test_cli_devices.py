@@ -52,7 +52,7 @@ def test_device_hash_is_of_behaviour(cli: CommandLine, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        ("sata-tlc-12", "error: there is no simulated drive 'sata-tlc-12'", "'sata-tlc-120'"),
+        ("sata-tlc-12", "error: unknown simulated drive 'sata-tlc-12'", "'sata-tlc-120'"),
         ("./none.toml", "error: there is no device file none.toml", None),
     ],
 )

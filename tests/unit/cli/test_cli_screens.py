@@ -266,7 +266,7 @@ hint: `writecliff test wsat --help` shows how it is used
 """),
     "test wsat --on sim:fake --end never": snapshot("""\
 error: unknown end 'never'
-hint: end is one of steady, capacity, time
+hint: known: steady, capacity, time
 """),
     "test wsat --on sim:fake --end ,": snapshot("""\
 error: --end is empty

@@ -85,7 +85,7 @@ def test_options_survive_the_manifest() -> None:
     [
         ({"end": ()}, "nothing ends the run", "--end"),
         ({"end": ("steady", "never")}, "unknown end 'never'", "steady, capacity, time"),
-        ({"edition": "pts-x"}, "unknown edition 'pts-x'", "one of pts-e, pts-c"),
+        ({"edition": "pts-x"}, "unknown edition 'pts-x'", "did you mean 'pts-e'?"),
         ({"revision": "3"}, "unknown revision '3'", "1.x"),
         ({"threads": 0}, "threads must be at least 1, not 0", None),
         ({"time_hours": -1.0}, "time_hours must be more than 0", None),

@@ -122,7 +122,7 @@ def test_a_missing_column_and_a_missing_file_are_named(tmp_path: Path) -> None:
 
 def test_campaigns_by_name() -> None:
     assert campaign("pm863").source == "pm863-whitepaper"
-    with pytest.raises(ConfigError, match="no campaign 'pm836'") as caught:
+    with pytest.raises(ConfigError, match="unknown campaign 'pm836'") as caught:
         campaign("pm836")
     assert caught.value.hint == "did you mean 'pm863'?"
 

@@ -86,7 +86,7 @@ def test_reasons_are_gathered(made_up: Reproduction) -> None:
     assert missing_summary(made_up.missing).rows == (
         ("1", "hdd-none", "nobody has this disk"),
         ("1", "pm863-960", made_up.missing[1].why),
-        ("1", "pm863-960", "no metric 'iosp' (nearest: iops)"),
+        ("1", "pm863-960", "unknown metric 'iosp': did you mean 'iops'?"),
     )
 
 

@@ -81,7 +81,7 @@ def test_the_command_writes_a_folder_and_says_what_it_found(
     assert len({drive["device_hash"] for drive in found["drives"]}) == 1
     stored = json.loads((out / "results.json").read_text())
     assert stored == {key: value for key, value in found.items() if key != "report"}
-    assert "left out: no preset 'pm836-960' (nearest: pm863-960)" in said.err
+    assert "left out: unknown preset 'pm836-960': did you mean 'pm863-960'?" in said.err
     assert "[0/2 drives" in said.err and "done in" in said.err
 
 
@@ -106,8 +106,8 @@ def test_mistakes_are_told_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     for words, message, hint in (
         ("reproduce", "which campaign?", "--list"),
-        ("reproduce pm836", "there is no campaign 'pm836'", "'pm863'"),
-        (f"reproduce c --figures {own}", "no figure of the source 'c'", "it has: a, b"),
+        ("reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
+        (f"reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
         ("reproduce --figures none.csv", "cannot read none.csv", ""),
         ("reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
         (f"reproduce pm863 --output {tmp_path}", "exists and is not empty", "new directory"),

@@ -110,9 +110,9 @@ def test_rows_come_from_results_and_from_what_is_derived(
 
 def test_a_reproduction_tells_why_figures_are_missing(made_up: Reproduction) -> None:
     assert [row.why for row in made_up.missing] == [
-        "no preset 'hdd-none'",
+        "unknown preset 'hdd-none': see `writecliff device list`",
         "no load 'messenger': single figures are of random and sequential ones",
-        "no metric 'iosp' (nearest: iops)",
+        "unknown metric 'iosp': did you mean 'iops'?",
     ]
     assert [duel.right for duel in made_up.duels].count(False) == 1
 

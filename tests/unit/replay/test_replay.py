@@ -188,7 +188,7 @@ def test_bad_options_say_what_would_be_right(store: FileIO, laid: Laid) -> None:
         lay_out(store, DRIVE, Sizing(fill_pct=120))
     with pytest.raises(ConfigError, match="--copies is 0"):
         lay_out(store, DRIVE, Sizing(copies=0))
-    with pytest.raises(ConfigError, match="no allocator 'first-fti'") as misspelt:
+    with pytest.raises(ConfigError, match="unknown allocator 'first-fti'") as misspelt:
         lay_out(store, DRIVE, Sizing(allocator="first-fti"))
     assert misspelt.value.hint == "did you mean 'first-fit'?"
     with pytest.raises(ConfigError, match="not simulated"):

@@ -200,7 +200,7 @@ def test_names_are_unique_and_the_nearest_is_named() -> None:
     names = preset_names()
     assert len(set(names)) == len(names)
     assert not {path.stem for path in PRESETS.glob("*.toml")} & set(variants())
-    with pytest.raises(ConfigError, match="no simulated drive 'pm863-96'") as caught:
+    with pytest.raises(ConfigError, match="unknown simulated drive 'pm863-96'") as caught:
         read_device_file("pm863-96")
     assert caught.value.hint == "did you mean 'pm863-960'?"
 

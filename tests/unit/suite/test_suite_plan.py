@@ -29,9 +29,9 @@ def test_tests_keep_the_standard_s_order_however_they_are_named() -> None:
 @pytest.mark.parametrize(
     ("edition", "arguments", "message", "hint"),
     [
-        ("pts-d", {}, "no edition 'pts-d'", "did you mean 'pts-"),
-        ("pts-e", {"tests": ["iopz"]}, "no test 'iopz'", "did you mean 'iops'"),
-        ("pts-e", {"special": {"wsta": {}}}, "no test 'wsta'", "did you mean 'wsat'"),
+        ("pts-d", {}, "unknown edition 'pts-d'", "did you mean 'pts-"),
+        ("pts-e", {"tests": ["iopz"]}, "unknown test 'iopz'", "did you mean 'iops'"),
+        ("pts-e", {"special": {"wsta": {}}}, "unknown test 'wsta'", "did you mean 'wsat'"),
         ("pts-e", {"tests": ["tp"], "special": {"wsat": {}}}, "not among the tests", ""),
         ("pts-e", {"tests": ["wsat"], "special": {"wsat": {"thread": 1}}}, "'thread'", "threads"),
         ("pts-e", {"common": {"revision": "3"}}, "unknown revision '3'", "1.x"),

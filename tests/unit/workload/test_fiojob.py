@@ -107,9 +107,13 @@ def test_option_sets_its_fields(extra: str, fields: dict[str, object], load) -> 
 
 
 REFUSALS: list[tuple[str, str, str]] = [
-    ("blocksize_unalign", "unknown option blocksize_unalign", "did you mean blocksize_unaligned?"),
-    ("iodpeth=4", "unknown option iodpeth", "did you mean iodepth?"),
-    ("zzzzqqqq=1", "unknown option zzzzqqqq", "docs"),
+    (
+        "blocksize_unalign",
+        "unknown option 'blocksize_unalign'",
+        "did you mean 'blocksize_unaligned'?",
+    ),
+    ("iodpeth=4", "unknown option 'iodpeth'", "did you mean 'iodepth'?"),
+    ("zzzzqqqq=1", "unknown option 'zzzzqqqq'", "docs"),
     ("verify=crc32c", "option verify is not supported", "nothing to verify"),
     ("read_iolog=trace", "option read_iolog is not supported", "replay"),
     ("exec_prerun=rm -rf /", "option exec_prerun is not supported", "not executed"),
@@ -243,7 +247,7 @@ def test_includes_are_relative_and_keep_their_place_in_errors(load, tmp_path: Pa
     (tmp_path / "parts" / "two.inc").write_text("\niodepth=16\n")
     assert _one(load("[j]\nsize=1m\ninclude parts/one.inc\n")).queue_depth == 16
     (tmp_path / "parts" / "two.inc").write_text("\nqueue=16\n")
-    with pytest.raises(ConfigError, match=r"two\.inc:2: unknown option queue"):
+    with pytest.raises(ConfigError, match=r"two\.inc:2: unknown option 'queue'"):
         load("[j]\nsize=1m\ninclude parts/one.inc\n")
     (tmp_path / "parts" / "two.inc").write_text("[k]\n")
     with pytest.raises(ConfigError, match=r"two\.inc:1: section \[k\] in an included file"):

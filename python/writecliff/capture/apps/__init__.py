@@ -11,7 +11,6 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -47,9 +46,7 @@ def run_app(
     """Capture the load `name`. Raises ConfigError for an unknown one, TargetError with the package
     to install where the program is missing."""
     if name not in APPS:
-        near = get_close_matches(name, APPS, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(APPS)}"
-        raise ConfigError(f"unknown load '{name}' for --app", hint=hint)
+        raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")
     with _terminated_as_interrupted(), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, tell)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +103,7 @@ def _value(name: str, text: str, where: str) -> Any:
             raise ConfigError(f"{where}: {name} is a whole number, not '{text}'")
         return int(word)
     known = sorted(WHOLE | SWITCHES | set(WITHOUT_EFFECT) | {DEVICES})
-    near = get_close_matches(name, known, n=1)
-    raise ConfigError(
-        f"{where}: ACT has no item '{name}'", hint=f"did you mean '{near[0]}'?" if near else None
-    )
+    raise ConfigError.unknown("item", name, known, where=where)
 
 
 def config_lines(options: Any, device: str) -> list[str]:

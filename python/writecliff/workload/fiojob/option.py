@@ -6,7 +6,6 @@ reference page `docs/reference/fio-options.md` all follow from the rows.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -90,9 +89,3 @@ def by_name() -> dict[str, Option]:
                 raise AssertionError(f"fio option {name} has two rows")
             table[name] = option
     return table
-
-
-def nearest(name: str) -> str | None:
-    """The known option whose name is closest, for a hint."""
-    matches = difflib.get_close_matches(name, by_name(), n=1, cutoff=0.6)
-    return matches[0] if matches else None

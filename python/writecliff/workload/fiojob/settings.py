@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from writecliff.workload.fiojob.option import Option, Treatment, by_name, nearest
+from writecliff.errors import did_you_mean
+from writecliff.workload.fiojob.option import Option, Treatment, by_name
 from writecliff.workload.fiojob.syntax import Place, RawOption, RawSection, fail
 from writecliff.workload.fiojob.values import Context, FioValueError, Triple, flag, optional_string
 
@@ -89,9 +90,8 @@ def written_options(options: list[RawOption]) -> dict[str, str]:
 def _known(raw: RawOption) -> Option:
     option = by_name().get(raw.name)
     if option is None:
-        closest = nearest(raw.name)
-        hint = f"did you mean {closest}?" if closest else "see the list of fio options in the docs"
-        raise fail(raw.place, f"unknown option {raw.name}", hint)
+        hint = did_you_mean(raw.name, by_name(), "see docs/reference/fio-options.md")
+        raise fail(raw.place, f"unknown option '{raw.name}'", hint)
     return option
 
 
