@@ -50,6 +50,7 @@ class FakeEngine:
     target: str = "sim:fake"
     wall_s_per_run: float = 0.0
     serial: str | None = "FAKE0001"
+    backing: str | None = None
     clock_ns: int = 0
     written_bytes: int = 0
     read_bytes: int = 0
@@ -73,6 +74,7 @@ class FakeEngine:
             rated_tbw_bytes=None,
             device_hash="fake" if self.kind == "sim" else None,
             simulated=self.kind == "sim",
+            backing=self.backing,
         )
 
     def purge(self) -> PurgeReport:

@@ -41,6 +41,7 @@ class DeviceIdentity:
     simulated: bool
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
     rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
+    backing: str | None = None  # what a target without a serial number is known by, see `identity`
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from writecliff.workload.model import access_of
 # Columns of the table `rounds` that the store does not fill by itself.
 EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
 FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
-_SAME_DRIVE = ("model", "serial", "capacity_bytes", "device_hash")
+_SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash")
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,11 @@ class Journal:
         return run
 
     def _check_same_drive(self, then: DeviceIdentity) -> None:
+        if not (then.simulated or then.serial or then.backing):
+            raise TargetError(
+                f"{then.target}: has no serial number or anything else to know it by, so that a run"
+                " on it cannot be resumed"
+            )
         for name in _SAME_DRIVE:
             old, new = getattr(then, name), getattr(self._identity, name)
             if old != new:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from textwrap import dedent
 
 import pytest
@@ -14,6 +15,7 @@ from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.purge import purge_device
 from writecliff.engines.blockdev.smart import ata_counters, nvme_counters
+from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.errors import EngineError
 
@@ -203,7 +205,37 @@ def test_ata_erase_keeps_off(
     machine.answer("hdparm -I", SECURITY.replace(*change))
     with pytest.raises(EngineError, match=reason):
         purge_device(machine.system, sata, SATA, -1)
-    assert not [call for call in machine.calls if call[1] == "--user-master"]
+    words = {call[3] for call in machine.calls if call[1] == "--user-master"}
+    assert words <= {"--security-disable"}  # our own password, where any is set
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), EngineError("stopped")])
+@pytest.mark.parametrize("removable", [True, False])
+def test_an_interrupted_ata_erase_removes_its_password_or_tells_how(
+    machine: Machine, sata: BlockDevice, failure: BaseException, removable: bool
+) -> None:
+    is_set = False
+
+    def run(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
+        nonlocal is_set
+        if argv[1] == "-I":
+            return ToolResult(
+                0, SECURITY.replace("not\tenabled", "\tenabled") if is_set else SECURITY
+            )
+        if argv[3] == "--security-erase":
+            raise failure
+        is_set = argv[3] == "--security-set-pass" or not removable
+        return ToolResult(0, "")
+
+    expected = type(failure) if removable else EngineError
+    with pytest.raises(expected) as caught:
+        ata_erase.ata_secure_erase(run, SATA)
+    assert is_set != removable
+    if not removable:
+        assert isinstance(caught.value, EngineError)
+        assert "the password 'writecliff' may still be set" in str(caught.value)
+        command = f"hdparm --user-master u --security-disable writecliff {SATA}"
+        assert command in str(caught.value.hint)
 
 
 def test_scsi_sanitize(machine: Machine) -> None:

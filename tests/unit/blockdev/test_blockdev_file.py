@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from writecliff.engines.blockdev import usage
 from writecliff.engines.blockdev.purge import purge_file
 from writecliff.engines.blockdev.regular_file import open_target
 from writecliff.errors import TargetError
@@ -14,16 +17,97 @@ from writecliff.errors import TargetError
 MIB = 1 << 20
 
 
+def written(path: Path) -> None:
+    """A target that a run has created, written and closed."""
+    held = open_target(path, MIB)
+    held.require_writable()
+    os.pwrite(held.fd, b"data", 0)
+    held.close()
+
+
+def refusal(path: Path) -> str:
+    held = open_target(path, None)
+    held.close()
+    return str(held.refusal or "")
+
+
 def test_created_with_the_given_size_and_usable_again(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
-    first = open_target(path, MIB)
-    assert (first.size_bytes, first.refusal) == (MIB, None)
-    os.pwrite(first.fd, b"data", 0)
-    first.close()
+    written(path)
+    assert path.stat().st_size == MIB
     again = open_target(path, None)
-    assert again.refusal is None
+    again.require_writable()
     again.close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.img"]
+
+
+def test_a_copy_with_its_attributes_is_not_for_writing(tmp_path: Path) -> None:
+    path, copy = tmp_path / "x.img", tmp_path / "copy.img"
+    written(path)
+    shutil.copy2(path, copy)  # as cp -a: data, times and extended attributes
+    assert os.listxattr(copy) == os.listxattr(path)
+    assert "holds data that no test wrote" in refusal(copy)
+    assert refusal(path) == ""
+
+
+def test_a_file_that_others_wrote_since_is_not_for_writing(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    written(path)
+    with path.open("r+b") as file:
+        file.write(b"a tar archive")
+    assert "holds data that no test wrote" in refusal(path)
+
+
+def test_a_run_that_was_killed_can_go_on_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    held = open_target(path, MIB)
+    held.require_writable()
+    os.pwrite(held.fd, b"data", 0)
+    os.close(held.fd)  # as the kernel does for a killed process
+    assert refusal(path) == ""
+
+
+def test_a_signature_in_our_own_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    held = open_target(path, MIB)
+    held.require_writable()
+    os.pwrite(held.fd, b"LUKS\xba\xbe\x00\x01", 0)
+    os.close(held.fd)
+    assert "not empty: crypto_LUKS" in refusal(path)
+
+
+def test_a_file_that_is_open_elsewhere_is_not_for_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "_PROCESS_SETTLE_S", 0.1)
+    path = tmp_path / "x.img"
+    written(path)
+    with path.open("rb") as file, subprocess.Popen(["sleep", "60"], stdin=file) as other:
+        try:
+            assert f"is open in process {other.pid} (sleep)" in refusal(path)
+        finally:
+            other.kill()
+
+
+def test_a_link_is_resolved_when_it_is_opened(tmp_path: Path) -> None:
+    path, link = tmp_path / "x.img", tmp_path / "link.img"
+    written(path)
+    link.symlink_to(path)
+    held = open_target(link, None)
+    link.unlink()
+    link.symlink_to(tmp_path / "photos.tar")
+    assert held.path == str(path)
+    held.verify()
+    held.close()
+
+
+def test_a_size_is_rounded_down_to_whole_sectors(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    held = open_target(path, 10_000_000)
+    assert held.size_bytes == 9_998_336
+    assert held.notes == (f"{path}: size rounded down to whole sectors: 9998336 bytes",)
+    held.close()
+    open_target(path, 10_000_000).close()  # the same command again
 
 
 def test_not_created_without_a_size(tmp_path: Path) -> None:
@@ -52,7 +136,7 @@ def test_a_sparse_file_without_data_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(2 * MIB, "not the 2097152 asked for"), (1000, "multiple of 4096"), (0, "multiple of 4096")],
+    [(2 * MIB, "not the 2097152 asked for"), (1000, "below one sector"), (0, "below one sector")],
 )
 def test_wrong_sizes(tmp_path: Path, size: int, message: str) -> None:
     path = tmp_path / "x.img"

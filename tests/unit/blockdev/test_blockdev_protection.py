@@ -35,6 +35,7 @@ def test_an_empty_unused_drive_may_be_written_with_its_serial(machine: Machine) 
 def test_another_serial_is_refused_and_the_right_one_named(machine: Machine, given: str) -> None:
     error = refusal(machine, machine.disk("sda", (8, 0), serial=SERIAL), given)
     assert error is not None
+    assert "--destroy" in str(error)
     assert "is not this device's serial" in str(error)
     assert error.hint is not None
     assert SERIAL in error.hint
@@ -144,7 +145,7 @@ def test_a_device_that_changes_while_it_is_claimed_is_refused(machine: Machine) 
     # The node of the made-up machine is a file, so its number never is the one that was stat'ed.
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     before = path.read_bytes()
-    with pytest.raises(TargetError, match="became another device"):
+    with pytest.raises(TargetError, match="no longer the device that was claimed"):
         claim(path, SERIAL, system=machine.system)
     assert path.read_bytes() == before
 
@@ -162,3 +163,39 @@ def test_cost() -> None:
         == "will write 18.4 TB, 1.2 % of the rated 1533 TB"
     )
     assert describe_cost(10**9, None) == "will write 1 GB (rated endurance not known)"
+
+
+def test_a_link_is_resolved_once(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    other = machine.disk("sdb", (8, 16), serial="OTHER")
+    link = machine.dev / "by-id"
+    link.symlink_to(path)
+    found = inspect(link, machine.system)
+    link.unlink()
+    link.symlink_to(other)
+    assert (found.path, found.node) == (str(link), str(path))
+
+
+LOCKED = "Security:\n\t\tsupported\n\t\tenabled\n\t\tlocked\n\tnot\tfrozen\n"
+
+
+def test_a_locked_drive_is_refused_with_the_commands_that_unlock_it(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.attributes("sda", device__vendor="ATA")
+    path.unlink()  # it cannot be read
+    machine.answer(f"hdparm -I {path}", LOCKED)
+    with pytest.raises(TargetError, match="locked by an ATA security password") as caught:
+        claim(path, SERIAL, system=machine.system)
+    assert caught.value.hint is not None
+    user = "hdparm --user-master u --security-"
+    assert f"{user}unlock writecliff {path} && {user}disable writecliff {path}" in caught.value.hint
+
+
+def test_a_claim_removes_the_password_of_an_interrupted_erase(machine: Machine) -> None:
+    path = machine.disk("sda", (8, 0), serial=SERIAL)
+    machine.attributes("sda", device__vendor="ATA")
+    machine.answer(f"hdparm -I {path}", LOCKED.replace("\t\tlocked", "\tnot\tlocked"))
+    with pytest.raises(TargetError, match="no longer the device"):  # its node is a file
+        claim(path, SERIAL, system=machine.system)
+    disable = ["hdparm", "--user-master", "u", "--security-disable", "writecliff", str(path)]
+    assert disable in machine.calls

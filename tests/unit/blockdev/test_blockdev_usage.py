@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import usage
-from writecliff.engines.blockdev.topology import device_at, disks_below
+from writecliff.engines.blockdev.loops import below
+from writecliff.engines.blockdev.topology import device_at
 from writecliff.engines.blockdev.usage import Use, uses_of
 
 
@@ -79,7 +80,7 @@ def test_the_root_disk_is_found_through_the_layers_below(sda: Machine) -> None:
     (devices / "sda/sda2/holders/dm-0").mkdir()
     sda.mount("253:1", "/", "/dev/mapper/vg-root", process="1")
     root = device_at(sda.system, sda.dev / "dm-1")
-    assert disks_below(sda.system, root) == {(253, 1), (253, 0), (8, 2), (8, 0)}
+    assert below(sda.system, root).all_numbers == {(253, 1), (253, 0), (8, 2), (8, 0)}
     kinds = [use.kind for use in uses(sda)]
     assert kinds[0] == "root"
     assert "holder" in kinds

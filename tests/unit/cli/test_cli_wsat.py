@@ -253,6 +253,7 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     cli: CommandLine, drive: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drive.kind, drive.target, drive.serial = "fio", "/dev/fake", None
+    drive.backing = "slot 1"
     monkeypatch.setattr(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )

@@ -116,12 +116,22 @@ def test_a_child_that_does_not_stop_is_killed(
     assert gone(process.pid)
 
 
-def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path) -> None:
+STARTS = {
+    "main thread": "process.run(lambda _: None)",
+    "another thread": (
+        "import threading, time; "
+        "threading.Thread(target=process.run, args=(lambda _: None,)).start(); time.sleep(60)"
+    ),
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path, start: str) -> None:
     pid_file = tmp_path / "pid"
     program = stand_in(f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 60")
     code = (
         "from writecliff.engines.fio.process import FioProcess\n"
-        f"FioProcess({program!r}, '', 1000).run(lambda _: None)\n"
+        f"process = FioProcess({program!r}, '', 1000)\n{start}\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     try:
@@ -133,6 +143,17 @@ def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path) -> None:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert gone(pid)
+
+
+def test_a_child_whose_parent_died_before_it_could_ask_for_its_death_signal_ends() -> None:
+    code = (
+        "from writecliff.engines.fio.process import die_with_parent\n"
+        "import os\n"
+        "die_with_parent(os.getppid() + 1)\n"
+        "print('lives on')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"")
 
 
 def answers(version: str, engines: str = "") -> Any:

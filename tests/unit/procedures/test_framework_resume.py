@@ -150,6 +150,22 @@ def test_another_drive_is_refused(tmp_path: Path) -> None:
     assert other.calls == []
 
 
+@pytest.mark.parametrize(
+    ("backing", "reason"), [("loop on b at 0", "its backing is"), (None, "cannot be resumed")]
+)
+def test_a_drive_without_serial_number_is_known_by_what_it_stands_on(
+    tmp_path: Path, backing: str | None, reason: str
+) -> None:
+    drive = FakeEngine(kind="fio", serial=None, target="/dev/loop0", before_run=interrupted_at(2))
+    drive.backing = "loop on a at 0" if backing else None
+    with pytest.raises(RunInterrupted):
+        run_procedure(PROCEDURE, drive, tmp_path / "r")
+    drive.before_run, drive.backing, drive.calls = None, backing, []
+    with pytest.raises(TargetError, match=reason):
+        run_procedure(PROCEDURE, drive, tmp_path / "r", resume=True)
+    assert drive.calls == []
+
+
 def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
     run_procedure(PROCEDURE, FakeEngine(), tmp_path / "r")
     with pytest.raises(ConfigError, match="complete"):

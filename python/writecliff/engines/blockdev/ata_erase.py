@@ -1,7 +1,10 @@
 """ATA security erase through hdparm.
 
-Owns: reading the security section of `hdparm -I`, and the sequence set password, erase, verify that
-the password is gone. A drive that is frozen, locked or already has a password is left alone.
+The command needs a password; the drive removes it when the erase is done. An erase that is
+interrupted leaves it set, and a drive with a password is locked after the next power cycle: it then
+refuses every read and write. So the password is removed wherever an erase ends early, again when
+the drive is next opened for writing, and where that fails the error names the command. A drive that
+is frozen, locked or has a password that is not ours is left alone.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import PurgeReport
 from writecliff.engines.blockdev.tools import Runner
+from writecliff.errors import EngineError, TargetError
 
-# Needed by the command and removed by the drive when the erase is done.
 _PASSWORD = "writecliff"
 _MINUTES = re.compile(r"(\d+)min for (ENHANCED )?SECURITY ERASE UNIT")
 _TIMEOUT_FACTOR = 3.0
@@ -42,28 +45,83 @@ def parse_security(text: str) -> SecurityState:
     )
 
 
+def _security(run: Runner, path: str) -> SecurityState | None:
+    """None if the drive does not answer, as during an erase, or without hdparm."""
+    answer = run(["hdparm", "-I", path])
+    return parse_security(answer.stdout) if answer.ok else None
+
+
+def _user(*words: str, path: str) -> list[str]:
+    return ["hdparm", "--user-master", "u", *words, _PASSWORD, path]
+
+
+def removal_hint(path: str, *, locked: bool = False) -> str:
+    """The commands that remove the password which an interrupted erase left on a drive."""
+    words = ["--security-unlock"] * locked + ["--security-disable"]
+    commands = " && ".join(" ".join(_user(word, path=path)) for word in words)
+    return f"if an erase by writecliff was interrupted, this removes its password: {commands}"
+
+
+def refuse_locked(run: Runner, shown: str, path: str) -> None:
+    """Raise `TargetError` if the drive is locked by a password; that is why it cannot be read."""
+    state = _security(run, path)
+    if state is not None and state.locked:
+        raise TargetError(
+            f"{shown}: locked by an ATA security password; the drive refuses reads and writes",
+            hint=removal_hint(path, locked=True),
+        )
+
+
+def clear_password(run: Runner, path: str) -> bool:
+    """Remove the password of an interrupted erase, if one is set. Returns whether none is left,
+    False if the drive does not tell.
+
+    A drive with another password counts one failed attempt.
+    """
+    state = _security(run, path)
+    if state is not None and state.enabled and not (state.locked or state.frozen):
+        run(_user("--security-disable", path=path), timeout_s=_LEAST_TIMEOUT_S)
+        state = _security(run, path)
+    return state is not None and not state.enabled
+
+
 def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
-    """Erase the drive; a string says why it was not done."""
+    """Erase the drive; a string says why it was not done.
+
+    Raises `EngineError` if the erase ended early and its password could not be removed.
+    """
     info = run(["hdparm", "-I", path])
     if not info.ok:
         return info.message
     state = parse_security(info.stdout)
     if not state.supported:
         return "not supported by the drive"
-    if state.enabled or state.locked:
-        return "the drive has a security password"
+    if state.locked or (state.enabled and not clear_password(run, path)):
+        return f"the drive has a security password ({removal_hint(path, locked=state.locked)})"
     if state.frozen:
         return "the drive is frozen (suspend and resume the machine, or plug it in again)"
-    user = ["hdparm", "--user-master", "u"]
-    prepared = run([*user, "--security-set-pass", _PASSWORD, path])
-    if not prepared.ok:
-        return f"setting the password: {prepared.message}"
-    timeout_s = max(_LEAST_TIMEOUT_S, (state.minutes or 0) * 60 * _TIMEOUT_FACTOR)
-    erased = run([*user, "--security-erase", _PASSWORD, path], timeout_s=timeout_s)
-    after = parse_security(run(["hdparm", "-I", path]).stdout)
-    if after.enabled:
-        run([*user, "--security-disable", _PASSWORD, path])
-        return f"erasing: {erased.message} (password taken off again)"
+    try:
+        prepared = run(_user("--security-set-pass", path=path))
+        if not prepared.ok:
+            return f"setting the password: {prepared.message}"
+        timeout_s = max(_LEAST_TIMEOUT_S, (state.minutes or 0) * 60 * _TIMEOUT_FACTOR)
+        erased = run(_user("--security-erase", path=path), timeout_s=timeout_s)
+    except BaseException as error:
+        _require_clear(run, path, str(error) or "interrupted")
+        raise
+    after = _security(run, path)
+    if after is None or after.enabled:
+        _require_clear(run, path, erased.message)
+        return f"erasing: {erased.message} (password removed again)"
     if not erased.ok:
         return f"erasing: {erased.message}"
     return PurgeReport("ATA security erase", True)
+
+
+def _require_clear(run: Runner, path: str, reason: str) -> None:
+    if not clear_password(run, path):
+        raise EngineError(
+            f"{path}: ATA erase: {reason}; the password '{_PASSWORD}' may still be set, and"
+            " the drive then locks itself at the next power cycle",
+            hint=removal_hint(path),
+        )

@@ -1,7 +1,7 @@
-"""Who a drive is, for the report's header: sysfs first, then `nvme id-ctrl` and `smartctl -i`.
+"""Identifies a drive for the report's header: sysfs first, then `nvme id-ctrl` and `smartctl -i`.
 
-Owns: building a `DeviceIdentity` for a block device or a file. What nobody tells stays None; the
-kind of flash and the rated endurance are in no standard answer and come from the user.
+Builds the `DeviceIdentity` of a block device or a file. What no source tells stays None; the kind
+of flash and the rated endurance are in no standard answer and come from the user.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.blockdev.file_identity import creation_id, path_id
+from writecliff.engines.blockdev.loops import attached_loops
 from writecliff.engines.blockdev.serial import label_of
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
 
@@ -70,7 +72,32 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
         device_hash=None,
         simulated=False,
         rotational=_rotational(disk),
+        backing=None if label.serial else backing_of(system, disk),
     )
+
+
+def backing_of(system: System, disk: BlockDevice) -> str | None:
+    """What distinguishes a disk from another of the same size; None if nothing does.
+
+    For disks without a serial number: the file behind a loop device, the UUID of a dm or md device,
+    or the slot of a hardware disk, which is as good as a serial number only while nobody swaps it.
+    """
+    if disk.name.startswith("loop"):
+        loop = next((one for one in attached_loops(system) if one.number == disk.number), None)
+        if loop is None or (loop.file is None and loop.device is None):
+            return None
+        backing = f"{loop.file or loop.device}"
+        if loop.file is not None and path_id(loop.path) == loop.file:
+            backing = creation_id(loop.path)
+        return f"loop on {backing} at {loop.offset}"
+    for name in ("dm/uuid", "md/uuid", "wwid", "device/wwid"):
+        if uuid := read_text(disk.directory / name):
+            return uuid
+    try:
+        slot = str(disk.directory.resolve().relative_to(system.sys.resolve() / "devices"))
+    except ValueError:
+        return None
+    return None if slot.startswith("virtual/") else slot
 
 
 def _rotational(disk: BlockDevice) -> bool | None:

@@ -1,19 +1,21 @@
-"""Keeps real drives safe: what is on a device, whether it may be destroyed, and the claim on it.
+"""Protects real drives: what is on a device, whether it may be destroyed, and the claim on it.
 
-Owns the rules. A device is written only if all of this holds:
+A device is written only if all of this holds:
 
 * the path is an existing block device (exact device number) and a whole disk, not a partition;
 * it is not read-only and not below the root file system;
 * neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM
-  or another holder, behind a loop device, or open in another process;
+  or another holder, behind a loop device, or open in another process; if it is a loop device, the
+  same holds for the device that it maps, and no other loop device maps the same bytes;
 * it carries no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second,
   longer flag allows that;
 * the user repeated the drive's serial number (or, for a device without one, its full path);
-* the kernel granted us exclusive use: every partition in turn, then the whole disk, which stays
-  open with O_EXCL until the end of the run. That keeps others from mounting it or building on it,
-  while fio, which opens without O_EXCL, is let in.
+* the kernel granted exclusive use: every partition in turn, then the whole disk, which stays open
+  with O_EXCL until the end of the run. That keeps others from mounting it or building on it, while
+  fio, which opens without O_EXCL, is let in.
 
-Refusals are `TargetError`s that name the reason; nothing has been written by then.
+Symbolic links are resolved once, when the device is inspected; only the resolved node is used from
+then on. Refusals are `TargetError`s that name the reason; nothing has been written by then.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from writecliff.engines.blockdev import ata_erase
+from writecliff.engines.blockdev.identity import is_ata
 from writecliff.engines.blockdev.serial import Label, label_of
 from writecliff.engines.blockdev.signatures import ACCESS_HINT, Signature, signatures_of
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
-    Node,
     System,
     device_at,
     whole_disk,
 )
-from writecliff.engines.blockdev.usage import Use, uses_of
+from writecliff.engines.blockdev.usage import Use, free_hint, uses_of
 from writecliff.errors import TargetError
 
-SERIAL_FLAG = "--destroy-serial"
+SERIAL_FLAG = "--destroy"
 SIGNATURE_FLAG = "--wipe-signatures"
 
 
@@ -51,6 +54,7 @@ class Protection:
     """Everything that decides whether a block device may be written, as found by `inspect`."""
 
     path: str  # as the user named it
+    node: str  # the device node that the path led to
     device: BlockDevice
     disk: BlockDevice
     label: Label
@@ -64,7 +68,7 @@ class Protection:
     @property
     def confirmation(self) -> str:
         """What the user must repeat to allow destruction: the serial, or the full path."""
-        return self.label.serial or os.path.realpath(self.path)
+        return self.label.serial or self.node
 
     @property
     def has_serial(self) -> bool:
@@ -92,12 +96,14 @@ class Protection:
             )
         if self.uses:
             more = f" (and {len(self.uses) - 1} more)" if len(self.uses) > 1 else ""
-            return TargetError(f"{self.path}: in use: {self.uses[0]}{more}", hint=_hint(self.uses))
+            return TargetError(
+                f"{self.path}: in use: {self.uses[0]}{more}", hint=free_hint(self.uses[0])
+            )
         if self.read_only:
             return TargetError(f"{self.path}: read-only")
         if self.size_bytes == 0:
             return TargetError(f"{self.path}: has no medium (size 0)")
-        if destroy_serial != self.confirmation:
+        if destroy_serial != self.confirmation and (self.has_serial or destroy_serial != self.path):
             what = "serial" if self.has_serial else "path (it has no serial)"
             return TargetError(
                 f"{self.path}: {SERIAL_FLAG} {destroy_serial!r} is not this device's {what}",
@@ -111,19 +117,6 @@ class Protection:
         return None
 
 
-def _hint(uses: tuple[Use, ...]) -> str | None:
-    if uses[0].kind == "root":
-        return "this device is never written, whatever the options"
-    hints = {
-        "mount": "unmount it (also in other mount namespaces, such as containers)",
-        "swap": "swapoff it",
-        "holder": "take the md, dm, LVM or ZFS device apart first",
-        "loop": "detach the loop device",
-        "process": "end that process",
-    }
-    return hints[uses[0].kind]
-
-
 def inspect(path: str | Path, system: System | None = None) -> Protection:
     """Look at a block device without changing anything.
 
@@ -131,20 +124,24 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     cannot be read.
     """
     system = system or System()
-    device = device_at(system, Path(path))
+    node = os.path.realpath(path)
+    device = device_at(system, Path(node), str(path))
     disk = whole_disk(system, device)
     parts = disk.partitions()
-    nodes = [Path(path)] if device == disk else [disk.node(system)]
+    nodes = [Path(node)] if device == disk else [disk.node(system)]
     nodes += [part.node(system) for part in parts]
     uses = uses_of(system, disk, parts)
     try:
         found = [signature for node in nodes for signature in _signatures(system, node)]
     except TargetError:
         if not uses:
+            if is_ata(disk):
+                ata_erase.refuse_locked(system.run, str(path), node)
             raise
         found = []  # what is in use is refused for that, whatever is on it
     return Protection(
         path=str(path),
+        node=node,
         device=device,
         disk=disk,
         label=label_of(disk),
@@ -170,15 +167,24 @@ def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
 class Claim:
     """Exclusive use of a whole disk, held until `close`. The descriptor is for ioctls on it."""
 
-    def __init__(self, fd: int, node: Node, path: str) -> None:
+    def __init__(self, fd: int, found: Protection) -> None:
         self.fd = fd
-        self._node = node
-        self.path = path
+        self._found = found
 
-    def verify(self, system: System) -> None:
-        """The path must still lead to the very device that was claimed. Raises `TargetError`."""
-        if system.stat_node(Path(self.path)) != self._node:
-            raise TargetError(f"{self.path}: no longer the device that was claimed")
+    def verify(self, *, processes: bool = False) -> None:
+        """Raise `TargetError` unless the node is the claimed device and nobody else uses it.
+
+        The kernel keeps others off the device itself, but not off the file behind a loop device.
+        """
+        found, disk = self._found, self._found.disk
+        opened = os.fstat(self.fd).st_rdev
+        node = found.system.stat_node(Path(found.node))
+        seen = node.number if node is not None and node.is_block else None
+        if not (os.major(opened), os.minor(opened)) == disk.number == seen:
+            raise TargetError(f"{found.path}: no longer the device that was claimed")
+        late = uses_of(found.system, disk, disk.partitions(), processes=processes)
+        if late:
+            raise TargetError(f"{found.path}: in use: {late[0]}", hint=free_hint(late[0]))
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -215,20 +221,15 @@ def claim(
     refusal = found.refusal(destroy_serial, allow_signatures=allow_signatures)
     if refusal is not None:
         raise refusal
+    if is_ata(found.disk):
+        ata_erase.clear_password(system.run, found.node)
     for part in found.partitions:
         # One at a time: a claim on a partition would keep us from claiming the whole disk.
         if system.stat_node(Path(part.path)) is not None:
             os.close(_open_exclusive(part.path, os.O_RDONLY))
-    held = Claim(_open_exclusive(path, os.O_RDWR), Node(True, found.disk.number, ""), str(path))
+    held = Claim(_open_exclusive(found.node, os.O_RDWR), found)
     try:
-        opened = os.fstat(held.fd).st_rdev
-        number = (os.major(opened), os.minor(opened))
-        if number != found.disk.number:
-            raise TargetError(f"{path}: became another device while it was being claimed")
-        held = Claim(held.fd, Node(True, number, "block device"), str(path))
-        late = uses_of(system, found.disk, found.disk.partitions())
-        if late:  # somebody was quicker than the claim
-            raise TargetError(f"{path}: in use: {late[0]}", hint=_hint(late))
+        held.verify(processes=True)  # somebody may have been quicker than the claim
     except BaseException:
         held.close()
         raise

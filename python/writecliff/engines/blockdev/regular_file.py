@@ -1,83 +1,130 @@
-"""Regular files as targets: created only on request, written only if they are ours to write.
+"""Regular files as targets: created only on request, written only if nothing of others is lost.
 
-Owns the rules for `file:PATH`. An existing file is written only if it was made for this purpose
-(marked with an extended attribute when it was created) or holds no data at all (one hole). An
-advisory lock keeps two runs from using one file at the same time.
+An existing file is written only if all of this holds:
+
+* nobody uses it: no loop device maps it, it is neither mounted nor swap nor open elsewhere;
+* it holds no signature of a file system, partition table, RAID or encryption;
+* it holds no data at all (one hole), or its mark says that its contents are those of a test.
+
+The mark is an extended attribute that names what it marks: file system, inode, time of creation,
+and the time of the last write when a run closed the file. A copy is another inode, and a file that
+others wrote since is newer than its mark; neither counts as marked. While a run has the file open
+the mark says so instead of a time, so that a run that was killed can be resumed. An advisory lock
+keeps two runs from using one file at the same time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import stat
 from pathlib import Path
 
+from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
 from writecliff.engines.blockdev.protection import format_bytes
+from writecliff.engines.blockdev.signatures import signatures_of
+from writecliff.engines.blockdev.topology import System
+from writecliff.engines.blockdev.usage import file_uses, free_hint
 from writecliff.errors import TargetError
 
 _MARK = "user.writecliff.target"
+_OPEN = "open"  # state of a mark while a run writes the file
 _ALIGN = 4096
 
 
 class FileTarget:
-    """An open, locked regular file. `refusal` tells why it must not be written, if so."""
+    """An open, locked regular file. `refusal` is why it must not be written; None if it may be.
 
-    def __init__(self, path: str, fd: int, refusal: TargetError | None) -> None:
+    `path` has all symbolic links resolved; `notes` are remarks for the user.
+    """
+
+    def __init__(self, path: str, fd: int, system: System, notes: tuple[str, ...]) -> None:
         self.path = path
         self.fd = fd
-        self.refusal = refusal
+        self.notes = notes
+        self._system = system
         info = os.fstat(fd)
         self.size_bytes = info.st_size
-        self._identity = (info.st_dev, info.st_ino)
+        self._file = file_id(info)
+        self.refusal = self._in_use(processes=True) or _contents_refusal(system, path, fd)
+        self._written = False
+
+    @property
+    def backing(self) -> str:
+        """Tells this file from any other, also after a reboot or a renumbering of devices."""
+        return creation_id(self.fd)
+
+    def _in_use(self, *, processes: bool = False) -> TargetError | None:
+        uses = file_uses(self._system, self._file, self.path, processes=processes)
+        return TargetError(f"in use: {uses[0]}", hint=free_hint(uses[0])) if uses else None
+
+    def require_writable(self) -> None:
+        """Raise `TargetError` if the file must not be written; else mark its contents as ours."""
+        refusal = self.refusal or self._in_use()
+        if refusal is not None:
+            raise refusal
+        self.verify()
+        if not self._written:
+            _mark(self.fd, _OPEN)
+            self._written = True
 
     def verify(self) -> None:
-        """The path must still lead to the very file that was opened. Raises `TargetError`."""
-        try:
-            info = os.stat(self.path)
-        except OSError:
-            info = None
-        if info is None or (info.st_dev, info.st_ino) != self._identity:
+        """Raise `TargetError` unless the path still leads to the very file that was opened."""
+        if path_id(self.path) != self._file:
             raise TargetError(f"{self.path}: no longer the file that was opened")
 
     def close(self) -> None:
         if self.fd >= 0:
+            if self._written:
+                _mark(self.fd, str(os.fstat(self.fd).st_mtime_ns))
             os.close(self.fd)  # also releases the lock
             self.fd = -1
 
 
-def open_target(path: str | Path, size_bytes: int | None) -> FileTarget:
+def open_target(
+    path: str | Path, size_bytes: int | None, system: System | None = None
+) -> FileTarget:
     """Open a regular file as a target; create it with `size_bytes` if it is not there.
 
-    Raises `TargetError` if it is absent and no size is given, of another size than asked for, not
-    a regular file, in use by another run, or if the file system has no room for it.
+    A size is rounded down to whole sectors of 4096 bytes, which `notes` says. Raises `TargetError`
+    if the file is absent and no size is given, of another size than asked for, not a regular file,
+    in use by another run, or if the file system has no room for it.
     """
-    name = str(path)
-    if size_bytes is not None and (size_bytes <= 0 or size_bytes % _ALIGN):
-        raise TargetError(f"{name}: size {size_bytes} is not a positive multiple of {_ALIGN} bytes")
-    if not os.path.lexists(name):
-        if size_bytes is None:
-            raise TargetError(f"{name}: no such file", hint="give a size to have it created")
-        _create(name, size_bytes)
+    name = os.path.realpath(path)
+    notes: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    if size_bytes is not None:
+        whole = size_bytes - size_bytes % _ALIGN
+        if whole <= 0:
+            raise TargetError(f"{path}: size {size_bytes} is below one sector of {_ALIGN} bytes")
+        if not os.path.lexists(name):
+            _create(name, whole)
+        sizes = (whole, size_bytes)
+        if whole != size_bytes:
+            notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
+    elif not os.path.lexists(name):
+        raise TargetError(f"{path}: no such file", hint="give a size to have it created")
     try:
         fd = os.open(name, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise TargetError(f"{name}: cannot be opened: {error.strerror}") from error
+        raise TargetError(f"{path}: cannot be opened: {error.strerror}") from error
     try:
-        _check(name, fd, size_bytes)
-        return FileTarget(name, fd, _write_refusal(name, fd))
+        _check(str(path), fd, sizes)
+        return FileTarget(name, fd, system or System(), notes)
     except BaseException:
         os.close(fd)
         raise
 
 
-def _check(name: str, fd: int, size_bytes: int | None) -> None:
+def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
         raise TargetError(f"{name}: not a regular file", hint="give block devices without file:")
-    if size_bytes is not None and info.st_size != size_bytes:
+    if sizes and info.st_size not in sizes:
         raise TargetError(
-            f"{name}: exists with {info.st_size} bytes, not the {size_bytes} asked for",
+            f"{name}: exists with {info.st_size} bytes, not the {sizes[0]} asked for",
             hint="delete it, or leave the size out",
         )
     if info.st_size < _ALIGN:
@@ -99,7 +146,7 @@ def _create(name: str, size_bytes: int) -> None:
     try:
         try:
             os.posix_fallocate(fd, 0, size_bytes)
-            _mark(fd)
+            _mark(fd, str(os.fstat(fd).st_mtime_ns))
         finally:
             os.close(fd)
         os.link(temporary, name)  # unlike a rename it never replaces a file that appeared meanwhile
@@ -110,19 +157,22 @@ def _create(name: str, size_bytes: int) -> None:
         os.unlink(temporary)
 
 
-def _mark(fd: int) -> None:
-    try:
-        os.setxattr(fd, _MARK, b"1")
-    except OSError as error:
-        if error.errno not in (errno.ENOTSUP, errno.EPERM):
-            raise
+def _mark(fd: int, state: str) -> None:
+    """Mark a file's contents as ours: `state` is `_OPEN`, or the time of their last write.
+
+    A file system without room or attributes leaves the file unmarked, and so refused later.
+    """
+    with contextlib.suppress(OSError):
+        os.setxattr(fd, _MARK, f"{creation_id(fd)} {state}".encode())
 
 
 def _is_marked(fd: int) -> bool:
     try:
-        return os.getxattr(fd, _MARK) == b"1"
+        mark = os.getxattr(fd, _MARK).decode(errors="replace")
     except OSError:
         return False
+    states = (_OPEN, str(os.fstat(fd).st_mtime_ns))
+    return mark in {f"{creation_id(fd)} {state}" for state in states}
 
 
 def _holds_data(fd: int) -> bool:
@@ -133,13 +183,20 @@ def _holds_data(fd: int) -> bool:
     return True
 
 
-def _write_refusal(name: str, fd: int) -> TargetError | None:
-    if _is_marked(fd):
+def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
+    """Why the contents of a file must not be overwritten; None if nothing of others is lost."""
+    if not _holds_data(fd):
         return None
-    if _holds_data(fd):
+    hint = "delete it, or name a new file and its size"
+    try:
+        found = signatures_of(system, Path(name))
+    except TargetError as error:
+        return error
+    if found:
+        return TargetError(f"{name}: not empty: {'; '.join(map(str, found))}", hint=hint)
+    if not _is_marked(fd):
         return TargetError(
-            f"{name}: holds data and was not created as a test target",
-            hint="delete it, or name a new file and its size",
+            f"{name}: holds data that no test wrote (or that was written or copied since)",
+            hint=hint,
         )
-    _mark(fd)
     return None

@@ -1,4 +1,4 @@
-"""What the kernel knows of a block device: whole disk, partitions, holders, what it stands on.
+"""What the kernel knows of a block device: whole disk, partitions, holders, slaves.
 
 Owns: all reading of /sys for block devices. The roots of /sys, /proc and /dev are parameters of
 `System`, so that every rule above can be tested on a made-up machine.
@@ -6,6 +6,8 @@ Owns: all reading of /sys for block devices. The roots of /sys, /proc and /dev a
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
 import stat
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
 SECTOR = 512  # the unit of every size in sysfs, whatever the drive's own sector
+_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
 
 DeviceNumber = tuple[int, int]
 
@@ -48,6 +51,30 @@ def stat_node(path: Path) -> Node | None:
 
 
 @dataclass(frozen=True)
+class LoopStatus:
+    """What a loop device stands on: a file (device of its file system, inode) or a device."""
+
+    file: tuple[DeviceNumber, int]
+    device: DeviceNumber | None
+
+
+def loop_status(node: Path) -> LoopStatus | None:
+    """Ask the kernel what is behind a loop device; None if it cannot be opened or is detached."""
+    info = array.array("Q", bytes(_LOOP_INFO64_BYTES))
+    try:
+        fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            fcntl.ioctl(fd, _LOOP_GET_STATUS64, info)
+        finally:
+            os.close(fd)
+    except OSError:
+        return None
+    device, inode, backing = info[:3]  # lo_device, lo_inode, lo_rdevice
+    number = (os.major(backing), os.minor(backing)) if backing else None
+    return LoopStatus(((os.major(device), os.minor(device)), inode), number)
+
+
+@dataclass(frozen=True)
 class System:
     """Where to look. The defaults are this machine."""
 
@@ -56,6 +83,7 @@ class System:
     dev: Path = Path("/dev")
     run: Runner = run_tool
     stat_node: Callable[[Path], Node | None] = field(default=stat_node)
+    loop_status: Callable[[Path], LoopStatus | None] = field(default=loop_status)
 
 
 def read_text(path: Path) -> str | None:
@@ -137,22 +165,23 @@ class BlockDevice:
         return tuple(part for _, part in sorted(found, key=lambda item: (item[0], item[1].name)))
 
 
-def device_at(system: System, path: Path) -> BlockDevice:
-    """The block device at `path`, known by its exact device number.
+def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
+    """The block device at `path`, known by its exact device number; errors name it `shown`.
 
     Raises `TargetError` if nothing is there (nothing is ever created), if it is not a block
     device, or if the kernel has no such device.
     """
     node = system.stat_node(path)
+    name = shown or str(path)
     if node is None:
         raise TargetError(
-            f"{path}: no such device",
+            f"{name}: no such device",
             hint="name an existing block device such as /dev/nvme0n1 or /dev/sdb, or file:PATH",
         )
     if not node.is_block:
-        hint = f"for a file write file:{path}" if node.kind == "regular file" else None
-        raise TargetError(f"{path}: a {node.kind}, not a block device", hint=hint)
-    return device_by_number(system, node.number, str(path))
+        hint = f"for a file write file:{name}" if node.kind == "regular file" else None
+        raise TargetError(f"{name}: a {node.kind}, not a block device", hint=hint)
+    return device_by_number(system, node.number, name)
 
 
 def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
@@ -173,21 +202,3 @@ def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
     if number is None:
         raise TargetError(f"{device.name}: its whole disk {device.whole_name} is not in sysfs")
     return device_by_number(system, parse_number(number), device.whole_name)
-
-
-def disks_below(system: System, device: BlockDevice) -> frozenset[DeviceNumber]:
-    """Numbers of the device, its whole disk, and of everything that they are built on."""
-    seen: set[DeviceNumber] = set()
-    pending = [device]
-    while pending:
-        current = pending.pop()
-        if current.number in seen:
-            continue
-        seen.add(current.number)
-        if current.is_partition:
-            pending.append(whole_disk(system, current))
-        for slave in current.slaves:
-            number = read_text(current.directory / "slaves" / slave / "dev")
-            if number is not None:
-                pending.append(device_by_number(system, parse_number(number), slave))
-    return frozenset(seen)

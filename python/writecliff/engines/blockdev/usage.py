@@ -1,7 +1,7 @@
-"""Who uses a block device now: mounts in every mount namespace, swap, holders, loops, processes.
+"""Finds who uses a block device or file now: mounts, swap, holders, loop devices, processes.
 
-Owns: the live half of the protection. A `Use` is a reason to keep off; an empty result means that
-nothing on this machine has the device in its hands.
+Mounts of every mount namespace count. A `Use` is a reason not to write; an empty result means that
+nothing on this machine uses the target.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from writecliff.engines.blockdev.file_identity import FileId, file_id, path_id
+from writecliff.engines.blockdev.loops import Loop, attached_loops, below
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     DeviceNumber,
     System,
     device_by_number,
-    disks_below,
     parse_number,
     read_text,
 )
@@ -36,7 +37,7 @@ _PROCESS_POLL_S = 0.1
 @dataclass(frozen=True)
 class Use:
     kind: UseKind
-    device: str  # kernel name of the disk or partition
+    device: str  # kernel name of the disk or partition, or path of the file
     detail: str
 
     def __str__(self) -> str:
@@ -111,10 +112,15 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
             for number in {mount.number, _number_of_source(system, mount.source)} - {None}:
                 assert number is not None
                 try:
-                    disks |= disks_below(system, device_by_number(system, number))
+                    disks |= below(system, device_by_number(system, number)).all_numbers
                 except TargetError:
                     continue  # overlay, tmpfs: no block device of its own
     return frozenset(disks)
+
+
+def _swap_paths(system: System) -> list[str]:
+    lines = (read_text(system.proc / "swaps") or "").splitlines()[1:]
+    return [_unescape(line.split()[0]) for line in lines]
 
 
 def _mount_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Use]:
@@ -127,21 +133,17 @@ def _mount_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Us
 
 
 def _swap_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Use]:
-    for line in (read_text(system.proc / "swaps") or "").splitlines()[1:]:
-        number = _number_of_source(system, _unescape(line.split()[0]))
+    for path in _swap_paths(system):
+        number = _number_of_source(system, path)
         if number in devices:
             yield Use("swap", devices[number], "is active swap space")
 
 
-def _loop_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Use]:
-    for backing in sorted((system.sys / "block").glob("loop*/loop/backing_file")):
-        number = _number_of_source(system, read_text(backing) or "")
-        if number in devices:
-            loop = backing.parent.parent.name
-            yield Use("loop", devices[number], f"is behind the loop device {loop}")
+_Descriptor = Callable[[os.stat_result], str | None]
 
 
-def _process_uses(system: System, devices: dict[DeviceNumber, str]) -> list[Use]:
+def _process_uses(system: System, used: _Descriptor) -> list[Use]:
+    """Other processes with an open file for which `used` gives the name of our target."""
     uses = []
     for process in _pids(system.proc):
         if int(process) == os.getpid():
@@ -152,34 +154,37 @@ def _process_uses(system: System, devices: dict[DeviceNumber, str]) -> list[Use]
             continue  # ended meanwhile, or another user's
         for descriptor in descriptors:
             try:
-                info = descriptor.stat()
+                name = used(descriptor.stat())
             except OSError:
                 continue
-            number = (os.major(info.st_rdev), os.minor(info.st_rdev))
-            if stat.S_ISBLK(info.st_mode) and number in devices:
-                name = read_text(system.proc / process / "comm") or "?"
-                uses.append(
-                    Use("process", devices[number], f"is open in process {process} ({name})")
-                )
+            if name is not None:
+                comm = read_text(system.proc / process / "comm") or "?"
+                uses.append(Use("process", name, f"is open in process {process} ({comm})"))
                 break
     return uses
 
 
-def _settled_process_uses(system: System, devices: dict[DeviceNumber, str]) -> list[Use]:
-    """Processes that have the device open and keep it open."""
+def _settled_process_uses(system: System, used: _Descriptor) -> list[Use]:
+    """Processes that have the target open and keep it open."""
     deadline = time.monotonic() + _PROCESS_SETTLE_S
-    while (uses := _process_uses(system, devices)) and time.monotonic() < deadline:
+    while (uses := _process_uses(system, used)) and time.monotonic() < deadline:
         time.sleep(_PROCESS_POLL_S)
     return uses
 
 
-def uses_of(system: System, disk: BlockDevice, parts: Iterable[BlockDevice]) -> tuple[Use, ...]:
-    """Everything that uses the disk or one of its partitions, the gravest first."""
-    everything = [disk, *parts]
+def uses_of(
+    system: System, disk: BlockDevice, parts: Iterable[BlockDevice], *, processes: bool = True
+) -> tuple[Use, ...]:
+    """Everything that uses the disk, one of its partitions, or what loop devices below it map.
+
+    Without `processes` the open files of other processes are not searched, which takes longest.
+    """
+    beneath = below(system, disk)
+    everything = {one.number: one for one in (disk, *parts, *beneath.devices)}.values()
     devices = {device.number: device.name for device in everything}
-    uses: list[Use] = []
+    ours = {loop.name for loop in beneath.loops}
     below_root = root_disks(system)
-    uses += [
+    uses = [
         Use("root", name, "carries the root file system of this machine")
         for number, name in devices.items()
         if number in below_root
@@ -191,6 +196,66 @@ def uses_of(system: System, disk: BlockDevice, parts: Iterable[BlockDevice]) -> 
         for device in everything
         if device.holders
     ]
-    uses += _loop_uses(system, devices)
-    uses += _settled_process_uses(system, devices)
-    return tuple(uses)
+    for loop in attached_loops(system):
+        if loop.name not in ours and loop.device in devices:
+            text = f"is behind the loop device {loop.name}"
+            uses.append(Use("loop", devices[loop.device], text))
+    for mine in beneath.loops:
+        uses += _backing_uses(system, mine, ours)
+
+    def device_of(info: os.stat_result) -> str | None:
+        number = (os.major(info.st_rdev), os.minor(info.st_rdev))
+        return devices.get(number) if stat.S_ISBLK(info.st_mode) else None
+
+    return (*uses, *(_settled_process_uses(system, device_of) if processes else ()))
+
+
+def _backing_uses(system: System, mine: Loop, ours: set[str]) -> Iterator[Use]:
+    """Who else uses the bytes that a loop device maps."""
+    if mine.file is None and mine.device is None:
+        yield Use("loop", mine.name, f"maps {mine.path}, which cannot be identified")
+    for other in attached_loops(system):
+        if other.name not in ours and other.overlaps(mine):
+            text = f"shares bytes of {mine.path} with the loop device {other.name}"
+            yield Use("loop", mine.name, text)
+    if mine.file is not None:
+        yield from _direct_file_uses(system, mine.file, mine.path)
+
+
+def _direct_file_uses(system: System, file: FileId, name: str) -> Iterator[Use]:
+    """Active swap files, and file systems (erofs) that are mounted from a file itself."""
+    if any(path_id(path) == file for path in _swap_paths(system)):
+        yield Use("swap", name, "is active swap space")
+    for mount in all_mounts(system):
+        if mount.source not in ("", "/") and path_id(mount.source) == file:
+            yield Use("mount", name, f"is mounted at {mount.mount_point}")
+
+
+def file_uses(
+    system: System, file: FileId, name: str, *, processes: bool = True
+) -> tuple[Use, ...]:
+    """Everything that uses a regular file in a way that a write to it would harm."""
+    uses = [
+        Use("loop", name, f"is behind the loop device {loop.name}")
+        for loop in attached_loops(system)
+        if loop.file == file
+    ]
+    uses += _direct_file_uses(system, file, name)
+
+    def ours(info: os.stat_result) -> str | None:
+        return name if file_id(info) == file else None
+
+    return (*uses, *(_settled_process_uses(system, ours) if processes else ()))
+
+
+def free_hint(use: Use) -> str:
+    """What the user can do about a use."""
+    hints = {
+        "root": "this device is never written, whatever the options",
+        "mount": "unmount it (also in other mount namespaces, such as containers)",
+        "swap": "swapoff it",
+        "holder": "take the md, dm, LVM or ZFS device apart first",
+        "loop": "detach the loop device (losetup --detach)",
+        "process": "end that process",
+    }
+    return hints[use.kind]

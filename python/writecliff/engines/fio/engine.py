@@ -256,6 +256,7 @@ class FioEngine:
             counters_before=step.before.vitals.counters,
             counters_after=after.vitals.counters,
             warnings=(
+                *self._target.notes,
                 *step.plan.warnings,
                 *(_NO_RESPONSE.format(name=name) for name in rated),
                 *parse.ceiling_warnings(names, stats),

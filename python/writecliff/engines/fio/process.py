@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,8 +55,15 @@ class Exit:
         return ""
 
 
-def _die_with_parent() -> None:
+def die_with_parent(parent: int) -> None:
+    """In the child, before exec: have the kernel kill it when process `parent` ends.
+
+    The signal follows the thread that forked, which is blocked in `FioProcess.run` until fio has
+    ended. A parent that died before prctl sends none, so its absence is checked afterwards.
+    """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class DocumentSplitter:
@@ -140,7 +148,7 @@ class FioProcess:
                 stderr=subprocess.PIPE,
                 env={**os.environ, "LC_ALL": "C"},
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
         except OSError as error:
             raise EngineError(f"{self._program}: cannot be started: {error.strerror}") from error

@@ -1,7 +1,7 @@
 """The two kinds of targets of `FioEngine`: a block device and a regular file.
 
-Owns: what each can do, and whether it may be written. Both are opened once and keep hold of the
-device or file until they are closed.
+Each is opened once, with symbolic links resolved, and keeps hold of the device or file until it is
+closed. It says what can be done with it and whether it may be written.
 """
 
 from __future__ import annotations
@@ -38,11 +38,16 @@ class FioTarget(Protocol):
     """What the engine needs of a target."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As the user named it."""
 
     @property
     def disk_name(self) -> str:
         """The kernel's name of the whole disk, for messages."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user, to be stored with every step."""
 
     def require_writable(self) -> None:
         """Raise `TargetError` if it must not be written."""
@@ -70,6 +75,8 @@ class FioTarget(Protocol):
 
 class DeviceTarget:
     """A block device: claimed exclusively for writing, or only looked at for reading."""
+
+    notes: tuple[str, ...] = ()
 
     def __init__(self, protection: Protection, held: Claim | None, system: System) -> None:
         self.name = protection.path
@@ -104,9 +111,9 @@ class DeviceTarget:
 
     def verify(self) -> None:
         if self._claim is not None:
-            self._claim.verify(self._system)
+            self._claim.verify()
         else:
-            node = self._system.stat_node(Path(self.name))
+            node = self._system.stat_node(Path(self.protection.node))
             if node is None or not node.is_block or node.number != self.protection.device.number:
                 raise TargetError(f"{self.name}: no longer the device that was opened")
         # A drive that drops out may keep its node until the last user has closed it.
@@ -119,33 +126,36 @@ class DeviceTarget:
 
     def identify(self) -> DeviceIdentity:
         disk = self.protection.disk
-        found = identity.identify_device(self._system, disk, self.name)
+        found = identity.identify_device(self._system, disk, self.protection.node)
         # A partition is part of a drive: the drive's label, the partition's size.
-        return replace(found, capacity_bytes=self.protection.size_bytes)
+        return replace(found, target=self.name, capacity_bytes=self.protection.size_bytes)
 
     def reading(self) -> Reading:
         disk = self.protection.disk
-        drive = vitals.read_vitals(self._system, disk, self.name)
+        drive = vitals.read_vitals(self._system, disk, self.protection.node)
         return Reading(take_sample(self._system, disk.directory), drive)
 
     def health(self) -> Mapping[str, Any] | None:
-        return vitals.health_report(self._system, self.protection.disk, self.name)
+        return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
     def purge(self) -> PurgeReport:
         held = self._writing_claim()
-        held.verify(self._system)
-        return purge.purge_device(self._system, self.protection.disk, self.name, held.fd)
+        held.verify()
+        found = self.protection
+        return purge.purge_device(self._system, found.disk, found.node, held.fd)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        return cache.set_write_cache(self._system, self.protection.disk, self.name, enabled)
+        return cache.set_write_cache(
+            self._system, self.protection.disk, self.protection.node, enabled
+        )
 
     def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self._system, fio, self.protection.disk, self.name)
+        return find_placement(self._system, fio, self.protection.disk, self.protection.node)
 
     def for_command(self, placement: Placement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
-        return Target(self.name, self.protection.size_bytes, sector, False, placement)
+        return Target(self.protection.node, self.protection.size_bytes, sector, False, placement)
 
     def close(self) -> None:
         if self._claim is not None:
@@ -162,16 +172,18 @@ class FileBackedTarget:
 
     @classmethod
     def open(cls, path: str, size_bytes: int | None, system: System) -> FileBackedTarget:
-        # fio runs in a directory of its own, so the path has to be absolute.
-        return cls(open_target(os.path.abspath(path), size_bytes), system)
+        return cls(open_target(path, size_bytes, system), system)
 
     @property
     def disk_name(self) -> str:
         return self.name
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._held.notes
+
     def require_writable(self) -> None:
-        if self._held.refusal is not None:
-            raise self._held.refusal
+        self._held.require_writable()
 
     def verify(self) -> None:
         self._held.verify()
@@ -189,7 +201,9 @@ class FileBackedTarget:
         return _DEFAULT_SECTOR
 
     def identify(self) -> DeviceIdentity:
-        return identity.identify_file(self._held.path, self._held.size_bytes, self._sector_bytes)
+        held = self._held
+        found = identity.identify_file(held.path, held.size_bytes, self._sector_bytes)
+        return replace(found, backing=held.backing)
 
     def reading(self) -> Reading:
         """Without the disk below: its file system's own I/O cannot be told from that of others."""

@@ -1,0 +1,47 @@
+"""Tells files apart: by device and inode while they exist, and by time of creation for ever."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+FileId = tuple[tuple[int, int], int]  # device of the file system, inode
+
+_AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
+_STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # linux/stat.h
+
+
+def file_id(info: os.stat_result) -> FileId:
+    """What identifies a file on this machine until it is deleted."""
+    return (os.major(info.st_dev), os.minor(info.st_dev)), info.st_ino
+
+
+def path_id(path: str) -> FileId | None:
+    """The file at an absolute path; None if there is none that we can see."""
+    try:
+        return file_id(os.stat(path)) if path.startswith("/") else None
+    except OSError:
+        return None
+
+
+def creation_id(file: int | str) -> str:
+    """File system, inode and time of creation of an open file or a path, as text.
+
+    The file system counts by its own id, which unlike its device number outlives a reboot.
+    """
+    info = os.stat(file)
+    system = os.statvfs(file).f_fsid or info.st_dev
+    return f"{system:x}/{info.st_ino}/{_birth_ns(file)}"
+
+
+def _birth_ns(file: int | str) -> int | None:
+    """When a file was created (statx(2)); None where the file system does not keep it."""
+    buffer = (ctypes.c_uint8 * _STATX_BYTES)()
+    fd, path = (file, b"") if isinstance(file, int) else (_AT_FDCWD, os.fsencode(file))
+    done = ctypes.CDLL(None).statx(fd, path, _AT_EMPTY_PATH, _STATX_BTIME, buffer)
+    (mask,) = struct.unpack_from("=I", buffer, 0)
+    if done != 0 or not mask & _STATX_BTIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, _STATX_BTIME_OFFSET)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)

@@ -1,0 +1,127 @@
+"""Loop devices: which file or device each stands on, and what else stands on the same bytes.
+
+sysfs names the backing file by its path, which is wrong once the file is deleted, renamed or seen
+from another mount namespace, and lists no slaves. So the kernel is asked (LOOP_GET_STATUS64) for
+the file system and inode; the path is used only where the loop device cannot be opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.engines.blockdev.file_identity import FileId, path_id
+from writecliff.engines.blockdev.topology import (
+    SECTOR,
+    BlockDevice,
+    DeviceNumber,
+    System,
+    device_by_number,
+    parse_number,
+    read_int,
+    read_text,
+    whole_disk,
+)
+from writecliff.errors import TargetError
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An attached loop device. `file` and `device` are both None if nobody can tell."""
+
+    name: str
+    number: DeviceNumber
+    path: str  # of the backing file, as the kernel writes it
+    file: FileId | None  # the backing file, if it is a regular file
+    device: DeviceNumber | None  # the backing device, if it is a device node
+    offset: int
+    size_bytes: int
+
+    def overlaps(self, other: Loop) -> bool:
+        """Whether both loop devices map the same bytes of one file or device."""
+        same = (self.file, self.device) == (other.file, other.device)
+        if self.file is None and self.device is None:
+            same = self.path == other.path
+        ends = self.offset + self.size_bytes, other.offset + other.size_bytes
+        return same and self.offset < ends[1] and other.offset < ends[0]
+
+
+def attached_loops(system: System) -> tuple[Loop, ...]:
+    """All loop devices that are attached, in the order of their names."""
+    files = sorted((system.sys / "block").glob("loop*/loop/backing_file"))
+    return tuple(_loop(system, file.parent.parent) for file in files)
+
+
+def _loop(system: System, directory: Path) -> Loop:
+    path = read_text(directory / "loop/backing_file") or ""
+    asked = system.loop_status(system.dev / directory.name)
+    if asked is not None:
+        file, device = (asked.file, None) if asked.device is None else (None, asked.device)
+    else:
+        node = system.stat_node(Path(path)) if path.startswith("/") else None
+        device = node.number if node is not None and node.is_block else None
+        file = path_id(path) if device is None else None
+    return Loop(
+        directory.name,
+        parse_number(read_text(directory / "dev") or "0:0"),
+        path,
+        file,
+        device,
+        read_int(directory / "loop/offset") or 0,
+        (read_int(directory / "size") or 0) * SECTOR,
+    )
+
+
+@dataclass(frozen=True)
+class Below:
+    """What a write to a disk reaches through loop devices.
+
+    `devices` are block devices that others can use at the same time (unlike slaves of dm and md,
+    which the kernel keeps for their holder), `loops` the loop devices on the way, `all_numbers`
+    every device below, slaves and file systems' devices included.
+    """
+
+    devices: tuple[BlockDevice, ...]
+    loops: tuple[Loop, ...]
+    all_numbers: frozenset[DeviceNumber]
+
+
+def below(system: System, device: BlockDevice) -> Below:
+    """Walk down from a device through partitions, dm and md slaves, and loop devices."""
+    attached = {loop.number: loop for loop in attached_loops(system)}
+    devices: dict[DeviceNumber, BlockDevice] = {}
+    loops: list[Loop] = []
+    seen: set[DeviceNumber] = set()
+    pending = [(device, True)]  # False: reached through a file system, which guards its own data
+    while pending:
+        current, direct = pending.pop()
+        if current.number in seen:
+            continue
+        seen.add(current.number)
+        if current.is_partition:
+            pending.append((whole_disk(system, current), direct))
+        pending += ((slave, direct) for slave in _slaves(system, current))
+        loop = attached.get(current.number)
+        if loop is None:
+            continue
+        if direct:
+            loops.append(loop)
+        if loop.device is not None:
+            backing = device_by_number(system, loop.device, loop.path)
+            if direct:
+                family = (backing, whole_disk(system, backing), *backing.partitions())
+                devices |= {one.number: one for one in family}
+            pending.append((backing, direct))
+        elif loop.file is not None:
+            with contextlib.suppress(TargetError):  # tmpfs, btrfs: no device has this number
+                pending.append((device_by_number(system, loop.file[0]), False))
+    return Below(tuple(devices.values()), tuple(loops), frozenset(seen))
+
+
+def _slaves(system: System, device: BlockDevice) -> Iterator[BlockDevice]:
+    for slave in device.slaves:
+        number = read_text(device.directory / "slaves" / slave / "dev")
+        if number is not None:
+            yield device_by_number(system, parse_number(number), slave)
