@@ -62,11 +62,11 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
     read = time.process_time()
     io = file_io(trace.table, rules)
     converted = time.process_time()
-    laid = lay_out(io, f"sim:{device}", Sizing(repeats=1))
+    setup = lay_out(io, f"sim:{device}", Sizing(repeats=1))
     laid_out = time.process_time()
-    done = replay(laid, "rules" if streams else "none", laid.streams if streams else 1)
+    done = replay(setup, "rules" if streams else "none", setup.streams if streams else 1)
     cpu_s = time.process_time() - begin
-    writes = laid.blocks.written_bytes // _BLOCK_BYTES
+    writes = setup.blocks.written_bytes // _BLOCK_BYTES
     programs = int(done.nand_bytes[-1]) // _BLOCK_BYTES
     return {
         "case": name,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.capture.events import Events, Flag, Op
-from writecliff.capture.objects import NO_HINT, Event, Objects, Row
+from writecliff.capture.objects import NO_HINT, ObjectEvent, Objects, Row
 from writecliff.capture.trace import OPS
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _objects(events: Events) -> Objects:
     objects = Objects()
     for index in np.flatnonzero(np.isin(slots["op"], _NAMING)).tolist():
         slot = slots[index]
-        event = Event(
+        event = ObjectEvent(
             index=index,
             op=int(slot["op"]),
             flags=int(slot["flags"]),

@@ -53,7 +53,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Event:
+class ObjectEvent:
     """An event that makes, names or removes a file, or gives it a hint."""
 
     index: int
@@ -89,7 +89,7 @@ class Objects:
         self._current: dict[Key, FileObject] = {}
         self._former: dict[Key, FileObject] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: ObjectEvent) -> None:
         """Take the next event."""
         if event.op in (Op.OPEN, Op.FILE):
             self._opened(event)
@@ -104,7 +104,7 @@ class Objects:
         elif event.op == Op.HINT:
             self._hinted(event)
 
-    def _new(self, event: Event, path: str) -> FileObject:
+    def _new(self, event: ObjectEvent, path: str) -> FileObject:
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
         found = FileObject(len(self.files), event.key, path, {path})
@@ -117,7 +117,7 @@ class Objects:
         if self._current.get(file.key) is file:
             self.states.append(State(file.key, since, file.number, file.path, file.hint))
 
-    def _opened(self, event: Event) -> None:
+    def _opened(self, event: ObjectEvent) -> None:
         path = event.text.removesuffix(_DELETED)
         created = event.op == Op.OPEN and bool(event.flags & Flag.CREATED)
         found = self._current.get(event.key)
@@ -137,7 +137,7 @@ class Objects:
         elif event.op == Op.OPEN and event.flags & Flag.TRUNCATED:
             self.rows.append(Row(event.index, "truncate", event.key))
 
-    def _unlinked(self, event: Event) -> None:
+    def _unlinked(self, event: ObjectEvent) -> None:
         path = canonical(event.text)
         found = self._current.get(event.key)
         former = self._former.get(event.key)
@@ -156,14 +156,14 @@ class Objects:
             found.path = min(found.names)
             self._state(found, event.index)
 
-    def _revive(self, file: FileObject, event: Event) -> None:
+    def _revive(self, file: FileObject, event: ObjectEvent) -> None:
         """A file without a name was given one (linkat on an open file)."""
         if file.unlinked_at is not None and event.nlink > 0:
             file.unlinked_at = None
             file.path = canonical(event.text)
             self._state(file, event.index)
 
-    def _renamed(self, event: Event) -> None:
+    def _renamed(self, event: ObjectEvent) -> None:
         old, _, new = event.text.partition("\0")
         old, new = canonical(old), canonical(new)
         if event.flags & Flag.DIRECTORY:
@@ -187,7 +187,7 @@ class Objects:
                 file.names = {file.path}
                 self._state(file, index)
 
-    def _hinted(self, event: Event) -> None:
+    def _hinted(self, event: ObjectEvent) -> None:
         found = self._current.get(event.key)
         if found is None:
             return

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from writecliff.capture import events
-from writecliff.capture.watch import Watch, is_static
+from writecliff.capture.watch import ProcessWatch, is_static
 from writecliff.errors import TargetError, WritecliffError
 
 LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
@@ -208,7 +208,7 @@ def execute(
     stderr: int | None,
     *,
     executable: str | None = None,
-) -> tuple[int, Watch]:
+) -> tuple[int, ProcessWatch]:
     """Run a command to its end: its exit code, 128 + n if signal n ended it. Raises TargetError."""
     try:
         child = subprocess.Popen(
@@ -217,13 +217,13 @@ def execute(
     except OSError as error:
         name = executable or command[0]
         raise TargetError(f"{name}: cannot be run: {(error.strerror or '').lower()}") from error
-    watch = Watch(child.pid)
+    watch = ProcessWatch(child.pid)
     with _passing_on(child):
         code = _wait(child, watch)
     return (128 - code if code < 0 else code), watch
 
 
-def _wait(child: subprocess.Popen[bytes], watch: Watch) -> int:
+def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
     """Until the command has ended, whatever we are told meanwhile."""
     asked = 0
     while True:

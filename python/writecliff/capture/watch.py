@@ -47,7 +47,7 @@ def family(pid: int) -> list[int]:
     return found
 
 
-class Watch:
+class ProcessWatch:
     """Looks at a command and its children once a second."""
 
     def __init__(self, pid: int) -> None:

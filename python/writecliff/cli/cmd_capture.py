@@ -88,7 +88,7 @@ def capture(
         from writecliff.capture.apps import Size, run_app
 
         try:
-            done = run_app(app, options, Size(records, operations), folder=folder, tell=talk)
+            done = run_app(app, options, Size(records, operations), folder=folder, log=talk)
         except BaseException:
             if options.output.is_file():
                 talk(f"what was captured until then is in {options.output}")

@@ -52,7 +52,7 @@ def experiment(
     runner, shower = experiment(name)
     path = output or Path(f"{name}.html")
     talk(f"{name}: some minutes on a machine of two cores")
-    result = runner.run(scale=scale, tell=talk)
+    result = runner.run(scale=scale, log=talk)
     write_page(shower.page(result), path)
     figures = shower.mapping(result)
     if json:

@@ -101,9 +101,10 @@ def _mapping(spec: Specification, result: FitResult, output: Path | None) -> dic
         "simulations": result.simulations,
         "output": output,
         "parameters": [
-            asdict(e) | {"at_bound": e.at_bound, "determined": e.told} for e in result.estimates
+            asdict(e) | {"at_bound": e.at_bound, "determined": e.determined}
+            for e in result.estimates
         ],
-        "confused": [dict(combination) for combination in result.confused],
+        "unidentifiable": [dict(combination) for combination in result.unidentifiable],
         "figures": [
             _figure(before, after)
             for before, after in zip(result.before, result.after, strict=True)
@@ -132,12 +133,12 @@ def _show(result: FitResult) -> None:
             _value(e.start, e.unit),
             _value(e.value, e.unit),
             "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
-            "at its bound" if e.at_bound else "" if e.told else "the figures do not tell",
+            "at its bound" if e.at_bound else "" if e.determined else "the figures do not tell",
         )
         for e in result.estimates
     ]
     print(table(("parameter", "was", "found", "standard error", ""), rows))
-    for combination in result.confused:
+    for combination in result.unidentifiable:
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
         print(f"hardly any figure changes along: {parts}")
     print()

@@ -55,7 +55,7 @@ def placement(
 
     numbers = stream_counts(counts)
     io = options.read(trace)
-    laid = lay_out(io, options.target, options.sizing(), streams=max(numbers))
+    setup = lay_out(io, options.target, options.sizing(), streams=max(numbers))
 
     def say(cell: Replayed) -> None:
         wrong = f", {cell.mistag_pct:g} % wrong" if cell.mistag_pct else ""
@@ -63,7 +63,7 @@ def placement(
 
     found = compare(
         trace,
-        laid,
+        setup,
         numbers,
         timed=timed,
         queue_depth=queue_depth,
@@ -82,14 +82,14 @@ def placement(
 def _text(found: Placement, page: Path) -> str:
     from writecliff.replay.placement import NAMES, verdict
 
-    laid = found.laid
+    setup = found.setup
     rows = [
         (
             NAMES[cell.scheme],
             str(cell.streams),
             f"{cell.waf:.3f}",
-            size_text(laid.endurance_bytes(cell.waf)),
-            "-" if (years := laid.years(cell.waf)) is None else f"{years:.3g}",
+            size_text(setup.endurance_bytes(cell.waf)),
+            "-" if (years := setup.years(cell.waf)) is None else f"{years:.3g}",
             latency_text(cell.read_p9999_ns),
         )
         for cell in found.cells

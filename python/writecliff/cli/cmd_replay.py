@@ -21,7 +21,7 @@ from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 from writecliff.cli.values import Whole
 
 if TYPE_CHECKING:
-    from writecliff.replay.model import Laid, Replayed
+    from writecliff.replay.model import Replayed, ReplaySetup
 
 
 def replay(
@@ -64,11 +64,11 @@ def replay(
 
     scheme = checked_scheme(assign, options.rules is not None)
     io = options.read(trace)
-    laid = lay_out(io, options.target, options.sizing())
+    setup = lay_out(io, options.target, options.sizing())
     done = run(
-        laid,
+        setup,
         scheme,
-        count if count is not None else laid.streams,
+        count if count is not None else setup.streams,
         mistag_pct=mistag,
         timed=timed,
         queue_depth=queue_depth,
@@ -78,33 +78,33 @@ def replay(
     if (said := overflow_text(done)) is not None:
         talk(f"warning: {said}")
     if json:
-        emit_json(replay_mapping(trace, laid, done))
+        emit_json(replay_mapping(trace, setup, done))
         return 0
-    print(pairs(_lines(laid, done)))
+    print(pairs(_lines(setup, done)))
     print()
-    print(_streams(laid, done))
+    print(_streams(setup, done))
     return 0
 
 
-def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
-    simulated = laid.simulated
-    years = laid.years(done.waf)
+def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
+    simulated = setup.simulated
+    years = setup.years(done.waf)
     chosen = f" ({done.oracle})" if done.oracle else ""
     lines = [
         (
             "drive",
-            f"{laid.device.name}, {size_text(simulated.capacity_bytes)} of its kind, "
+            f"{setup.device.name}, {size_text(simulated.capacity_bytes)} of its kind, "
             f"over-provisioning {simulated.overprovision_pct:.1f} %",
         ),
         (
             "trace",
-            f"{size_text(laid.written_bytes)} in {duration_text(laid.io.duration_ns)}, "
-            f"{size_text(laid.peak_bytes)} of files at the peak, {laid.blocks.rounds} rounds",
+            f"{size_text(setup.written_bytes)} in {duration_text(setup.io.duration_ns)}, "
+            f"{size_text(setup.peak_bytes)} of files at the peak, {setup.blocks.rounds} rounds",
         ),
-        ("file system", _file_system(laid)),
+        ("file system", _file_system(setup)),
         ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
         ("write amplification", f"{done.waf:.3f}"),
-        ("endurance", f"{size_text(laid.endurance_bytes(done.waf))} on the whole drive"),
+        ("endurance", f"{size_text(setup.endurance_bytes(done.waf))} on the whole drive"),
     ]
     if done.placement is not None and done.placement.interface == "nvme-fdp":
         figures = done.statistics
@@ -129,14 +129,14 @@ def _lines(laid: Laid, done: Replayed) -> list[tuple[str, str]]:
     return lines
 
 
-def _file_system(laid: Laid) -> str:
-    sizing = laid.sizing
+def _file_system(setup: ReplaySetup) -> str:
+    sizing = setup.sizing
     copies = f", {sizing.copies} copies of the trace" if sizing.copies > 1 else ""
     trim = "with TRIM" if sizing.trim else "without TRIM"
-    return f"{sizing.allocator}, {trim}{copies}; files take {laid.mean_fill_pct:.0f} % on average"
+    return f"{sizing.allocator}, {trim}{copies}; files take {setup.mean_fill_pct:.0f} % on average"
 
 
-def _streams(laid: Laid, done: Replayed) -> str:
+def _streams(setup: ReplaySetup, done: Replayed) -> str:
     from writecliff.replay.summary import stream_rows
 
     rows = [
@@ -146,6 +146,6 @@ def _streams(laid: Laid, done: Replayed) -> str:
             size_text(row["median_lifetime_bytes"]),
             ", ".join(row["origins"]),
         )
-        for row in stream_rows(laid, done)
+        for row in stream_rows(setup, done)
     ]
     return table(("stream", "written", "median lifetime", "mostly by"), rows, "rrrl")

@@ -67,9 +67,9 @@ def reproduce(
     chosen = choose(campaign or "all", figures)
     path = output or Path("reproductions") / f"{chosen.name}-{datetime.now():%Y%m%d-%H%M%S}"
     files.check_output(path)
-    watch = _view(chosen, quiet=quiet)
+    observer = _view(chosen, quiet=quiet)
     cache = StateCache(default_folder())
-    found = run(chosen, cache=cache, workers=jobs, tell=watch.say, watch=watch)
+    found = run(chosen, cache=cache, workers=jobs, log=observer.say, observer=observer)
     page = files.write_folder(found, path)
     if json:
         emit_json({"report": page, **files.mapping(found)})
@@ -110,9 +110,9 @@ def _list(as_json: bool) -> int:
 def _print(found: Reproduction) -> None:
     from writecliff.published import tables
 
-    shown = [tables.goals_table(found), tables.groups_table(found)]
-    if any(not duel.right for duel in found.duels):
-        shown.append(tables.wrong_table(found.duels, "Wrong winner"))
+    shown = [tables.groups_table(found)]
+    if any(not comparison.right for comparison in found.comparisons):
+        shown.append(tables.wrong_table(found.comparisons))
     if found.missing:
         shown.append(tables.missing_summary(found.missing))
     for one in shown:

@@ -9,7 +9,7 @@ from threading import Lock
 from writecliff.cli.output import duration_text, talk
 from writecliff.devices import show_device
 from writecliff.published.conditions import KIB, Load, State
-from writecliff.published.measure import Watch
+from writecliff.published.measure import MeasurementObserver
 
 # Guesses of I/Os a second, only to tell a minute of one load from a minute of another.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
@@ -18,7 +18,7 @@ _SILENCE_S = 30.0  # after which a load that is done is worth a line
 _FIRST_GUESS = 0.03  # of all work; before that nothing is said about time left
 
 
-class ReproduceView(Watch):
+class ReproduceView(MeasurementObserver):
     """A line when a drive begins a state, when it is done and now and then between, with a guess of
     the time left."""
 
@@ -56,6 +56,7 @@ class ReproduceView(Watch):
             self.say(f"{drive}: {left} load{'s' * (left > 1)} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
+        super().drive(drive, wall_s)
         with self._lock:
             self._all_done += 1
         self.say(f"{drive}: done in {duration_text(round(wall_s) * 1e9)}")

@@ -6,11 +6,23 @@ Only for values on one line, as all of the device files here are.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from writecliff.errors import ConfigError
 
 _KEY = re.compile(r"^(\w+) *= *(?:[^#\n]*?) *(?:# *(.*))?$")
+
+
+def value_of(text: str, key: str) -> Any:
+    """The value of a dotted key, as the text writes it. Raises ConfigError if it is missing."""
+    value: Any = tomllib.loads(text)
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise ConfigError(f"the device file has no '{key}'")
+        value = value[part]
+    return value
 
 
 def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from writecliff.report.pages import Page
 
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Experiment:
 class Runner(Protocol):
     """The module of an experiment that measures."""
 
-    def run(self, *, scale: float, tell: Tell) -> Any:
-        """`tell` is given a line for people now and then."""
+    def run(self, *, scale: float, log: Log) -> Any:
+        """`log` is given a line for people now and then."""
 
 
 class Shower(Protocol):
@@ -58,7 +58,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "fms-cassandra",
-        "a real Cassandra's writes, captured and laid on a drive, streams off and on",
+        "a real Cassandra's writes, captured and replayed on a drive, streams off and on",
         "writecliff.experiments.fms_cassandra",
     ),
 )

@@ -1,15 +1,14 @@
 """Cassandra with and without streams, after Samsung at the Flash Memory Summit 2016.
 
 The deck: Cassandra 3.5, cassandra-stress, half reads and half writes on one million records, a SAS
-drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. How full
-the drive was, whether the host trimmed, and how large tables were against reclaim units it does not
-say. So they are varied here: a real Cassandra (5.0 on the machine's Java) does the same kind of
-load through its own client, after writes alone for a while; what it writes is captured with the
-files and threads that it comes from, and laid on simulated drives cut to it, once in one stream and
-once by the assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
-What is measured is reported, whatever it is.
+drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. It does
+not say how full the drive was, whether the host trimmed, or how large tables were against reclaim
+units. So these are varied here: a real Cassandra (5.0 on the machine's Java) runs the same kind of
+load through its own client after a phase of writes alone. Its writes are captured with their files
+and threads and replayed on simulated drives cut to the files, once in one stream and once with the
+assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
 
-The capture is kept as `fms-cassandra.parquet` in the folder of the call and used again from there.
+The capture is kept as `fms-cassandra.parquet` in the current folder and reused from there.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import ConfigError
-from writecliff.experiments import Tell
+from writecliff.experiments import Log
 from writecliff.parallel import Task, run_side_by_side
-from writecliff.replay.model import Laid, Replayed, Sizing, lay_out, replay
+from writecliff.replay.model import Replayed, ReplaySetup, Sizing, lay_out, replay
 from writecliff.replay.summary import stream_rows
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ class Result:
         )
 
 
-def run(*, scale: float, tell: Tell) -> Result:
+def run(*, scale: float, log: Log) -> Result:
     """Capture (unless that was done), lay and replay. `scale` means nothing here: the drive is cut
     to the files. Raises TargetError where Java, Maven or the machine lacks what Cassandra needs,
     ConfigError for a capture of another load."""
@@ -156,13 +155,13 @@ def run(*, scale: float, tell: Tell) -> Result:
 
     captured_now = not TRACE.exists()
     if captured_now:
-        _capture(TRACE, tell)
+        _capture(TRACE, log)
     else:
-        tell(f"using the capture in {TRACE}; remove it to capture anew")
+        log(f"using the capture in {TRACE}; remove it to capture anew")
     trace, rules = read_trace(TRACE), load_rules(RULES)
     load = load_of(trace, rules)
-    rows = compare(load, cases(), tell)
-    tell("coarser assignments, and an oracle")
+    rows = compare(load, cases(), log)
+    log("coarser assignments, and an oracle")
     assigned = tuple(
         assignments(trace, rules, load, Case(nodes, trim, ALLOCATORS[0], UNIT_FILL_PCT))
         for nodes in UNIT_SHARES
@@ -171,11 +170,11 @@ def run(*, scale: float, tell: Tell) -> Result:
     return Result(TRACE, captured_now, dict(trace.metadata), load, rows, assigned)
 
 
-def _capture(path: Path, tell: Tell) -> None:
+def _capture(path: Path, log: Log) -> None:
     from writecliff.capture.apps import Size, run_app
     from writecliff.capture.run import Options
 
-    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS, UPDATES), tell=tell)
+    run_app("cassandra", Options(output=path), Size(RECORDS, OPERATIONS, UPDATES), log=log)
 
 
 def load_of(trace: Trace, rules: Rules) -> Load:
@@ -228,10 +227,10 @@ def cases() -> Iterator[Case]:
                 yield Case(nodes, trim, ALLOCATORS[0], UNIT_FILL_PCT, share)
 
 
-def compare(load: Load, wanted: Sequence[Case] | Iterator[Case], tell: Tell) -> tuple[Row, ...]:
+def compare(load: Load, wanted: Sequence[Case] | Iterator[Case], log: Log) -> tuple[Row, ...]:
     """All cases side by side."""
     memory = {case: _memory_bytes(load, case) for case in wanted}
-    tell(f"{len(memory)} sets of conditions, without and with streams")
+    log(f"{len(memory)} sets of conditions, without and with streams")
     return tuple(
         run_side_by_side(
             [
@@ -263,26 +262,26 @@ def _memory_bytes(load: Load, case: Case) -> int:
 
 def _row(load: Load, case: Case) -> Row:
     streams = max(load.io.streams) + 1
-    laid = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
-    off, _ = _side(load, laid, "none", 1)
-    on, done = _side(load, laid, "rules", streams)
+    setup = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
+    off, _ = _side(load, setup, "none", 1)
+    on, done = _side(load, setup, "rules", streams)
     return Row(
         case=case,
-        capacity_bytes=laid.simulated.capacity_bytes,
-        units=laid.units,
-        unit_bytes=laid.unit_bytes,
-        rounds=laid.blocks.rounds,
-        replayed_bytes=laid.blocks.written_bytes,
-        mean_fill_pct=laid.mean_fill_pct,
+        capacity_bytes=setup.simulated.capacity_bytes,
+        units=setup.units,
+        unit_bytes=setup.unit_bytes,
+        rounds=setup.blocks.rounds,
+        replayed_bytes=setup.blocks.written_bytes,
+        mean_fill_pct=setup.mean_fill_pct,
         off=off,
         on=on,
-        by_stream=tuple(stream_rows(laid, done)),
+        by_stream=tuple(stream_rows(setup, done)),
     )
 
 
-def _side(load: Load, laid: Laid, scheme: str, streams: int) -> tuple[Side, Replayed]:
+def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Side, Replayed]:
     mixed = replay(
-        laid,
+        setup,
         scheme,
         streams,
         timed=True,
@@ -292,7 +291,7 @@ def _side(load: Load, laid: Laid, scheme: str, streams: int) -> tuple[Side, Repl
         timed_bytes=TIMED_BYTES,
     )
     alone = replay(
-        laid,
+        setup,
         scheme,
         streams,
         timed=True,
@@ -330,5 +329,5 @@ def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
 
 
 def _waf(load: Load, case: Case, scheme: str, streams: int) -> float:
-    laid = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
-    return replay(laid, scheme, streams).waf
+    setup = lay_out(load.io, f"sim:{DEVICE}", _sizing(load, case), streams=streams)
+    return replay(setup, scheme, streams).waf

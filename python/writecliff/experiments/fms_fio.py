@@ -116,7 +116,7 @@ def run(
     *,
     scale: float = SCALE,
     passes: tuple[int, int] = (WARM_UP, MEASURED),
-    tell: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Result:
     """Measure everything; some minutes. `scale`: by how much the timed drive is smaller;
     `passes`: capacities written to warm up and while amplification is measured."""
@@ -133,7 +133,7 @@ def run(
     text, _ = read_device_file(DEVICE)
     raw_bytes = _raw_bytes(scaled_device(text, scale))
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
-    tell(f"{len(timed)} drives in time, then write amplification of {len(variants)} without")
+    log(f"{len(timed)} drives in time, then write amplification of {len(variants)} without")
     timed_memory = drive_memory_bytes(raw_bytes, raw_bytes)
     speed = run_side_by_side(
         [

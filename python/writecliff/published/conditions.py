@@ -1,7 +1,7 @@
-"""Under which conditions a published figure was taken: state, load, and what is read off.
+"""The conditions under which a published figure was taken: drive state, load and metric.
 
-Sources seldom say all of it. What they leave open is decided here, by rules that hold for all
-drives alike, and every rule has its reason beside it.
+Sources seldom state all of them. What they leave open is decided here, by rules that apply to all
+drives alike; each rule has its reason beside it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from writecliff.published.figures import PublishedFigure
 State = Literal["fresh", "fill", "sustained", "client"]
 KIB = 1024
 
-# What a source calls a drive, and the preset that stands for it.
+# Names that sources use for a drive, and the preset that stands for it.
 ALIASES = {
     "pm863": "pm863-960",  # the white paper measures this one
     "845dc-evo": "845dc-evo-960",
@@ -35,8 +35,8 @@ _READ_PCT = {"power_read": 100.0, "power_write": 0.0}
 
 @dataclass(frozen=True)
 class Load:
-    """A load that a drive in a certain state is put to. Loads that are equal are run once. What the
-    drive holds already is as compressible as what the load writes."""
+    """A load on a drive in a certain state. Equal loads are run once. The data on the drive are as
+    compressible as those of the load."""
 
     state: State
     pattern: Literal["random", "sequential"]
@@ -48,7 +48,7 @@ class Load:
 
     @property
     def order(self) -> tuple[bool, bool, float, int, int]:
-        """Reads change nothing, so they come first; then writes like those that made the state."""
+        """Sort key: reads first, as they change nothing; then writes like those of the state."""
         return (
             self.read_pct < 100,
             self.block_bytes != 4 * KIB,
@@ -60,8 +60,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Condition:
-    """How a figure is obtained: `metric` read off the `load` on `device`. Without a load it follows
-    from the drive itself or from figures of the sustained state."""
+    """How a figure is obtained: `metric` of the `load` on `device`. Without a load it follows from
+    the drive itself or from figures of the sustained state."""
 
     device: str
     metric: str
@@ -69,11 +69,12 @@ class Condition:
 
 
 def preset_of(device: str) -> str:
+    """The preset that stands for a drive; the name itself where there is no alias."""
     return ALIASES.get(device, device)
 
 
 def condition(figure: PublishedFigure) -> Condition | None:
-    """None where nothing here corresponds to the figure."""
+    """The condition of a figure; None if the program has nothing that corresponds to it."""
     device = preset_of(figure.device)
     metric = _IMPROVEMENTS.get(figure.metric, figure.metric)
     if metric in ("tbw", "dwpd"):
@@ -91,7 +92,7 @@ def condition(figure: PublishedFigure) -> Condition | None:
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
-    """The same for the drive that a relative figure is relative to."""
+    """The condition of the baseline of a relative figure; None without a baseline."""
     other = replace(figure, device=figure.baseline)
     return condition(other) if figure.baseline else None
 
@@ -104,8 +105,7 @@ _READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS = 10.0, 60.0, 300.0
 
 
 def _seconds(figure: PublishedFigure, metric: str) -> float:
-    """Long enough for the percentile: a minute has no maximum that another minute does not beat.
-    The standard takes it over five rounds of a minute."""
+    """Long enough for the percentile; the standard takes a maximum over five rounds of a minute."""
     if metric == "latency_max":
         return _TAIL_SECONDS
     if metric == "iops_stddev" or (figure.read_pct or 0.0) < 100:
@@ -127,8 +127,8 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
 
 
 def _outstanding(figure: PublishedFigure) -> int:
-    """Where the source does not say: what the PTS-E recommends, 4 threads of 32 for IOPS and one of
-    32 for throughput. Drives hold what their queue holds."""
+    """The default of the PTS-E: 4 threads of 32 for IOPS and one of 32 for throughput. Drives take
+    no more than their queue holds."""
     return 32 if figure.access == "sequential" else 128
 
 
@@ -145,14 +145,14 @@ def _state(figure: PublishedFigure, metric: str) -> State:
 
 
 def _power_load(figure: PublishedFigure) -> Load | None:
-    """What a drive is doing while its watts are taken; None when it idles."""
+    """The load while power is measured; None for idle power."""
     metric = figure.metric
     if metric == "power_idle":
         return None
     read = figure.read_pct
     if read is None:
         read = 100.0 if "read" in metric else 0.0
-    # The range over block sizes: the least for sectors, the most where the link is full.
+    # The range over block sizes: minimum for sectors, maximum where the link is saturated.
     if metric == "power_random_read_min":
         return Load("sustained", "random", KIB // 2, 100.0, 32, _READ_SECONDS)
     if metric == "power_random_read_max":

@@ -1,8 +1,8 @@
-"""Figures that no single load shows: rated writes, and what streams do for a drive's life.
+"""Figures that no single load gives: rated writes, power, and the lifetime gained by streams.
 
-TBW and DWPD follow from rated cycles and from the write amplification of the sustained 4 KiB random
-writes; the lifetime with streams is an experiment of its own (`experiments.fms_fio`). What cannot
-be had is named with its reason.
+TBW and DWPD follow from rated cycles and from the write amplification of sustained 4 KiB random
+writes; the lifetime with streams is the experiment `experiments.fms_fio`. A figure that cannot be
+derived is named with its reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
 from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
 from writecliff.published.conditions import Condition
-from writecliff.published.measure import Drive, Tell, idle_watts, rated_bytes
+from writecliff.published.measure import ComparedDrive, Log, idle_watts, rated_bytes
 from writecliff.published.scores import Results
 
 _TB = 1e12
@@ -31,7 +31,7 @@ _LIFETIME = "lifetime_ratio_streams_vs_none"
 
 @dataclass
 class Derived:
-    """By "device metric", as `scores.row_of` looks for them; `why` for those that are missing."""
+    """Values by "device metric", as `scores.row_of` looks for them; `why` for missing ones."""
 
     values: dict[str, float] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
@@ -43,13 +43,13 @@ def warranty_years(device: str) -> float:
 
 
 def derive(
-    drives: Mapping[str, Drive],
+    drives: Mapping[str, ComparedDrive],
     conditions: Iterable[Condition],
     results: Results,
     *,
-    tell: Tell = lambda text: None,
+    log: Log = lambda text: None,
 ) -> Derived:
-    """All that the conditions ask for and `results` allow; `drives` by the names in both."""
+    """All derived figures of the conditions; `drives` by the device names in them."""
     found = Derived()
     for one in dict.fromkeys(conditions):
         key, drive = f"{one.device} {one.metric}", drives[one.device]
@@ -58,7 +58,7 @@ def derive(
         elif one.metric.startswith("power_"):
             value, why = _power(drive, one, results)
         elif one.metric == _LIFETIME:
-            tell(f"{one.device}: write amplification without and with streams")
+            log(f"{one.device}: write amplification without and with streams")
             value, why = lifetime_ratio(drive), ""
         else:
             continue
@@ -69,9 +69,9 @@ def derive(
     return found
 
 
-def _rated(drive: Drive, one: Condition, results: Results) -> tuple[float | None, str]:
+def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
     if "flash" not in tomllib.loads(drive.text):
-        return None, "a hard disk wears no flash"
+        return None, "a hard disk has no flash that wears"
     waf = _metric(one, results, "waf")
     if waf is None:
         return None, "nothing was written, so there is no write amplification"
@@ -82,12 +82,12 @@ def _rated(drive: Drive, one: Condition, results: Results) -> tuple[float | None
     return total / (capacity * 365 * warranty_years(one.device)), ""
 
 
-def _power(drive: Drive, one: Condition, results: Results) -> tuple[float | None, str]:
+def _power(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
     if "power" not in tomllib.loads(drive.text):
-        return None, "its device file says nothing of power"
+        return None, "the device file has no power model"
     if one.load is None:
-        return idle_watts(drive), "it was not measured idle"
-    return _metric(one, results, "power"), "its power was not measured under this load"
+        return idle_watts(drive), "idle power was not measured"
+    return _metric(one, results, "power"), "power was not measured under this load"
 
 
 def _metric(one: Condition, results: Results, name: str) -> float | None:
@@ -97,14 +97,14 @@ def _metric(one: Condition, results: Results, name: str) -> float | None:
     return found.get(name)
 
 
-def lifetime_ratio(drive: Drive) -> float:
-    """How many times as much a host can write with a stream a writer as without.
+def lifetime_ratio(drive: ComparedDrive) -> float:
+    """How many times as much a host can write with a stream for each writer as without.
 
     Write amplification alone decides it. The slide can be read in two ways; the smaller of both
     ratios is taken, at the over-provisioning of the drive."""
     spare = describe_device(drive.text, drive.file_name).overprovision_pct
     if spare is None:
-        raise ConfigError(f"{drive.name} is a hard disk; lifetimes by streams need flash")
+        raise ConfigError(f"{drive.name} is a hard disk; streams require flash")
     flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_UNIT * SLOT_BYTES
     tasks = [
         Task(

@@ -1,9 +1,9 @@
-"""Published figures: the table that comes with the program, and those of users.
+"""Published figures: the table that comes with the program, and tables of users.
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
-value, unit, note`, and, where it is not random data that was written, `compressible_pct`: what part
-of the data can be saved. `oio` is the number of outstanding I/Os of the whole load. Empty cells are
-not known from the source. Units are those of `unit_of`.
+value, unit, note`, and, where it is not random data that was written, `compressible_pct`: the
+share of the data that compression saves. `oio` is the number of outstanding I/Os of the whole load.
+Cells that the source does not give are empty. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from writecliff.errors import ConfigError
 
 SHIPPED = Path(__file__).parent / "figures.csv"
-# Of other sources: no fit uses them, so they show what the fitted drives predict.
+# From other sources: no fit uses them, so they test what the fitted drives predict.
 OTHERS = Path(__file__).parent / "others.csv"
 OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
 COLUMNS = (
@@ -29,51 +29,36 @@ COMPRESSIBLE = "compressible_pct"  # a column that may be missing, as its cells 
 
 @dataclass(frozen=True)
 class Campaign:
-    """Everything that one source has published."""
+    """All figures of one source."""
 
     name: str
     source: str  # as in the table
     about: str
 
 
-CAMPAIGNS = (
-    Campaign(
-        "pm863",
-        "pm863-whitepaper",
-        "data-centre white paper: Samsung PM863 v two MLC drives (Samsung, 2015)",
-    ),
-    Campaign(
-        "primer",
-        "snia-primer",
-        "SSD Performance: A Primer, eight drives by the PTS (SNIA, 2013)",
-    ),
-    Campaign(
-        "840-850",
-        "ssdguy",
-        "Samsung 840 v 850, planar v V-NAND (The SSD Guy with Calypso)",
-    ),
-    Campaign(
-        "845dc",
-        "anandtech-845dc",
-        "Samsung 845DC EVO and PRO with rivals (AnandTech, 2014)",
-    ),
-    Campaign(
-        "fms2016",
-        "fms2016-multistream",
-        "multi-stream drives under FIO and Cassandra (Samsung, FMS 2016)",
-    ),
-    Campaign(
-        "intel-530",
-        "computerbase-530",
-        "Intel SSD 530, which compresses, with random data (ComputerBase, 2014)",
-    ),
-)
+CAMPAIGNS = tuple(
+    Campaign(*words)
+    for words in (
+        ("pm863", "pm863-whitepaper",
+         "data-centre white paper: Samsung PM863 v two MLC drives (Samsung, 2015)"),
+        ("primer", "snia-primer",
+         "SSD Performance: A Primer, eight drives by the PTS (SNIA, 2013)"),
+        ("840-850", "ssdguy", "Samsung 840 v 850, planar v V-NAND (The SSD Guy with Calypso)"),
+        ("845dc", "anandtech-845dc", "Samsung 845DC EVO and PRO with rivals (AnandTech, 2014)"),
+        ("fms2016", "fms2016-multistream",
+         "multi-stream drives under FIO and Cassandra (Samsung, FMS 2016)"),
+        ("intel-530", "computerbase-530",
+         "Intel SSD 530, which compresses, with random data (ComputerBase, 2014)"),
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """One figure of one drive (`baseline`: relative to another one), with what is known of how it
-    was taken. `block_bytes` and `read_pct` are None where the source does not say or mixes."""
+    """One figure of one drive, with the conditions as far as the source gives them.
+
+    `baseline`: the drive that a relative figure refers to. `block_bytes` and `read_pct` are None
+    where the source does not say, or mixes several."""
 
     source: str
     item: str
@@ -91,7 +76,7 @@ class PublishedFigure:
 
     @property
     def label(self) -> str:
-        """The load in few words."""
+        """The load in short: "random 4 KiB 100 % read QD 32"."""
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
@@ -127,7 +112,7 @@ def _check_columns(path: Path, found: Sequence[str]) -> None:
         )
 
 
-# By what a metric's name holds, the first that fits.
+# By a part of the metric's name; the first match decides.
 _UNITS = (
     ("_improvement", "%"),
     ("_ratio_", "x"),
@@ -142,11 +127,11 @@ _UNITS = (
 
 
 def unit_of(metric: str) -> str:
-    """The unit that figures of a metric are in; empty where the metric is not known."""
+    """The unit of a metric; empty for an unknown metric."""
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
-# What numbers may be, beside the value itself.
+# The range of each number but the value itself.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "block_kib": (lambda value: value > 0, "above 0"),
     "read_pct": (lambda value: 0 <= value <= 100, "0 to 100"),

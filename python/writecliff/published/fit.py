@@ -2,9 +2,9 @@
 
 The parameters of a specification (TOML) are varied within their bounds until the simulated drives
 are as near to the figures as they get: least squares of the logarithms of simulated by measured,
-with little weight for figures that contradict the rest. What the figures can and cannot tell apart
-comes from the same derivatives: the standard error of each parameter, and the combinations of
-parameters that hardly change any figure.
+with little weight for figures that contradict the rest. The same derivatives show which parameters
+the figures determine: the standard error of each parameter, and the combinations of parameters that
+hardly change any figure.
 
     drives = ["pm863-960", "pm863-800"]  # or paths of device files
     rivals = []  # drives that stay as they are, for figures relative to them
@@ -13,8 +13,9 @@ parameters that hardly change any figure.
     from = "2 us"
     to = "60 us"
 
-Method: Levenberg and Marquardt, with derivatives by finite differences; all simulations have the
-same seeds, so that differences are those of the parameters. Lists of times are scaled as one.
+Method: SciPy's trust-region least squares with a soft L1 loss. Derivatives are finite differences;
+all simulations use the same seeds, so that differences are those of the parameters. Lists of times
+are scaled as one.
 """
 
 from __future__ import annotations
@@ -30,32 +31,33 @@ import numpy as np
 import numpy.typing as npt
 
 from writecliff.devices import read_device_file
-from writecliff.devices.edit import with_values
+from writecliff.devices.edit import value_of, with_values
 from writecliff.devices.quantities import number
 from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.published.conditions import Load, baseline_condition, condition, preset_of
 from writecliff.published.figures import PublishedFigure
-from writecliff.published.measure import Drive, drive_memory, measure
+from writecliff.published.measure import ComparedDrive, drive_memory, measure
 from writecliff.published.scores import Row, row_of
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 Vector = npt.NDArray[np.float64]
 
 FITS = Path(__file__).parent / "fits"
-# Maxima and deviations are of single events: a fit would chase chance.
+# Maxima and deviations depend on single events: a fit would chase chance.
 _METRICS = (
     "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput", "throughput_fob",
     "latency_avg", "latency_p99", "latency_p99.9", "iops_improvement", "throughput_improvement",
 )  # fmt: skip
 _SECONDS_MAX = 6.0
-_STEP = 0.06  # of a parameter's logarithm: above what short simulations scatter
-_ITERATIONS_MAX = 8
-_CONVERGED = 0.005  # relative change of the sum of squares
+_STEP = 0.06  # of a parameter's logarithm: above the scatter of short simulations
+_EVALUATIONS_MAX = 16  # of all figures, those for derivatives not counted
+_CONVERGED = 0.005  # relative change of the cost
+_SMALLEST_STEP = 1e-3  # relative to the vector of logarithms
 _SOFT = 0.15  # deviations beyond it count linearly, not squared
-_UNTOLD = 0.5  # standard error of a logarithm from which a parameter is not determined
-_LOST = 0.01  # share of a parameter in such combinations from which it has no standard error
+_UNDETERMINED = 0.5  # standard error of a logarithm from which a parameter is not determined
+_SHARE_LOST = 0.01  # share of a parameter in flat combinations that voids its standard error
 LARGEST_IO_BYTES = 1 << 20
 
 
@@ -70,6 +72,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Specification:
+    """What is fitted: the drives, the drives they are compared with, and the free parameters."""
+
     drives: tuple[str, ...]
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -78,8 +82,8 @@ class Specification:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fitted parameter, in `unit`. `error_pct` is one standard error; None where the figures say
-    nothing."""
+    """A fitted parameter, in `unit`. `error_pct` is one standard error, or None where the figures
+    do not constrain the parameter."""
 
     key: str
     unit: str  # "ns", "bytes/s", "bytes", "" for counts
@@ -91,19 +95,22 @@ class Estimate:
 
     @property
     def at_bound(self) -> bool:
+        """Whether the value ended within 1 % of a bound."""
         return min(self.value / self.low, self.high / self.value) < 1.01
 
     @property
-    def told(self) -> bool:
-        return self.error_pct is not None and self.error_pct < 100 * _UNTOLD
+    def determined(self) -> bool:
+        """Whether the figures determine the parameter to within 50 %."""
+        return self.error_pct is not None and self.error_pct < 100 * _UNDETERMINED
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """`confused`: combinations of parameters, as (key, share), that change hardly any figure."""
+    """`unidentifiable`: combinations of parameters, as (key, share), that change hardly any
+    figure. `before` and `after`: all figures with the first and the fitted values."""
 
     estimates: tuple[Estimate, ...]
-    confused: tuple[tuple[tuple[str, float], ...], ...]
+    unidentifiable: tuple[tuple[tuple[str, float], ...], ...]
     before: tuple[Row, ...]
     after: tuple[Row, ...]
     simulations: int
@@ -138,57 +145,60 @@ def _parameter(path: Path, key: str, table: Mapping[str, Any]) -> Parameter:
 
 
 class _Problem:
-    """Figures as a function of the logarithms of the parameters."""
+    """Figures as a function of the logarithms of the parameters; every point is simulated once."""
 
     def __init__(self, spec: Specification, figures: Sequence[PublishedFigure]) -> None:
         self.spec = spec
-        self.all = (*spec.drives, *spec.rivals)
-        self.texts = {name: read_device_file(name) for name in self.all}
+        self.texts = {name: read_device_file(name) for name in (*spec.drives, *spec.rivals)}
         self.figures = tuple(f for f in figures if self._usable(f))
         if not self.figures:
             raise ConfigError(f"there are no figures of {', '.join(spec.drives)} to fit to")
-        self.files = {name: tomllib.loads(text) for name, (text, _) in self.texts.items()}
-        first = self.files[spec.drives[0]]
-        self.start = np.array([np.log(_value(first, p.key)) for p in spec.parameters])
+        self.text = self.texts[spec.drives[0]][0]
+        self.start = np.array([np.log(number(value_of(self.text, p.key))) for p in spec.parameters])
         self.low = np.log([p.low for p in spec.parameters])
         self.high = np.log([p.high for p in spec.parameters])
         self.simulations = 0
-        self.rivals = self._measure_all([(self._drive(name, None)) for name in spec.rivals])
-
-    def unit(self, key: str) -> str:
-        """Of a parameter's number: "ns", "bytes/s", "bytes", or "" for a count."""
-        raw = _raw(self.files[self.spec.drives[0]], key)
-        first = raw[0] if isinstance(raw, list) else raw
-        if not isinstance(first, str):
-            return ""
-        return "bytes/s" if first.endswith("/s") else "bytes" if first.endswith("B") else "ns"
+        rivals = self._measure_all([self._drive(name, None) for name in spec.rivals])
+        self._rivals = dict(zip(spec.rivals, rivals, strict=True))
+        self._rows: dict[bytes, list[Row]] = {}
 
     def _usable(self, figure: PublishedFigure) -> bool:
         pair = {preset_of(figure.device), preset_of(figure.baseline or figure.device)}
-        mine = pair <= set(self.all) and not pair.isdisjoint(self.spec.drives)
+        ours = pair <= set(self.texts) and not pair.isdisjoint(self.spec.drives)
         one = condition(figure)
-        return mine and figure.metric in _METRICS and bool(one and one.load)
+        return ours and figure.metric in _METRICS and bool(one and one.load)
 
-    def loads(self, drive: str) -> set[Load]:
-        found = {condition(f) for f in self.figures} | {baseline_condition(f) for f in self.figures}
-        return {one.load for one in found if one and one.load and one.device == drive}
-
-    def text(self, drive: str, at: Vector) -> str:
-        values = {
-            p.key: (_toml_value(self.files[drive], p.key, float(np.exp(x))), None)
-            for p, x in zip(self.spec.parameters, at, strict=True)
-        }
-        return with_values(self.texts[drive][0], values)
-
-    def rows(self, points: Sequence[Vector]) -> list[list[Row]]:
+    def simulate(self, points: Sequence[Vector]) -> None:
         """All figures at each point, side by side."""
-        wanted = [self._drive(name, at) for at in points for name in self.spec.drives]
-        answers = iter(self._measure_all(wanted))
-        results = [{name: next(answers) for name in self.spec.drives} for _ in points]
-        fixed = dict(zip(self.spec.rivals, self.rivals, strict=True))
-        return [[row_of(f, result | fixed, {}) for f in self.figures] for result in results]
+        new = [at for at in points if at.tobytes() not in self._rows]
+        drives = [self._drive(name, at) for at in new for name in self.spec.drives]
+        answers = iter(self._measure_all(drives))
+        for at in new:
+            results = {name: next(answers) for name in self.spec.drives} | self._rivals
+            self._rows[at.tobytes()] = [row_of(f, results, {}) for f in self.figures]
 
-    def _measure_all(self, drives: Sequence[Drive]) -> list[Mapping[Load, Mapping[str, float]]]:
+    def rows(self, at: Vector) -> tuple[Row, ...]:
+        self.simulate([at])
+        return tuple(self._rows[at.tobytes()])
+
+    def deviations(self, at: Vector) -> Vector:
+        """log(simulated / measured); a figure that the simulation cannot give is far off."""
+        errors = (row.error_pct for row in self.rows(at))
+        return np.array([2.0 if e is None else np.log(max(1 + e / 100, 1e-3)) for e in errors])
+
+    def jacobian(self, at: Vector) -> Vector:
+        """Derivatives of `deviations` by finite differences, towards the middle of the bounds so
+        that every point is within them."""
+        here = self.deviations(at)
+        signs = np.where(at < (self.low + self.high) / 2, 1.0, -1.0)
+        points = [at + step for step in _STEP * np.diag(signs)]
+        self.simulate(points)
+        there = [self.deviations(point) for point in points]
+        return np.array([(d - here) / (_STEP * s) for d, s in zip(there, signs, strict=True)]).T
+
+    def _measure_all(
+        self, drives: Sequence[ComparedDrive]
+    ) -> list[Mapping[Load, Mapping[str, float]]]:
         self.simulations += len(drives)
         return run_side_by_side(
             [
@@ -197,117 +207,85 @@ class _Problem:
             ]
         )
 
-    def _drive(self, name: str, at: Vector | None) -> Drive:
-        text = self.texts[name][0] if at is None else self.text(name, at)
+    def _drive(self, name: str, at: Vector | None) -> ComparedDrive:
+        text, file_name = self.texts[name]
+        if at is not None:
+            keys = [p.key for p in self.spec.parameters]
+            text = _with_values(text, dict(zip(keys, np.exp(at).tolist(), strict=True)))
         if self.spec.scale > 1:
             text = scaled_device(text, self.spec.scale, largest_io_bytes=LARGEST_IO_BYTES)
-        return Drive(name, text, self.texts[name][1])
+        return ComparedDrive(name, text, file_name)
 
-    def _measure(self, drive: Drive) -> Mapping[Load, Mapping[str, float]]:
-        short = {load: replace(load, seconds=min(load.seconds, _SECONDS_MAX)) for load in
-                 self.loads(drive.name)}  # fmt: skip
-        measured = measure(drive, short.values(), tell=lambda text: None)
+    def _measure(self, drive: ComparedDrive) -> Mapping[Load, Mapping[str, float]]:
+        found = (c for f in self.figures for c in (condition(f), baseline_condition(f)))
+        loads = {one.load for one in found if one and one.load and one.device == drive.name}
+        short = {load: replace(load, seconds=min(load.seconds, _SECONDS_MAX)) for load in loads}
+        measured = measure(drive, short.values(), log=lambda text: None)
         return {load: measured[brief] for load, brief in short.items()}
 
 
 def fit(
     spec: Specification,
     figures: Sequence[PublishedFigure],
-    tell: Tell = lambda text: None,
+    log: Log = lambda text: None,
 ) -> FitResult:
-    """Find the parameters. Raises ConfigError: no figures, unknown keys, a start out of bounds."""
+    """Find the parameters that bring the simulated drives nearest to the figures.
+
+    `log` receives a line per iteration. Raises ConfigError: no figures, or a key that the device
+    file does not have.
+    """
+    from scipy.optimize import least_squares
+
     problem = _Problem(spec, figures)
-    at = np.clip(problem.start, problem.low, problem.high)
-    rows = before = problem.rows([at])[0]
-    deviation = _deviations(rows)
-    damping = 1e-2
-    jacobian = np.zeros((len(deviation), len(at)))
-    for iteration in range(1, _ITERATIONS_MAX + 1):
-        tell(f"step {iteration}: deviation {_cost(deviation) ** 0.5:.3f}")
-        jacobian = _jacobian(problem, at, deviation)
-        steps = [_step(jacobian, deviation, d) for d in (damping / 10, damping, damping * 30)]
-        points = [np.clip(at + step, problem.low, problem.high) for step in steps]
-        answers = problem.rows(points)
-        costs = [_cost(_deviations(answer)) for answer in answers]
-        best = int(np.argmin(costs))
-        if costs[best] >= _cost(deviation):
-            break
-        gained = 1 - costs[best] / _cost(deviation)
-        at, rows = points[best], answers[best]
-        deviation, damping = _deviations(rows), damping * (0.1, 1.0, 30.0)[best]
-        if gained < _CONVERGED:
-            break
-    return _result(problem, at, jacobian, deviation, (before, rows))
+    begin = problem.start.clip(problem.low, problem.high)
+
+    def derivatives(at: Vector) -> Vector:
+        cost = np.mean(_SOFT**2 * 2 * (np.sqrt(1 + (problem.deviations(at) / _SOFT) ** 2) - 1))
+        log(f"{problem.simulations} simulations: deviation {cost**0.5:.3f}")
+        return problem.jacobian(at)
+
+    found = least_squares(
+        problem.deviations,
+        begin,
+        derivatives,
+        bounds=(problem.low, problem.high),
+        loss="soft_l1",
+        f_scale=_SOFT,
+        ftol=_CONVERGED,
+        xtol=_SMALLEST_STEP,
+        max_nfev=_EVALUATIONS_MAX,
+    )
+    return _result(problem, begin, found.x)
 
 
-def _deviations(rows: Sequence[Row]) -> Vector:
-    """log(simulated / measured); a figure that the simulation lost is far off."""
-    errors = (row.error_pct for row in rows)
-    return np.array([2.0 if e is None else np.log(max(1 + e / 100, 1e-3)) for e in errors])
-
-
-def _weights(deviation: Vector) -> Vector:
-    """Square roots of the weights that make large deviations count linearly."""
-    return (1 + (deviation / _SOFT) ** 2) ** -0.25
-
-
-def _cost(deviation: Vector) -> float:
-    return float(np.mean(2 * _SOFT**2 * (np.sqrt(1 + (deviation / _SOFT) ** 2) - 1)))
-
-
-def _jacobian(problem: _Problem, at: Vector, here: Vector) -> Vector:
-    """Derivatives towards the middle of the bounds, so that all points are within."""
-    middle = (problem.low + problem.high) / 2
-    signs = np.where(at < middle, 1.0, -1.0)
-    points = [at + _STEP * sign * unit for sign, unit in zip(signs, np.eye(len(at)), strict=True)]
-    there = [_deviations(rows) for rows in problem.rows(points)]
-    return np.array([(d - here) / (_STEP * s) for d, s in zip(there, signs, strict=True)]).T
-
-
-def _step(jacobian: Vector, deviation: Vector, damping: float) -> Vector:
-    weights = _weights(deviation)
-    j, r = jacobian * weights[:, None], deviation * weights
-    normal = j.T @ j
-    scale = np.diag(normal) + 1e-6
-    return np.asarray(-np.linalg.solve(normal + damping * np.diag(scale), j.T @ r))
-
-
-def _result(
-    problem: _Problem,
-    at: Vector,
-    jacobian: Vector,
-    deviation: Vector,
-    rows: tuple[Sequence[Row], Sequence[Row]],
-) -> FitResult:
-    weights = _weights(deviation)
-    j = jacobian * weights[:, None]
+def _result(problem: _Problem, begin: Vector, at: Vector) -> FitResult:
+    deviation = problem.deviations(at)
+    # Square roots of the weights that make large deviations count linearly.
+    weights = (1 + (deviation / _SOFT) ** 2) ** -0.25
     freedom = max(len(deviation) - len(at), 1)
     variance = float(np.sum((deviation * weights) ** 2)) / freedom
-    _, singular, directions = np.linalg.svd(j, full_matrices=False)
-    # A direction along which no figure changes has no bound; it is told as such, not as infinity.
-    sharp = singular > 1e-3 * max(float(singular[0]), 1e-9)
-    spread = np.where(sharp, 1 / np.maximum(singular, 1e-12), np.inf)
-    errors = []
-    for row in directions.T:
-        lost = float(np.sum(row[~sharp] ** 2)) > _LOST
-        told = float(np.sqrt(variance * np.sum((row[sharp] * spread[sharp]) ** 2)))
-        errors.append(np.inf if lost else told)
+    weighted = problem.jacobian(at) * weights[:, None]
+    _, singular, directions = np.linalg.svd(weighted, full_matrices=False)
+    # A direction along which no figure changes has no bound.
+    steep = singular > 1e-3 * max(float(singular[0]), 1e-9)
+    spread = np.where(steep, 1 / np.maximum(singular, 1e-12), np.inf)
+    flat = np.sum(directions[~steep] ** 2, axis=0) > _SHARE_LOST
+    errors = np.sqrt(variance * np.sum((directions[steep].T * spread[steep]) ** 2, axis=1))
     estimates = tuple(
         Estimate(
-            p.key, problem.unit(p.key), float(np.exp(start)), float(np.exp(x)), p.low, p.high,
-            100 * error if np.isfinite(error) else None,
+            p.key, _unit(value_of(problem.text, p.key)), float(np.exp(start)), float(np.exp(x)),
+            p.low, p.high, None if is_flat else 100 * float(error),
         )
-        for p, start, x, error in zip(
-            problem.spec.parameters, problem.start, at, errors, strict=True
+        for p, start, x, error, is_flat in zip(
+            problem.spec.parameters, problem.start, at, errors, flat, strict=True
         )
     )  # fmt: skip
-    blurred = variance**0.5 * spread > _UNTOLD
-    confused = tuple(
+    unidentifiable = tuple(
         _combination(problem.spec.parameters, direction)
-        for direction, is_blurred in zip(directions, blurred, strict=True)
-        if is_blurred
+        for direction in directions[variance**0.5 * spread > _UNDETERMINED]
     )
-    return FitResult(estimates, confused, tuple(rows[0]), tuple(rows[1]), problem.simulations)
+    before, after = problem.rows(begin), problem.rows(at)
+    return FitResult(estimates, unidentifiable, before, after, problem.simulations)
 
 
 def _combination(
@@ -318,40 +296,40 @@ def _combination(
 
 
 def fitted_text(text: str, result: FitResult) -> str:
-    """A device file with the fitted values; their sources stay."""
-    file = tomllib.loads(text)
-    changes = {e.key: (_toml_value(file, e.key, e.value), None) for e in result.estimates}
-    return with_values(text, changes)
+    """A device file with the fitted values; comments with sources stay."""
+    return _with_values(text, {e.key: e.value for e in result.estimates})
 
 
-def _value(file: Mapping[str, Any], key: str) -> float:
-    return number(_raw(file, key))
+def _with_values(text: str, values: Mapping[str, float]) -> str:
+    """The device file with new values in the form that it has; a list keeps its proportions."""
 
-
-def _raw(file: Mapping[str, Any], key: str) -> Any:
-    value: Any = file
-    for part in key.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            raise ConfigError(f"the device file has no '{key}' to fit")
-        value = value[part]
-    return value
-
-
-def _toml_value(file: Mapping[str, Any], key: str, value: float) -> str:
-    """`value` in the form that the file has for the key; a list keeps its proportions."""
-    raw = _raw(file, key)
-    if isinstance(raw, list):
+    def written(raw: object, value: float) -> str:
+        if not isinstance(raw, list):
+            return _quantity(raw, value)
         factor = value / number(raw)
         return "[" + ", ".join(_quantity(one, number(one) * factor) for one in raw) + "]"
-    return _quantity(raw, value)
+
+    return with_values(
+        text, {key: (written(value_of(text, key), value), None) for key, value in values.items()}
+    )
+
+
+def _unit(raw: object) -> str:
+    """The unit of a value of a device file: "ns", "bytes/s", "bytes", or "" for a count."""
+    first = raw[0] if isinstance(raw, list) else raw
+    if not isinstance(first, str):
+        return ""
+    return "bytes/s" if first.endswith("/s") else "bytes" if first.endswith("B") else "ns"
 
 
 def _quantity(raw: object, value: float) -> str:
-    if not isinstance(raw, str):
+    """`value`, in the unit of `raw`, as TOML."""
+    unit = _unit(raw)
+    if not unit:
         return str(round(value)) if isinstance(raw, int) else f"{value:.4g}"
-    if raw.endswith("/s"):
+    if unit == "bytes/s":
         return f'"{value / 1e6:.4g} MB/s"'
-    if raw.endswith("B"):
+    if unit == "bytes":
         return f'"{max(1, round(value / 1024))} KiB"'
     whole_ns = round(float(f"{value:.4g}"))  # the simulator counts whole nanoseconds
     return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

@@ -24,7 +24,7 @@ from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_s
 from writecliff.published.conditions import KIB, Condition, Load, State
 from writecliff.workload.model import BlockSize, Job, Segments, Workload
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
 # Every run has a seed of its own. Two that write the same addresses in the same order invalidate
@@ -37,68 +37,71 @@ _IDLE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
-class Drive:
-    """A drive that is to be measured: the text of its device file, and where that is from."""
+class ComparedDrive:
+    """A drive to measure: the text of its device file, and where that is from."""
 
     name: str
     text: str
     file_name: str
 
     @classmethod
-    def preset(cls, name: str) -> Drive:
+    def preset(cls, name: str) -> ComparedDrive:
         return cls(name, *read_device_file(name))
 
 
-class Watch:
-    """Sees what has been measured, and may stop it. Its methods are called from several threads."""
+class MeasurementObserver:
+    """Follows a measurement and may stop it. Its methods are called from several threads."""
 
     def __init__(self) -> None:
-        self.stop = Event()  # set: what runs ends with `Stopped`
+        self.stop = Event()  # set: the measurement ends with `Stopped`
+        self.wall_s: dict[str, float] = {}  # by drive
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """So much of what brings a drive to a state is done, 0 to 1."""
+        """The preparation of a drive for a state has come to `share`, 0 to 1."""
 
     def load(self, drive: str, load: Load) -> None:
         """A load of a drive has been measured."""
 
     def drive(self, drive: str, wall_s: float) -> None:
-        """All loads of a drive have."""
+        """All loads of a drive have been measured."""
+        self.wall_s[drive] = wall_s
 
     def look(self, progress: Progress | None = None) -> None:
-        """Raises Stopped if it is to end; between loads and every moment while one runs."""
+        """Called between loads and while one runs. Raises Stopped once `stop` is set."""
         if self.stop.is_set():
             raise Stopped("stopped while it was measured")
 
 
 def measure_all(
-    drives: Mapping[str, Drive],
+    drives: Mapping[str, ComparedDrive],
     conditions: Iterable[Condition],
     *,
     cache: StateCache | None = None,
     memory_budget_bytes: int | None = None,
     workers: int | None = None,
-    tell: Tell = lambda text: None,
-    watch: Watch | None = None,
+    log: Log = lambda text: None,
+    observer: MeasurementObserver | None = None,
 ) -> dict[str, Results]:
-    """Every load of the conditions on its drive; drives side by side. By the names of `drives`,
-    which have all that the conditions are about."""
-    watch = watch or Watch()
+    """Measure every load of the conditions on its drive, drives side by side.
+
+    `drives` has each device that the conditions name; the results have the same keys."""
+    observer = observer or MeasurementObserver()
     cache = cache or StateCache(default_folder())
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
     # The largest first, so that none is left over at the end for one core.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     tasks = [
-        Task(drive.name, drive_memory(drive), partial(measure, drive, loads, cache, tell, watch))
+        Task(drive.name, drive_memory(drive), partial(measure, drive, loads, cache, log, observer))
         for drive, loads in wanted
     ]
     results = run_side_by_side(
-        tasks, memory_budget_bytes=memory_budget_bytes, workers=workers, stop=watch.stop
+        tasks, memory_budget_bytes=memory_budget_bytes, workers=workers, stop=observer.stop
     )
     return {drive.name: result for (drive, _), result in zip(wanted, results, strict=True)}
 
 
 def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
-    """What `measure_all` runs: nothing on drives whose figures need no load."""
+    """The loads that `measure_all` runs on each drive; drives without loads are left out."""
     found: dict[str, set[Load]] = {}
     for one in conditions:
         if one.load is not None:
@@ -107,57 +110,56 @@ def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
 
 
 def measure(
-    drive: Drive,
+    drive: ComparedDrive,
     loads: Iterable[Load],
     cache: StateCache | None = None,
-    tell: Tell = print,
-    watch: Watch | None = None,
+    log: Log = lambda text: None,
+    observer: MeasurementObserver | None = None,
 ) -> Results:
-    """Metric by metric for each load; see `metrics_of`."""
-    watch = watch or Watch()
+    """The metrics of each load (see `metrics_of`) on one drive."""
+    observer = observer or MeasurementObserver()
     began_s = time.monotonic()
     engine = SimEngine.from_text(drive.text, drive.file_name)
     results: dict[Load, Mapping[str, float]] = {}
     by_state: dict[tuple[State, float], list[Load]] = {}
     for load in sorted(loads, key=lambda one: one.order):
         by_state.setdefault((load.state, load.compressible_pct), []).append(load)
-    for (state, compressible), ordered in by_state.items():
-        tell(f"{drive.name}: {state}, {len(ordered)} load{'s' * (len(ordered) > 1)}")
+    for (state, _), ordered in by_state.items():
+        log(f"{drive.name}: {state}, {len(ordered)} load{'s' * (len(ordered) > 1)}")
         for n, load in enumerate(ordered):
-            watch.look()
+            observer.look()
             if n == 0 or state == "fresh":
-                told = partial(_prepared, watch, drive.name, state)
-                _bring(engine, state, compressible, cache, told)
-            results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), watch)
-            watch.load(drive.name, load)
-    watch.drive(drive.name, time.monotonic() - began_s)
+                _bring(engine, drive.name, load, cache, observer)
+            results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), observer)
+            observer.load(drive.name, load)
+    observer.drive(drive.name, time.monotonic() - began_s)
     return results
-
-
-def _prepared(watch: Watch, drive: str, state: State, total: int, progress: Progress) -> None:
-    watch.look()
-    written = None if progress.counters is None else progress.counters.host_write_bytes
-    if written is not None:
-        watch.preparing(drive, state, min(1.0, written / total))
 
 
 def _bring(
     engine: SimEngine,
-    state: State,
-    compressible_pct: float,
+    drive: str,
+    load: Load,
     cache: StateCache | None,
-    prepared: Callable[[int, Progress], None],
+    observer: MeasurementObserver,
 ) -> None:
-    """Bring a drive to a state; `prepared` is told of how many bytes in all, and how it goes."""
+    """Bring a drive to the state that a load requires."""
     capacity = engine.identify().capacity_bytes
-    if state == "fresh" or "flash" not in tomllib.loads(engine.device_text):
-        # New, whatever the drive has been through for other loads; a disk is always as it was.
+    if load.state == "fresh" or not _has_flash(engine.device_text):
+        # New, whatever earlier loads did to the drive; the state of a disk never changes.
         engine.renew()
         return
-    steps = _client_steps(capacity) if state == "client" else recipe(state, capacity)
-    steps = [_of_data(step, compressible_pct) for step in steps]
+    steps = _client_steps(capacity) if load.state == "client" else recipe(load.state, capacity)
+    steps = [_of_data(step, load.compressible_pct) for step in steps]
     total = sum(job.volume_bytes or 0 for step in steps for job in step.jobs)
-    bring_to(engine, steps, cache=cache, on_progress=partial(prepared, total))
+
+    def prepared(progress: Progress) -> None:
+        observer.look()
+        written = None if progress.counters is None else progress.counters.host_write_bytes
+        if written is not None:
+            observer.preparing(drive, load.state, min(1.0, written / total))
+
+    bring_to(engine, steps, cache=cache, on_progress=prepared)
 
 
 def _of_data(step: Workload, compressible_pct: float) -> Workload:
@@ -167,7 +169,7 @@ def _of_data(step: Workload, compressible_pct: float) -> Workload:
 
 
 def _client_steps(capacity_bytes: int) -> list[Workload]:
-    """Twice 128 KiB in order over the range, then twice what is active, as the test will."""
+    """Twice 128 KiB in order over the range, then twice the active segments, as the test does."""
     fill = Job(
         pattern="sequential",
         block_sizes=(BlockSize(128 * KIB),),
@@ -189,7 +191,9 @@ def _client_area(job: Job, capacity_bytes: int) -> Job:
     return replace(job, range_bytes=_client_range(capacity_bytes), segments=segments)
 
 
-def _run(engine: SimEngine, load: Load, seed: int, watch: Watch) -> Mapping[str, float]:
+def _run(
+    engine: SimEngine, load: Load, seed: int, observer: MeasurementObserver
+) -> Mapping[str, float]:
     job = Job(
         pattern=load.pattern,
         read_pct=load.read_pct,
@@ -201,15 +205,14 @@ def _run(engine: SimEngine, load: Load, seed: int, watch: Watch) -> Mapping[str,
         job = _client_area(job, engine.identify().capacity_bytes)
     if load.state != "fresh":
         warm = job.with_duration_s(load.seconds * _WARM_SHARE)
-        engine.run(Workload("warm", (warm,), seed=seed), watch.look)
+        engine.run(Workload("warm", (warm,), seed=seed), observer.look)
     measured = job.with_duration_s(load.seconds)
-    return metrics_of(engine.run(Workload("measured", (measured,), seed=seed + 1), watch.look))
+    return metrics_of(engine.run(Workload("measured", (measured,), seed=seed + 1), observer.look))
 
 
 def metrics_of(result: StepResult) -> dict[str, float]:
-    """What figures are made of. Latencies in ms over all I/Os of the load, throughput in MB/s
-    (10^6), write amplification where something was written, mean power in W; what cannot be told is
-    absent."""
+    """Metrics of one step by name: rates in I/Os or 10^6 bytes per second, latencies in ms over all
+    I/Os, write amplification, mean power in W. Metrics that cannot be determined are absent."""
     seconds = result.elapsed_ns / 1e9
     ios, size = result.total()
     metrics = {
@@ -252,19 +255,23 @@ def _per_second(result: StepResult) -> Sequence[float]:
     return list(counts[:-1])
 
 
-def idle_watts(drive: Drive) -> float | None:
-    """Mean power over a while without commands; None where the drive does not tell."""
+def idle_watts(drive: ComparedDrive) -> float | None:
+    """Mean power over a minute without commands; None if the drive reports no power."""
     engine = SimEngine.from_text(drive.text, drive.file_name)
     late = Job(read_pct=100.0, ios=1, start_delay_ns=_IDLE_NS)
     return metrics_of(engine.run(Workload("idle", (late,)))).get("power")
 
 
 def rated_bytes(device_text: str, file_name: str, waf: float) -> float:
-    """Host bytes until the rated cycles of all flash are used up at this write amplification."""
+    """Host bytes until all flash has its rated cycles, at this write amplification."""
     cycles = tomllib.loads(device_text)["flash"]["rated_cycles"]
     return float(cycles * describe_device(device_text, file_name).raw_bytes / waf)
 
 
-def drive_memory(drive: Drive) -> int:
+def _has_flash(text: str) -> bool:
+    return "flash" in tomllib.loads(text)
+
+
+def drive_memory(drive: ComparedDrive) -> int:
     described = describe_device(drive.text, drive.file_name)
     return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)

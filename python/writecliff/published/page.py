@@ -1,19 +1,18 @@
-"""The page of a reproduction: goals, agreement, and every figure beside its simulation."""
+"""The page of a reproduction: errors, agreement, and every figure beside its simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from writecliff.published.figures import CAMPAIGNS, PublishedFigure
-from writecliff.published.goals import right_pct
 from writecliff.published.output import CSV, figures_csv, mapping
 from writecliff.published.reproduce import Reproduction
-from writecliff.published.scores import POWER, Row
+from writecliff.published.scores import POWER, Row, right_pct
 from writecliff.published.tables import (
     FAR,
     FAR_PCT,
+    STATES,
     drives_table,
-    goals_table,
     groups_table,
     item_tables,
     missed_table,
@@ -21,14 +20,13 @@ from writecliff.published.tables import (
     sources_table,
     wrong_table,
 )
-from writecliff.published.words import STATES
 from writecliff.report.agreement import GUIDE_PCT, agreement
 from writecliff.report.axes import Axis, Line
 from writecliff.report.model import DataFile, Figure, Section, Table, drawn
 from writecliff.report.pages import Page
 from writecliff.report.style import house_style
 
-# What is drawn together: a name, what the axes show, which rows.
+# The plots: a name, the label of the axes, which rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("iops", "IOPS", lambda r: r.group == "throughput" and r.figure.unit == "IOPS"),
     ("throughput", "Throughput (MB/s)", lambda r: r.group == "throughput" and _mb(r.figure)),
@@ -36,7 +34,7 @@ _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("ratio", "One drive over another (ratio)", lambda r: bool(r.figure.baseline)),
     ("consistency", "Standard deviation of IOPS", lambda r: r.group == "consistency"),
     ("tbw", "TBW (TB)", lambda r: r.figure.metric == "tbw"),
-    ("dwpd", "Drive writes a day", lambda r: r.figure.metric == "dwpd"),
+    ("dwpd", "Drive writes per day", lambda r: r.figure.metric == "dwpd"),
     ("power", "Power (W)", lambda r: r.group == POWER),
 )
 
@@ -50,15 +48,15 @@ def page_of(found: Reproduction) -> Page:
         plots = _agreement(found.rows)
     return Page(
         title=f"Published and simulated: {found.about}",
-        intro="Figures that others have published of real drives, and what the simulated drives of "
-        "the catalogue give under the same conditions. No figure is adjusted after the simulation. "
-        "The drives have a few parameters each that were fitted to figures of the shipped table "
-        "(by 'writecliff fit'); 'writecliff reproduce others' shows figures that no fit has used.",
+        intro="Published figures of real drives beside those of the simulated drives of the "
+        "catalogue under the same conditions. No figure is adjusted after the simulation. A few "
+        "parameters of each drive were fitted to figures of the shipped table (with 'writecliff "
+        "fit'); 'writecliff reproduce others' shows figures that no fit has used.",
         sections=(
             Section(
                 "Overall",
                 "",
-                tables=(goals_table(found), groups_table(found), sources_table(found)),
+                tables=(groups_table(found), sources_table(found)),
             ),
             Section(
                 "Agreement",
@@ -66,7 +64,7 @@ def page_of(found: Reproduction) -> Page:
                 f"dashed ones it is within {GUIDE_PCT:g} %.",
                 plots,
             ),
-            *_duels(found),
+            *_comparisons(found),
             *_far(found),
             *_items(found.rows),
             *_missing(found),
@@ -79,19 +77,15 @@ def page_of(found: Reproduction) -> Page:
 
 
 def _disclosures(found: Reproduction) -> tuple[str, ...]:
-    said = []
-    short = [goal.what for goal in found.goals if goal.met is False]
-    if short:
-        said.append(f"Goals that are not met: {'; '.join(short)}.")
-    if found.missing:
-        said.append(
-            f"{len(found.missing)} of {len(found.rows)} figures are not simulated; they count "
-            "nowhere, and are listed with the reason."
-        )
-    return tuple(said)
+    if not found.missing:
+        return ()
+    return (
+        f"{len(found.missing)} of {len(found.rows)} figures are not simulated. They are left out "
+        "of all scores and listed with the reason.",
+    )
 
 
-# -- pictures -----------------------------------------------------------------------------------
+# -- plots --------------------------------------------------------------------------------------
 
 
 def _agreement(rows: Sequence[Row]) -> tuple[Figure, ...]:
@@ -113,7 +107,7 @@ def _lower(label: str) -> str:
 
 
 def _series(rows: Sequence[Row], *, by_group: bool) -> list[Line]:
-    """A series a source, or a kind of latency; improvements as ratios."""
+    """A series for each source or kind of latency; improvements as ratios."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         label = row.group.removeprefix("latency, ") if by_group else _source_name(row.figure)
@@ -134,16 +128,16 @@ def _source_name(figure: PublishedFigure) -> str:
 # -- sections -----------------------------------------------------------------------------------
 
 
-def _duels(found: Reproduction) -> tuple[Section, ...]:
-    duels = found.duels
-    if not duels:
+def _comparisons(found: Reproduction) -> tuple[Section, ...]:
+    comparisons = found.comparisons
+    if not comparisons:
         return ()
-    wrong = [duel for duel in duels if not duel.right]
+    wrong = sum(not one.right for one in comparisons)
     intro = (
-        f"{len(duels)} comparisons of two drives under the same conditions: "
-        f"{right_pct(duels):.1f} % with the right winner, {len(wrong)} with the wrong one."
+        f"{len(comparisons)} comparisons of two drives under the same conditions: "
+        f"{right_pct(comparisons):.1f} % with the right winner, {wrong} with the wrong one."
     )
-    tables = (wrong_table(duels, "Wrong winner"),) if wrong else ()
+    tables = (wrong_table(comparisons),) if wrong else ()
     return (Section("Which of two drives is better", intro, tables=tables),)
 
 
@@ -151,20 +145,20 @@ def _far(found: Reproduction) -> tuple[Section, ...]:
     table = missed_table(found.rows)
     if not table.rows:
         return ()
-    intro = "The worst first, with the reason where one was found."
+    intro = "The largest errors first, with the reason where it is known."
     return (Section("Missed", intro, tables=(table,)),)
 
 
 def _items(rows: Sequence[Row]) -> tuple[Section, ...]:
-    """A section a source, with the tables and figures that it has."""
+    """A section for each source, with its tables and figures."""
     by_source: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         items = by_source.setdefault(row.figure.source, {})
         items.setdefault(row.figure.item, []).append(row)
     about = {one.source: one.about for one in CAMPAIGNS}
     intro = (
-        f"Errors beyond {FAR_PCT:g} % are marked {FAR}. What the words of the conditions mean is "
-        "at the end of the page."
+        f"Errors beyond {FAR_PCT:g} % are marked {FAR}. The states of a drive are defined at the "
+        "end of the page."
     )
     return tuple(
         Section(
@@ -179,22 +173,22 @@ def _items(rows: Sequence[Row]) -> tuple[Section, ...]:
 def _missing(found: Reproduction) -> tuple[Section, ...]:
     if not found.missing:
         return ()
-    return (Section("What is not simulated", "", tables=(missing_table(found.missing),)),)
+    return (Section("Not simulated", "", tables=(missing_table(found.missing),)),)
 
 
 def _conditions(found: Reproduction) -> tuple[Section, ...]:
     rows = tuple((name, text) for name, text in STATES.items())
-    states = Table("States of a drive", ("state", "what it is"), rows, ("left", "left"))
+    states = Table("States of a drive", ("state", "meaning"), rows, ("left", "left"))
     intro = (
-        "Each drive is brought to a state once; the loads that want it follow each other, reads "
+        "Each drive is brought to a state once; the loads that require it follow each other, reads "
         "first. Before a load is measured it runs for a fifth of its time, except on a fresh "
-        "drive. Where a source does not say how many I/Os were outstanding, random loads have 128 "
-        "and sequential ones 32, as the PTS-E recommends. Data are random where nothing else is "
-        "said; else what the drive holds compresses as far as what the load writes. Improvements "
-        "are errors of the ratio."
+        "drive. Where a source does not give the number of outstanding I/Os, random loads have 128 "
+        "and sequential ones 32, as the PTS-E recommends. Data are random unless the source says "
+        "otherwise; then the data on the drive are as compressible as those of the load. Errors of "
+        "improvements are errors of the ratio."
     )
     sections = [Section("Conditions", intro, tables=(states,))]
     if found.drives:
-        text = f"{found.wall_s / 60:.1f} minutes in all."
+        text = f"{found.wall_s / 60:.1f} minutes in total."
         sections.append(Section("Drives and times", text, tables=(drives_table(found),)))
     return tuple(sections)

@@ -1,6 +1,6 @@
-"""A campaign from figures to scores: measure, derive, compare.
+"""Reproduces a campaign, from figures to scores: measure, derive, compare.
 
-`Reproduction` is all that reports, `--json` and tests need; nothing in it is adjusted after the
+A `Reproduction` has all that reports, `--json` and tests need; nothing in it is adjusted after the
 simulation.
 """
 
@@ -16,8 +16,6 @@ from writecliff.engines.preconditioned import StateCache
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.published.conditions import (
     Condition,
-    Load,
-    State,
     baseline_condition,
     condition,
     preset_of,
@@ -32,14 +30,21 @@ from writecliff.published.figures import (
     campaign,
     read_figures,
 )
-from writecliff.published.goals import Goal, goals_of
-from writecliff.published.measure import Drive, Tell, Watch, measure_all
-from writecliff.published.scores import GROUPS, Duel, Row, Score, duels_of, row_of, scores_of
+from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
+from writecliff.published.scores import (
+    GROUPS,
+    PairwiseComparison,
+    Row,
+    Score,
+    comparisons_of,
+    row_of,
+    scores_of,
+)
 
 
 @dataclass(frozen=True)
 class DriveRun:
-    """A drive that was measured: what it is, under how many loads, and how long that took."""
+    """A drive that was measured: its description, the number of loads, and the time it took."""
 
     name: str
     description: str
@@ -63,12 +68,8 @@ class Reproduction:
         return scores_of(self.rows)
 
     @property
-    def duels(self) -> list[Duel]:
-        return duels_of(self.rows)
-
-    @property
-    def goals(self) -> tuple[Goal, ...]:
-        return goals_of(self.scores, self.duels)
+    def comparisons(self) -> list[PairwiseComparison]:
+        return comparisons_of(self.rows)
 
     @property
     def missing(self) -> list[Row]:
@@ -81,7 +82,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The figures that are to be reproduced, and what they are called."""
+    """The figures to reproduce, and the name of the choice."""
 
     name: str
     about: str
@@ -89,9 +90,9 @@ class Chosen:
 
 
 def choose(name: str, path: Path | None = None) -> Chosen:
-    """The figures of a campaign (or of a source, in a table of the user's); "all" of them.
+    """The figures of a campaign, or of a source in the user's table `path`; "all" takes all.
 
-    Raises ConfigError: no such campaign or source, a malformed table."""
+    Raises ConfigError: unknown campaign or source, malformed table."""
     if name == OTHERS_NAME and path is None:
         return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
     figures = read_figures(path or SHIPPED)
@@ -111,13 +112,13 @@ def choose(name: str, path: Path | None = None) -> Chosen:
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
-    """Of the figures and of what they are relative to, each once."""
+    """The conditions of the figures and of their baselines, each once."""
     found = (one for f in figures for one in (condition(f), baseline_condition(f)))
     return list(dict.fromkeys(one for one in found if one is not None))
 
 
 def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
-    """Reasons by preset, of those that are neither in the catalogue nor a device file."""
+    """Why a drive is missing, for each name that is neither a preset nor a device file."""
     names = {
         preset_of(name) for f in figures for name in (f.device, f.baseline) if name
     }  # fmt: skip
@@ -125,7 +126,7 @@ def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
 
 
 def _no_preset(name: str) -> str:
-    """A malformed device file is a mistake to be told, not a drive that is not known."""
+    """Empty if there is such a drive. Raises ConfigError for a malformed device file."""
     try:
         text, file_name = read_device_file(name)
     except ConfigError:
@@ -140,33 +141,33 @@ def reproduce(
     *,
     cache: StateCache | None = None,
     workers: int | None = None,
-    tell: Tell = lambda text: None,
-    watch: Watch | None = None,
+    log: Log = lambda text: None,
+    observer: MeasurementObserver | None = None,
 ) -> Reproduction:
-    """Put the simulated drives under the conditions of the figures and compare.
+    """Measure the simulated drives under the conditions of the figures and compare.
 
     Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError."""
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
     # Read once: a device file may be edited while its drive is measured for minutes.
-    drives = {one.device: Drive.preset(one.device) for one in wanted}
-    timed = _Timed(watch or Watch())
-    results = measure_all(drives, wanted, cache=cache, workers=workers, tell=tell, watch=timed)
-    derived = derive(drives, wanted, results, tell=tell)
+    drives = {one.device: ComparedDrive.preset(one.device) for one in wanted}
+    observer = observer or MeasurementObserver()
+    results = measure_all(drives, wanted, cache=cache, workers=workers, log=log, observer=observer)
+    derived = derive(drives, wanted, results, log=log)
     rows = tuple(
         _explained(row_of(figure, results, derived.values), missing, derived.why)
         for figure in chosen.figures
     )
     runs = tuple(
-        _drive_run(drives[name], len(loads), timed.wall_s.get(name, 0.0))
+        _drive_run(drives[name], len(loads), observer.wall_s.get(name, 0.0))
         for name, loads in sorted(results.items())
     )
     return Reproduction(chosen.name, chosen.about, rows, runs, time.monotonic() - began_s)
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
-    """The most telling reason why there is no figure."""
+    """The row with the most specific reason why there is no simulated figure."""
     if row.simulated is not None:
         return row
     for name in (row.figure.device, row.figure.baseline):
@@ -179,7 +180,7 @@ def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> 
 
 
 def _no_condition(row: Row) -> str:
-    """A name that nobody knows, or a load that is not simulated for single figures."""
+    """The metric is unknown, or its load is not simulated for single figures."""
     metric, access = row.figure.metric, row.figure.access
     if row.group == "other":
         known = [name for names in GROUPS.values() for name in names]
@@ -187,26 +188,6 @@ def _no_condition(row: Row) -> str:
     return f"no load '{access}': single figures are of random and sequential ones"
 
 
-def _drive_run(drive: Drive, loads: int, wall_s: float) -> DriveRun:
+def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
     described = describe_device(drive.text, drive.file_name)
     return DriveRun(drive.name, described.description, described.device_hash, loads, wall_s)
-
-
-class _Timed(Watch):
-    """Hands everything on and keeps the times."""
-
-    def __init__(self, inner: Watch) -> None:
-        super().__init__()
-        self._inner = inner
-        self.stop = inner.stop
-        self.wall_s: dict[str, float] = {}
-
-    def preparing(self, drive: str, state: State, share: float) -> None:
-        self._inner.preparing(drive, state, share)
-
-    def load(self, drive: str, load: Load) -> None:
-        self._inner.load(drive, load)
-
-    def drive(self, drive: str, wall_s: float) -> None:
-        self.wall_s[drive] = wall_s
-        self._inner.drive(drive, wall_s)

@@ -1,4 +1,4 @@
-"""Published against simulated: errors figure by figure, medians, and who wins."""
+"""Compares published with simulated figures: errors, medians by group, and which drive wins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from writecliff.published.figures import PublishedFigure
 
 Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 
-# Metrics by what is asked of them. A percentile is not a mean, and a watt is not a latency.
+# Metrics by kind: the errors of a percentile, a mean and a power are not comparable.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "throughput": (
         "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput",
@@ -37,7 +37,7 @@ _LOWER_IS_BETTER = ("latency", "power", "iops_stddev", "waf")
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and what the simulation says; None where it says nothing, and `why`."""
+    """A published figure and its simulation; without one `simulated` is None and `why` says why."""
 
     figure: PublishedFigure
     simulated: float | None
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def error_pct(self) -> float | None:
-        """Of the figure; of the ratio where the figure is an improvement."""
+        """Relative error of the figure, in %; of the ratio where the figure is an improvement."""
         if self.simulated is None:
             return None
         if self.figure.metric.endswith("_improvement"):
@@ -56,6 +56,7 @@ class Row:
 
     @property
     def group(self) -> str:
+        """Its key in `GROUPS`, `POWER` or "other"."""
         if self.figure.metric.startswith("power_"):
             return POWER
         return next((g for g, metrics in GROUPS.items() if self.figure.metric in metrics), "other")
@@ -63,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Score:
-    """Over the figures of one group."""
+    """Errors over the figures of one group."""
 
     group: str
     figures: int
@@ -73,8 +74,8 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Duel:
-    """Two drives under the same conditions: which one is better, published and simulated."""
+class PairwiseComparison:
+    """Two drives under the same conditions, as published and as simulated."""
 
     item: str
     metric: str
@@ -85,7 +86,7 @@ class Duel:
 
     @property
     def right(self) -> bool:
-        """A draw has no winner, so it is never right."""
+        """Whether both have the same winner; a simulated draw never has."""
         if self.simulated[0] == self.simulated[1]:
             return False
 
@@ -96,13 +97,14 @@ class Duel:
 
 
 def value_of(one: Condition, results: Results) -> float | None:
-    """What the simulation says under a condition."""
+    """The simulated value under a condition; None if it was not measured."""
     load = one.load
     return None if load is None else results.get(one.device, {}).get(load, {}).get(one.metric)
 
 
 def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, float]) -> Row:
-    """`derived`: figures that are not read off one load, by "device metric"."""
+    """A figure beside its simulation. `derived`: values that no single load gives, by "device
+    metric"."""
     one = condition(figure)
     if one is None:
         return Row(figure, None, "nothing here corresponds to it")
@@ -122,6 +124,7 @@ def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, floa
 
 
 def scores_of(rows: Iterable[Row]) -> list[Score]:
+    """A score for each group that has simulated figures, in the order of `GROUPS`."""
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         if row.error_pct is not None:
@@ -142,31 +145,37 @@ def _score(group: str, rows: Sequence[Row]) -> Score:
     )
 
 
-def duels_of(rows: Iterable[Row]) -> list[Duel]:
+def comparisons_of(rows: Iterable[Row]) -> list[PairwiseComparison]:
     """Every two drives that one source shows under the same conditions with unequal figures, and
     every figure that is itself a comparison."""
-    duels = []
+    found = []
     by_test: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         f = row.figure
         if row.simulated is None:
             continue
         if f.baseline:
-            ratio = (1 + f.value / 100, 1 + row.simulated / 100)
             metric = f.metric.removesuffix("_improvement")
-            pair = (f.device, f.baseline)
-            duels.append(Duel(f.item, metric, f.label, pair, (ratio[0], 1.0), (ratio[1], 1.0)))
+            published, simulated = ((1 + v / 100, 1.0) for v in (f.value, row.simulated))
+            drives = (f.device, f.baseline)
+            found.append(PairwiseComparison(f.item, metric, f.label, drives, published, simulated))
             continue
         load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
-        test = (f.source, f.item, *load, f.metric)
-        by_test.setdefault(test, []).append(row)
+        by_test.setdefault((f.source, f.item, *load, f.metric), []).append(row)
     for same in by_test.values():
         for a, b in combinations(same, 2):
-            values = (a.figure.value, b.figure.value)
-            if values[0] == values[1] or preset_of(a.figure.device) == preset_of(b.figure.device):
+            f, other = a.figure, b.figure
+            if f.value == other.value or preset_of(f.device) == preset_of(other.device):
                 continue
+            drives, published = (f.device, other.device), (f.value, other.value)
             simulated = (a.simulated or 0.0, b.simulated or 0.0)
-            drives = (a.figure.device, b.figure.device)
-            f = a.figure
-            duels.append(Duel(f.item, f.metric, f.label, drives, values, simulated))
-    return duels
+            found.append(
+                PairwiseComparison(f.item, f.metric, f.label, drives, published, simulated)
+            )
+    return found
+
+
+def right_pct(comparisons: Sequence[PairwiseComparison]) -> float | None:
+    """Share of the comparisons with the right winner, in %; None without comparisons."""
+    right = sum(one.right for one in comparisons)
+    return 100 * right / len(comparisons) if comparisons else None

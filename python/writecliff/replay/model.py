@@ -1,4 +1,4 @@
-"""A trace laid on a simulated drive, and what one replay of it measured."""
+"""A trace prepared for a simulated drive, and the results of replaying it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sizing:
 
 
 @dataclass(frozen=True)
-class Laid:
+class ReplaySetup:
     """A trace on a drive, ready to be replayed."""
 
     io: FileIO
@@ -173,7 +173,7 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
     return name
 
 
-def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = None) -> Laid:
+def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = None) -> ReplaySetup:
     """Lay a trace on the drive `target`, or on one of its kind that it fills.
 
     `streams`: what the drive is given (default: what its file says). Raises ConfigError: a trace
@@ -212,7 +212,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
             copies=sizing.copies,
         )
     flash = tomllib.loads(text)["flash"]
-    return Laid(
+    return ReplaySetup(
         io=io,
         blocks=blocks,
         device=device,
@@ -242,7 +242,7 @@ def _check(sizing: Sizing) -> None:
 
 
 def replay(
-    laid: Laid,
+    setup: ReplaySetup,
     scheme: str,
     streams: int,
     *,
@@ -260,16 +260,16 @@ def replay(
     `reads_per_block`: so many for each 4 KiB written, else as many as `readers` do; `timed_bytes`:
     so much is written in it. Raises ConfigError.
     """
-    if not 1 <= streams <= laid.streams:
-        raise ConfigError(f"{streams} streams; the drive has {laid.streams}")
+    if not 1 <= streams <= setup.streams:
+        raise ConfigError(f"{streams} streams; the drive has {setup.streams}")
     if not 0 <= mistag_pct <= 100:
         raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
     if timed_bytes is None:
-        timed_bytes = round(max(TIMED_FILLS * laid.simulated.capacity_bytes, TIMED_LEAST_BYTES))
+        timed_bytes = round(max(TIMED_FILLS * setup.simulated.capacity_bytes, TIMED_LEAST_BYTES))
     with as_user_errors():
-        raw = laid.blocks.replay(
-            laid.text,
-            laid.simulated.path,
+        raw = setup.blocks.replay(
+            setup.text,
+            setup.simulated.path,
             scheme,
             streams,
             mistag=mistag_pct / 100,

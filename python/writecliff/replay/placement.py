@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import ConfigError
 from writecliff.parallel import Task, run_side_by_side
-from writecliff.replay.model import STREAMS_MAX, Laid, Replayed, replay
+from writecliff.replay.model import STREAMS_MAX, Replayed, ReplaySetup, replay
 from writecliff.replay.summary import (
     device_mapping,
     result_mapping,
@@ -55,7 +55,7 @@ class Placement:
     """What was compared, and what came out best."""
 
     trace: Path
-    laid: Laid
+    setup: ReplaySetup
     cells: tuple[Replayed, ...]
     best: Replayed  # of what a host can do; no streams where they win nothing
     mistagged: tuple[MisTagged, ...] = field(default_factory=tuple)  # of the best with streams
@@ -100,7 +100,7 @@ def plan(io: FileIO, counts: Sequence[int]) -> list[tuple[str, int]]:
 
 def compare(
     trace: Path,
-    laid: Laid,
+    setup: ReplaySetup,
     counts: Sequence[int],
     *,
     timed: bool = True,
@@ -114,7 +114,7 @@ def compare(
     def task(scheme: str, streams: int, mistag_pct: float = 0.0) -> Task[Replayed]:
         def run() -> Replayed:
             done = replay(
-                laid,
+                setup,
                 scheme,
                 streams,
                 mistag_pct=mistag_pct,
@@ -128,10 +128,10 @@ def compare(
             return done
 
         # The oracle has a drive in reserve while it tries out.
-        memory_bytes = laid.memory_bytes * (2 if scheme == "oracle" else 1)
+        memory_bytes = setup.memory_bytes * (2 if scheme == "oracle" else 1)
         return Task(f"{NAMES[scheme]} with {streams} streams", memory_bytes, run)
 
-    cells = run_side_by_side([task(*cell) for cell in plan(laid.io, counts)])
+    cells = run_side_by_side([task(*cell) for cell in plan(setup.io, counts)])
     with_streams = best_of([cell for cell in cells[1:] if cell.scheme != "oracle"])
     best = with_streams if cells[0].waf / with_streams.waf >= GAIN_LEAST else cells[0]
     tagged = run_side_by_side(
@@ -139,7 +139,7 @@ def compare(
     )
     return Placement(
         trace=trace,
-        laid=laid,
+        setup=setup,
         cells=tuple(cells),
         best=best,
         mistagged=tuple(MisTagged(cell.mistag_pct, cell.waf) for cell in tagged),
@@ -156,7 +156,7 @@ def best_of(cells: Sequence[Replayed]) -> Replayed:
 
 def verdict(placement: Placement) -> tuple[str, ...]:
     """What came out, in sentences."""
-    laid, none, best = placement.laid, placement.none, placement.best
+    setup, none, best = placement.setup, placement.none, placement.best
     said = []
     if best is none:
         said.append(
@@ -186,7 +186,7 @@ def verdict(placement: Placement) -> tuple[str, ...]:
             f"With {last.share_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
             f"with {right.streams} streams comes to {last.waf:.3f} instead of {right.waf:.3f}."
         )
-    if laid.io.streams and max(laid.io.streams) >= max(cell.streams for cell in placement.cells):
+    if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in placement.cells):
         said.append(
             "The rules name streams beyond those compared; such writes went to stream 0, as a "
             "drive has it that cannot open more."
@@ -196,17 +196,17 @@ def verdict(placement: Placement) -> tuple[str, ...]:
 
 def placement_mapping(placement: Placement) -> dict[str, Any]:
     """Everything, for programs."""
-    laid, right = placement.laid, placement.mistagged_of
+    setup, right = placement.setup, placement.mistagged_of
     return {
         "schema": SCHEMA,
-        "trace": trace_mapping(placement.trace, laid),
-        "device": device_mapping(laid),
+        "trace": trace_mapping(placement.trace, setup),
+        "device": device_mapping(setup),
         "verdict": list(verdict(placement)),
         "best": {
-            **result_mapping(laid, placement.best),
-            "by_stream": stream_rows(laid, placement.best),
+            **result_mapping(setup, placement.best),
+            "by_stream": stream_rows(setup, placement.best),
         },
-        "cells": [result_mapping(laid, cell) for cell in placement.cells],
+        "cells": [result_mapping(setup, cell) for cell in placement.cells],
         "mistagged": {
             "assign": right.scheme if right is not None else None,
             "streams": right.streams if right is not None else None,
@@ -214,7 +214,7 @@ def placement_mapping(placement: Placement) -> dict[str, Any]:
                 {
                     "share_pct": cell.share_pct,
                     "waf": cell.waf,
-                    "endurance_bytes": laid.endurance_bytes(cell.waf),
+                    "endurance_bytes": setup.endurance_bytes(cell.waf),
                 }
                 for cell in placement.mistagged
             ],

@@ -12,45 +12,45 @@ from writecliff.replay.model import BLOCK_BYTES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from writecliff.replay.model import Laid, Replayed
+    from writecliff.replay.model import Replayed, ReplaySetup
 
 REPLAY_SCHEMA = "writecliff/replay/1"
 _NAMED_SHARE = 0.1  # of a stream's bytes that an origin has to have written to be named
 
 
-def trace_mapping(trace: Path, laid: Laid) -> dict[str, Any]:
+def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
     return {
         "path": str(trace),
-        "rows": laid.io.rows,
-        "rows_without_effect": laid.io.left_out,
-        "duration_ns": laid.io.duration_ns,
-        "written_bytes": laid.written_bytes,
-        "peak_bytes": laid.peak_bytes,
-        "rounds": laid.blocks.rounds,
-        "replayed_bytes": laid.blocks.written_bytes,
-        "write_rate_bytes_per_s": laid.write_rate_bytes_per_s,
-        "copies": laid.sizing.copies,
-        "allocator": laid.sizing.allocator,
-        "trim": laid.sizing.trim,
-        "mean_bytes": laid.blocks.mean_bytes,
+        "rows": setup.io.rows,
+        "rows_without_effect": setup.io.left_out,
+        "duration_ns": setup.io.duration_ns,
+        "written_bytes": setup.written_bytes,
+        "peak_bytes": setup.peak_bytes,
+        "rounds": setup.blocks.rounds,
+        "replayed_bytes": setup.blocks.written_bytes,
+        "write_rate_bytes_per_s": setup.write_rate_bytes_per_s,
+        "copies": setup.sizing.copies,
+        "allocator": setup.sizing.allocator,
+        "trim": setup.sizing.trim,
+        "mean_bytes": setup.blocks.mean_bytes,
     }
 
 
-def device_mapping(laid: Laid) -> dict[str, Any]:
+def device_mapping(setup: ReplaySetup) -> dict[str, Any]:
     return {
-        "name": laid.device.name,
-        "capacity_bytes": laid.device.capacity_bytes,
-        "rated_cycles": laid.rated_cycles,
-        "simulated_capacity_bytes": laid.simulated.capacity_bytes,
-        "simulated_raw_bytes": laid.simulated.raw_bytes,
-        "simulated_overprovision_pct": laid.simulated.overprovision_pct,
-        "reclaim_units": laid.units,
-        "reclaim_unit_bytes": laid.unit_bytes,
-        "streams": laid.streams,
+        "name": setup.device.name,
+        "capacity_bytes": setup.device.capacity_bytes,
+        "rated_cycles": setup.rated_cycles,
+        "simulated_capacity_bytes": setup.simulated.capacity_bytes,
+        "simulated_raw_bytes": setup.simulated.raw_bytes,
+        "simulated_overprovision_pct": setup.simulated.overprovision_pct,
+        "reclaim_units": setup.units,
+        "reclaim_unit_bytes": setup.unit_bytes,
+        "streams": setup.streams,
     }
 
 
-def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
+def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
     """The figures of one replay; latencies are null without a timed part."""
     timed = done.reads.count > 0
     rate = done.timed_written_bytes / done.timed_ns * 1e9 if done.timed_ns else None
@@ -61,8 +61,8 @@ def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
         "waf": done.waf,
         "waf_drift": done.waf_drift,
         "mapped_bytes": done.mapped_bytes,
-        "endurance_bytes": laid.endurance_bytes(done.waf),
-        "years": laid.years(done.waf),
+        "endurance_bytes": setup.endurance_bytes(done.waf),
+        "years": setup.years(done.waf),
         "read_p9999_ns": done.read_p9999_ns,
         "read_mean_ns": done.reads.mean_ns if timed else None,
         "reads": done.reads.count,
@@ -74,13 +74,13 @@ def result_mapping(laid: Laid, done: Replayed) -> dict[str, Any]:
     }
 
 
-def replay_mapping(trace: Path, laid: Laid, done: Replayed) -> dict[str, Any]:
+def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
     return {
         "schema": REPLAY_SCHEMA,
-        "trace": trace_mapping(trace, laid),
-        "device": device_mapping(laid),
-        **result_mapping(laid, done),
-        "by_stream": stream_rows(laid, done),
+        "trace": trace_mapping(trace, setup),
+        "device": device_mapping(setup),
+        **result_mapping(setup, done),
+        "by_stream": stream_rows(setup, done),
         "series": {
             "host_bytes": done.host_bytes.tolist(),
             "nand_bytes": done.nand_bytes.tolist(),
@@ -100,7 +100,7 @@ def overflow_text(done: Replayed) -> str | None:
     )
 
 
-def stream_rows(laid: Laid, done: Replayed) -> list[dict[str, Any]]:
+def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
     """What each stream that was used holds, who wrote it, and how long it lived."""
     rows = []
     for stream in range(done.streams):
@@ -114,13 +114,13 @@ def stream_rows(laid: Laid, done: Replayed) -> list[dict[str, Any]]:
         rows.append(
             {
                 "stream": stream,
-                "name": laid.io.streams.get(stream, "") if done.scheme == "rules" else "",
+                "name": setup.io.streams.get(stream, "") if done.scheme == "rules" else "",
                 "written_bytes": total * BLOCK_BYTES,
                 "median_lifetime_bytes": median_lifetime_bytes(blocks.sum(axis=0)),
                 "alive_at_end_bytes": int(blocks[:, -1].sum()) * BLOCK_BYTES,
-                "origins": [laid.io.origins[n] for n in named],
+                "origins": [setup.io.origins[n] for n in named],
                 "by_origin_bytes": {
-                    name: int(by_origin[n]) * BLOCK_BYTES for n, name in enumerate(laid.io.origins)
+                    name: int(by_origin[n]) * BLOCK_BYTES for n, name in enumerate(setup.io.origins)
                 },
             }
         )

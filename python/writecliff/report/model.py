@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+T = TypeVar("T")
 Level = Literal["good", "warning", "bad"]
 Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
 
@@ -19,6 +21,20 @@ class Table:
     align: tuple[Align, ...]
     note: str = ""
     data: str = ""  # name of the `DataFile` with its numbers; "": its cells are made into one
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        items: Iterable[T],
+        *columns: tuple[str, Align, Callable[[T], str]],
+        note: str = "",
+        data: str = "",
+    ) -> Table:
+        """A row for each item; a column is its header, its alignment and what makes its cell."""
+        rows = tuple(tuple(cell(item) for _, _, cell in columns) for item in items)
+        header, align = tuple(c[0] for c in columns), tuple(c[1] for c in columns)
+        return cls(title, header, rows, align, note, data)
 
 
 @dataclass(frozen=True)

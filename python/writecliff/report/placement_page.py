@@ -36,7 +36,7 @@ def write_placement(placement: Placement, path: Path) -> Path:
 
 
 def placement_page(placement: Placement) -> Page:
-    laid = placement.laid
+    setup = placement.setup
     with house_style():
         sections = (
             _comparison(placement),
@@ -44,7 +44,7 @@ def placement_page(placement: Placement) -> Page:
             _origins(placement),
             _mistagged(placement),
         )
-    rate = laid.write_rate_bytes_per_s
+    rate = setup.write_rate_bytes_per_s
     speed = "" if rate is None else f", at {rate / 1e6:,.1f} MB/s"
     return Page(
         title=f"Placement of {placement.trace.name}",
@@ -57,19 +57,19 @@ def placement_page(placement: Placement) -> Page:
 
 
 def _disclosures(placement: Placement) -> tuple[str, ...]:
-    laid = placement.laid
+    setup = placement.setup
     said = [
-        "Simulated: write amplification of the second half of what was written, endurance from the "
-        f"{laid.rated_cycles:,} rated cycles of {laid.device.name}, years at the rate at which the "
-        "traced program wrote."
+        "Simulated: write amplification of the second half of what was written, endurance from "
+        f"the {setup.rated_cycles:,} rated cycles of {setup.device.name}, years at the write rate "
+        "of the traced program."
     ]
-    if laid.simulated.capacity_bytes != laid.device.capacity_bytes:
+    if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
         said.append(
-            f"The drive is {laid.device.name} cut down to "
-            f"{units.capacity(laid.simulated.capacity_bytes)}, which the trace fills; endurance is "
-            "that of the whole drive if it were as full and as busy for its size."
+            f"The drive is {setup.device.name} cut down to "
+            f"{units.capacity(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
+            "is that of the whole drive if it were as full and as busy for its size."
         )
-    fills = laid.blocks.written_bytes / laid.simulated.capacity_bytes
+    fills = setup.blocks.written_bytes / setup.simulated.capacity_bytes
     if fills < FILLS_STEADY:
         said.append(
             f"Only {fills:.1f} drive fills were written: the drive may not be in its steady state."
@@ -89,14 +89,14 @@ def _latency(cell: Replayed) -> str:
 
 
 def _comparison(placement: Placement) -> Section:
-    laid, none = placement.laid, placement.none
+    setup, none = placement.setup, placement.none
     rows = tuple(
         (
             _name(cell) + (" (best)" if cell is placement.best else ""),
             units.number(cell.waf, 3),
             f"{none.waf / cell.waf:.2f} x",
-            units.size(laid.endurance_bytes(cell.waf)),
-            units.significant(laid.years(cell.waf)),
+            units.size(setup.endurance_bytes(cell.waf)),
+            units.significant(setup.years(cell.waf)),
             _latency(cell),
         )
         for cell in placement.cells
@@ -143,7 +143,7 @@ def _shown(placement: Placement) -> Replayed:
 
 
 def _stream_label(placement: Placement, cell: Replayed, stream: int) -> str:
-    name = placement.laid.io.streams.get(stream, "") if cell.scheme == "rules" else ""
+    name = placement.setup.io.streams.get(stream, "") if cell.scheme == "rules" else ""
     return f"{stream}: {name}" if name else f"stream {stream}"
 
 
@@ -157,8 +157,8 @@ def _stream_lines(placement: Placement) -> list[Line]:
 
 
 def _streams(placement: Placement) -> Section:
-    cell, laid = _shown(placement), placement.laid
-    found = stream_rows(laid, cell)
+    cell, setup = _shown(placement), placement.setup
+    found = stream_rows(setup, cell)
     rows = tuple(
         (
             _stream_label(placement, cell, row["stream"]),
@@ -185,7 +185,7 @@ def _streams(placement: Placement) -> Section:
     figures = drawn(
         "placement-held",
         "Which stream wrote what",
-        held("placement-held", holders, laid.io.origins, description=who),
+        held("placement-held", holders, setup.io.origins, description=who),
         STREAMS_CSV,
         who,
     ) + drawn(
@@ -204,7 +204,7 @@ def _streams(placement: Placement) -> Section:
 
 def _origin_lines(placement: Placement) -> list[Line]:
     blocks = placement.none.blocks
-    names = placement.laid.io.origins
+    names = placement.setup.io.origins
     found = [lifetime_line(name, blocks[n].sum(axis=0)) for n, name in enumerate(names)]
     return [line for line in found if line.x][:8]
 
@@ -228,7 +228,7 @@ def _mistagged(placement: Placement) -> Section:
             f"{share:g} %",
             units.number(waf, 3),
             f"{100 * (right.waf / waf - 1):+.1f} %",
-            units.size(placement.laid.endurance_bytes(waf)),
+            units.size(placement.setup.endurance_bytes(waf)),
         )
         for share, waf in points
     )
@@ -247,36 +247,36 @@ def _mistagged(placement: Placement) -> Section:
 
 
 def _conditions(placement: Placement, speed: str) -> Section:
-    laid = placement.laid
-    simulated = laid.simulated
+    setup = placement.setup
+    simulated = setup.simulated
     rows = (
-        ("Trace", f"{units.size(laid.written_bytes)} written{speed}; {laid.io.rows:,} rows"),
-        ("Files at their peak", units.size(laid.peak_bytes)),
+        ("Trace", f"{units.size(setup.written_bytes)} written{speed}; {setup.io.rows:,} rows"),
+        ("Files at their peak", units.size(setup.peak_bytes)),
         (
             "Replayed",
-            f"{laid.blocks.rounds} rounds, {units.size(laid.blocks.written_bytes)}, "
-            f"{laid.blocks.written_bytes / simulated.capacity_bytes:.1f} drive fills",
+            f"{setup.blocks.rounds} rounds, {units.size(setup.blocks.written_bytes)}, "
+            f"{setup.blocks.written_bytes / simulated.capacity_bytes:.1f} drive fills",
         ),
         (
             "Simulated drive",
             f"{units.capacity(simulated.capacity_bytes)}, over-provisioning "
-            f"{simulated.overprovision_pct:.1f} %, {laid.streams} streams, kind of "
-            f"{laid.device.name}",
+            f"{simulated.overprovision_pct:.1f} %, {setup.streams} streams, kind of "
+            f"{setup.device.name}",
         ),
     )
     return Section("Conditions", "", tables=(Table("", ("", ""), rows, ("left", "left")),))
 
 
 def _data(placement: Placement) -> tuple[DataFile, ...]:
-    laid, right = placement.laid, _shown(placement)
+    setup, right = placement.setup, _shown(placement)
     cells = (
-        (c.scheme, c.streams, c.waf, laid.endurance_bytes(c.waf), laid.years(c.waf),
+        (c.scheme, c.streams, c.waf, setup.endurance_bytes(c.waf), setup.years(c.waf),
          c.read_p9999_ns, c.reads.count)
         for c in placement.cells
     )  # fmt: skip
     held_rows = (
         (row["stream"], origin, size)
-        for row in stream_rows(laid, right)
+        for row in stream_rows(setup, right)
         for origin, size in row["by_origin_bytes"].items()
     )
     head = ("assign", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", "reads")

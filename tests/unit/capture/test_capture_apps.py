@@ -27,7 +27,7 @@ def _bytes_by_stream(trace: Trace, rules: str) -> dict[int, int]:
 
 def _run(name: str, output: Path, folder: Path, size: Size) -> Trace:
     said: list[str] = []
-    done = run_app(name, Options(output), size, folder=folder, tell=said.append)
+    done = run_app(name, Options(output), size, folder=folder, log=said.append)
     assert done.exit_code == 0, said
     assert list(folder.iterdir()) == []
     trace = read_trace(done.output)
@@ -76,7 +76,7 @@ def test_a_missing_program_is_named_with_its_package(
         ("cassandra", "openjdk-17"),
     ):
         with pytest.raises(TargetError) as caught:
-            run_app(name, Options(tmp_path / "t.parquet"), Size(), tell=print)
+            run_app(name, Options(tmp_path / "t.parquet"), Size(), log=print)
         assert package in str(caught.value.hint)
     with pytest.raises(TargetError) as caught:
         jars.jars(print)
@@ -124,7 +124,7 @@ def test_a_folder_that_the_server_cannot_enter_is_named(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     with pytest.raises(TargetError) as caught:
-        run_app("postgres", Options(tmp_path / "t.parquet"), Size(), folder=closed, tell=print)
+        run_app("postgres", Options(tmp_path / "t.parquet"), Size(), folder=closed, log=print)
     if "not installed" in str(caught.value):
         pytest.skip(str(caught.value))
     assert "who runs PostgreSQL, cannot enter" in str(caught.value)

@@ -191,6 +191,6 @@ def test_a_capture_that_exists_is_used_again(
     (tmp_path / fms_cassandra.TRACE).write_bytes(b"no trace")
     said: list[str] = []
     with pytest.raises(TraceError, match="fms-cassandra"):
-        fms_cassandra.run(scale=32.0, tell=said.append)
+        fms_cassandra.run(scale=32.0, log=said.append)
     assert "remove it to capture anew" in said[0]
     assert (tmp_path / fms_cassandra.TRACE).read_bytes() == b"no trace"

@@ -119,7 +119,7 @@ def test_the_command_lists_refuses_and_writes(
     assert "did you mean 'fms-fio'?" in said.err
     assert cli("experiment").code == 2
     assert cli("experiment fms-fio --scale 0").code == 2
-    monkeypatch.setattr(fms_fio, "run", lambda *, scale, tell: small)
+    monkeypatch.setattr(fms_fio, "run", lambda *, scale, log: small)
     report = tmp_path / "page.html"
     said = cli(["experiment", "fms-fio", "--output", str(report), "--json"])
     assert said.code == 0

@@ -150,6 +150,6 @@ def test_names_of_sources_stand_for_presets() -> None:
 
 
 def test_states_are_explained() -> None:
-    from writecliff.published.words import STATES
+    from writecliff.published.tables import STATES
 
     assert set(STATES) == set(conditions.State.__args__)  # type: ignore[attr-defined]

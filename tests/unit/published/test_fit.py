@@ -25,7 +25,7 @@ from writecliff.published.fit import (
     fitted_text,
     read_specification,
 )
-from writecliff.published.measure import Drive, measure
+from writecliff.published.measure import ComparedDrive, measure
 
 TRUE = {
     "controller.command_time": ('"12 us"', None),
@@ -60,8 +60,8 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Publishe
         _figure(str(path), "latency_avg", 100.0, 1, 4096),
     ]
     loads = {one.load for f in asked if (one := condition(f)) and one.load}
-    truth = Drive("truth", with_values(base, TRUE), "truth.toml")
-    results = measure(truth, loads, tell=lambda text: None)
+    truth = ComparedDrive("truth", with_values(base, TRUE), "truth.toml")
+    results = measure(truth, loads, log=lambda text: None)
     measured = []
     for figure in asked:
         one = condition(figure)
@@ -90,9 +90,9 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     for key, true_us in (("command_time", 12), ("place_time", 60), ("collect_time", 90)):
         estimate = found[f"controller.{key}"]
         assert estimate.value == pytest.approx(true_us * 1e3, rel=0.05), key
-        assert estimate.told and not estimate.at_bound
-    assert not found["controller.idle_delay"].told
-    assert [key for combination in result.confused for key, _ in combination] == [
+        assert estimate.determined and not estimate.at_bound
+    assert not found["controller.idle_delay"].determined
+    assert [key for combination in result.unidentifiable for key, _ in combination] == [
         "controller.idle_delay"
     ]
     worst = max(abs(row.error_pct or 0) for row in result.before)

@@ -19,7 +19,13 @@ from writecliff.published import conditions, derived
 from writecliff.published.conditions import Condition, Load
 from writecliff.published.derived import derive, warranty_years
 from writecliff.published.figures import COLUMNS
-from writecliff.published.measure import Drive, Watch, drive_memory, measure, measure_all
+from writecliff.published.measure import (
+    ComparedDrive,
+    MeasurementObserver,
+    drive_memory,
+    measure,
+    measure_all,
+)
 from writecliff.published.reproduce import choose, conditions_of, reproduce
 
 READS = Load("sustained", "random", 4096, 100.0, 32, 0.05)
@@ -92,7 +98,7 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     first, second = cli([*words, str(tmp_path / "1")]), cli([*words, str(tmp_path / "2")])
     assert first.err == second.err == ""
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
-    assert "Goals" in first.out and "short by" in first.out
+    assert "Errors by group" in first.out
     assert "not simulated" not in first.out.splitlines()[-2]
     assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, of one drive
     assert (tmp_path / "1" / "figures.csv").read_text() == (
@@ -147,8 +153,7 @@ def test_a_campaign_takes_the_figures_of_its_source() -> None:
 
 def test_nothing_but_unknown_drives_is_reproduced_too(tmp_path: Path, own: Path) -> None:
     found = reproduce(choose("b", own))
-    assert (found.drives, found.duels, found.scores) == ((), [], [])
-    assert [goal.verdict for goal in found.goals] == ["nothing to judge"] * 5
+    assert (found.drives, found.comparisons, found.scores) == ((), [], [])
 
 
 def test_an_empty_table_is_refused(tmp_path: Path) -> None:
@@ -159,7 +164,7 @@ def test_an_empty_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
-    drive = Drive.preset(str(small))
+    drive = ComparedDrive.preset(str(small))
     forth, back = measure(drive, [READS, WRITES]), measure(drive, [WRITES, READS])
     assert forth == back
     assert forth[READS]["iops"] > forth[WRITES]["iops"]
@@ -175,28 +180,28 @@ def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_p
     text = small.read_text() + (
         '\n[reduction]\ncompression = true\nleast = "512 B"\nduplicates = false\n'
     )
-    drive = Drive("reducing", text, "reducing.toml")
+    drive = ComparedDrive("reducing", text, "reducing.toml")
     half, whole = (replace(WRITES, compressible_pct=part) for part in (50.0, 100.0))
-    found = measure(drive, [whole, WRITES, half], tell=lambda text: None)
+    found = measure(drive, [whole, WRITES, half], log=lambda text: None)
     assert found[WRITES]["waf"] > 1.0
     assert 0.5 <= found[half]["waf"] < 0.65
     assert 0.125 <= found[whole]["waf"] < 0.15
     assert found[WRITES]["iops"] < found[half]["iops"] <= found[whole]["iops"] * 1.02
-    plain = measure(Drive.preset(str(small)), [WRITES, whole], tell=lambda text: None)
+    plain = measure(ComparedDrive.preset(str(small)), [WRITES, whole], log=lambda text: None)
     assert plain[WRITES]["waf"] == pytest.approx(plain[whole]["waf"], rel=0.05)
 
 
 def test_a_drive_that_packs_data_takes_memory_for_every_piece() -> None:
-    drive = Drive.preset("intel-530-240")
+    drive = ComparedDrive.preset("intel-530-240")
     described = describe_device(drive.text, drive.file_name)
     assert described.mapped_bytes == 8 * (described.raw_bytes or 0)
     assert drive_memory(drive) > described.mapped_bytes // 4096 * 4
-    plain = Drive.preset("840-256")
+    plain = ComparedDrive.preset("840-256")
     assert describe_device(plain.text, plain.file_name).mapped_bytes < 300e9
 
 
 def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
-    class Impatient(Watch):
+    class Impatient(MeasurementObserver):
         def load(self, drive: str, load: Load) -> None:
             seen.append(load)
             self.stop.set()
@@ -204,26 +209,26 @@ def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
     seen: list[Load] = []
     long = [replace(WRITES, seconds=5.0 + n) for n in range(4)]
     wanted = [Condition(str(small), "iops", load) for load in long]
-    drives = {str(small): Drive.preset(str(small))}
+    drives = {str(small): ComparedDrive.preset(str(small))}
     before = threading.active_count()
     with pytest.raises(Stopped):
-        measure_all(drives, wanted, cache=StateCache(tmp_path / "cache"), watch=Impatient())
+        measure_all(drives, wanted, cache=StateCache(tmp_path / "cache"), observer=Impatient())
     assert len(seen) == 1
     assert threading.active_count() == before
 
 
 def test_preparing_is_told_as_it_goes(tmp_path: Path) -> None:
-    class Listening(Watch):
+    class Listening(MeasurementObserver):
         def preparing(self, drive: str, state: conditions.State, share: float) -> None:
             shares.append((drive, state, share))
             if len(shares) == 3:
                 self.stop.set()
 
     shares: list[tuple[str, str, float]] = []
-    drive = Drive.preset("845dc-evo-240")
+    drive = ComparedDrive.preset("845dc-evo-240")
     cache = StateCache(tmp_path / "none")
     with pytest.raises(Stopped):
-        measure(drive, [WRITES], cache, tell=lambda text: None, watch=Listening())
+        measure(drive, [WRITES], cache, log=lambda text: None, observer=Listening())
     assert {one[:2] for one in shares} == {("845dc-evo-240", "sustained")}
     told = [share for *_, share in shares]
     assert told == sorted(told) and 0 < told[-1] < 1
@@ -231,7 +236,7 @@ def test_preparing_is_told_as_it_goes(tmp_path: Path) -> None:
 
 def test_rated_writes_follow_from_cycles_and_amplification() -> None:
     one = Condition("pm863-960", "tbw", WRITES)
-    drives = {"pm863-960": Drive.preset("pm863-960")}
+    drives = {"pm863-960": ComparedDrive.preset("pm863-960")}
     found = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 4.0}}})
     twice = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 2.0}}})
     assert twice.values["pm863-960 tbw"] == pytest.approx(2 * found.values["pm863-960 tbw"])
@@ -241,12 +246,12 @@ def test_rated_writes_follow_from_cycles_and_amplification() -> None:
 
 
 def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
-    plain, name = Drive.preset(str(small)), str(small)
+    plain, name = ComparedDrive.preset(str(small)), str(small)
     idle = Condition(name, "power_idle", None)
     reads = Condition(name, "power_read", READS)
     assert derive({name: plain}, [idle, reads], {}).why == {
-        f"{name} power_idle": "its device file says nothing of power",
-        f"{name} power_read": "its device file says nothing of power",
+        f"{name} power_idle": "the device file has no power model",
+        f"{name} power_read": "the device file has no power model",
     }
     told = '\n[power]\nidle = "1.5 W"\nactive = "0.5 W"\nlink = "1 W"\nread = "50 mW"\n'
     drive = replace(plain, text=plain.text + told)
@@ -263,8 +268,8 @@ def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.Monkey
     monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_UNIT", 64)
     one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
     said: list[str] = []
-    drives = {"sas-ms-480": Drive.preset("sas-ms-480")}
-    ratio = derive(drives, [one], {}, tell=said.append).values[
+    drives = {"sas-ms-480": ComparedDrive.preset("sas-ms-480")}
+    ratio = derive(drives, [one], {}, log=said.append).values[
         "sas-ms-480 lifetime_ratio_streams_vs_none"
     ]
     readings = [

@@ -1,4 +1,4 @@
-"""Errors, groups, goals and duels, on figures and results made up for the purpose."""
+"""Errors, groups and comparisons, on figures and results made up for the purpose."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from dataclasses import replace
 import pytest
 
 from writecliff.published.figures import PublishedFigure
-from writecliff.published.goals import Goal, goals_of, right_pct
 from writecliff.published.reproduce import Reproduction
-from writecliff.published.scores import Duel, Results, Row, duels_of, row_of, scores_of
+from writecliff.published.scores import (
+    PairwiseComparison,
+    Results,
+    Row,
+    comparisons_of,
+    right_pct,
+    row_of,
+    scores_of,
+)
 
 FIGURE = PublishedFigure(
     "s", "i", "pm863-960", "", "random", 4096, 0.0, 32, "iops", 1000.0, "IOPS", ""
@@ -60,19 +67,19 @@ def test_duels_are_between_drives_under_the_same_conditions() -> None:
     rows = [
         _row(1000.0),
         _row(900.0, value=900.0, **other),
-        _row(2000.0, outstanding=1, **other),  # another test: no duel
+        _row(2000.0, outstanding=1, **other),  # another test: no comparison
         _row(2000.0, compressible_pct=100.0, **other),  # nor with other data
         _row(None, device="mlc-b-800"),  # not simulated
         _row(1.0, device="mlc-b-800", value=1000.0),  # equal as published: nobody is better
     ]
-    found = duels_of(rows)
-    pairs = [duel.drives for duel in found]
+    found = comparisons_of(rows)
+    pairs = [comparison.drives for comparison in found]
     assert pairs == [("pm863-960", "mlc-a-800"), ("mlc-a-800", "mlc-b-800")]
-    assert [duel.right for duel in found] == [True, False]
+    assert [comparison.right for comparison in found] == [True, False]
 
 
 def test_two_names_of_one_drive_are_no_duel() -> None:
-    assert duels_of([_row(1.0), _row(2.0, device="pm863", value=2.0)]) == []
+    assert comparisons_of([_row(1.0), _row(2.0, device="pm863", value=2.0)]) == []
 
 
 def test_a_lower_latency_wins() -> None:
@@ -80,21 +87,21 @@ def test_a_lower_latency_wins() -> None:
         _row(3.0, metric="latency_max", value=10.0),
         _row(4.0, metric="latency_max", value=20.0, device="mlc-a-800"),
     ]
-    assert [duel.right for duel in duels_of(rows)] == [True]
+    assert [comparison.right for comparison in comparisons_of(rows)] == [True]
     worse = [replace(rows[0], simulated=5.0), rows[1]]
-    assert [duel.right for duel in duels_of(worse)] == [False]
+    assert [comparison.right for comparison in comparisons_of(worse)] == [False]
 
 
 def test_a_draw_is_wrong_whoever_was_better() -> None:
-    duel = Duel("i", "iops", "", ("a", "b"), (2.0, 1.0), (3.0, 3.0))
-    assert not duel.right and not replace(duel, published=(1.0, 2.0)).right
+    comparison = PairwiseComparison("i", "iops", "", ("a", "b"), (2.0, 1.0), (3.0, 3.0))
+    assert not comparison.right and not replace(comparison, published=(1.0, 2.0)).right
 
 
 def test_an_improvement_is_a_duel_in_itself() -> None:
     row = _row(-1.0, metric="iops_improvement", value=5.0, unit="%", baseline="mlc-a-800")
-    (duel,) = duels_of([row])
-    assert (duel.metric, duel.right) == ("iops", False)
-    assert duel.published == (1.05, 1.0)
+    (comparison,) = comparisons_of([row])
+    assert (comparison.metric, comparison.right) == ("iops", False)
+    assert comparison.published == (1.05, 1.0)
 
 
 def test_rows_come_from_results_and_from_what_is_derived(
@@ -114,28 +121,11 @@ def test_a_reproduction_tells_why_figures_are_missing(made_up: Reproduction) -> 
         "no load 'messenger': single figures are of random and sequential ones",
         "unknown metric 'iosp': did you mean 'iops'?",
     ]
-    assert [duel.right for duel in made_up.duels].count(False) == 1
+    assert [comparison.right for comparison in made_up.comparisons].count(False) == 1
 
 
-def test_goals_are_met_or_short_by_points() -> None:
-    at_most = Goal("error", 6.0, False, 8.5)
-    at_least = Goal("share", 90.0, True, 88.0)
-    assert (at_most.met, at_most.short_by_pct, at_most.verdict) == (
-        False,
-        2.5,
-        "short by 2.5 points",
-    )
-    assert (at_least.met, at_least.short_by_pct) == (False, 2.0)
-    assert replace(at_most, reached_pct=6.0).verdict == "met"
-    assert replace(at_least, reached_pct=90.0).met
-    nothing = replace(at_least, reached_pct=None)
-    assert (nothing.met, nothing.short_by_pct, nothing.verdict) == (None, None, "nothing to judge")
-
-
-def test_goals_take_their_groups_and_the_duels() -> None:
-    rows = [_row(1000.0), _row(1300.0), _row(2.0, metric="latency_p99", value=1.0)]
-    right = Duel("i", "iops", "", ("a", "b"), (2.0, 1.0), (2.0, 1.0))
+def test_the_share_of_right_winners() -> None:
+    right = PairwiseComparison("i", "iops", "", ("a", "b"), (2.0, 1.0), (2.0, 1.0))
     wrong = replace(right, simulated=(1.0, 2.0))
-    reached = [goal.reached_pct for goal in goals_of(scores_of(rows), [right, right, wrong])]
-    assert reached == pytest.approx([15.0, 50.0, None, 100.0, 200 / 3])
+    assert right_pct([right, right, wrong]) == pytest.approx(200 / 3)
     assert right_pct([]) is None

@@ -9,7 +9,7 @@ import pytest
 from writecliff.capture.rules import Rules, parse_rules
 from writecliff.capture.trace import write_trace
 from writecliff.replay.columns import FileIO, file_io
-from writecliff.replay.model import Laid, Sizing, lay_out
+from writecliff.replay.model import ReplaySetup, Sizing, lay_out
 from writecliff.replay.synthetic import RULES, synthetic_table
 
 DRIVE = "sim:sata-tlc-120"
@@ -28,7 +28,7 @@ def store(store_rules: Rules) -> FileIO:
 
 
 @pytest.fixture(scope="session")
-def laid(store: FileIO) -> Laid:
+def setup(store: FileIO) -> ReplaySetup:
     return lay_out(store, DRIVE, Sizing(fill_pct=90, fills=8), streams=8)
 
 

@@ -14,7 +14,7 @@ from writecliff.capture.rules import Rules
 from writecliff.devices import describe_device, read_device_file
 from writecliff.errors import ConfigError
 from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, file_io
-from writecliff.replay.model import Laid, Sizing, checked_scheme, lay_out, replay
+from writecliff.replay.model import ReplaySetup, Sizing, checked_scheme, lay_out, replay
 from writecliff.replay.placement import best_of, compare, placement_mapping, stream_counts, verdict
 from writecliff.replay.sizing import sized_device
 from writecliff.replay.summary import median_lifetime_bytes, stream_rows
@@ -127,39 +127,41 @@ def test_a_trace_that_does_not_fit_names_the_size() -> None:
     assert caught.value.hint == "a drive of 160.000 GB or more holds them"
 
 
-def test_streams_of_their_own_help_and_nothing_is_lost(laid: Laid) -> None:
-    none, rules = replay(laid, "none", 1), replay(laid, "rules", 8)
+def test_streams_of_their_own_help_and_nothing_is_lost(setup: ReplaySetup) -> None:
+    none, rules = replay(setup, "none", 1), replay(setup, "rules", 8)
     assert none.waf > 1.05 and 1.0 <= rules.waf < none.waf
-    written = laid.blocks.written_bytes
+    written = setup.blocks.written_bytes
     assert int(rules.blocks.sum()) * 4096 == written == int(rules.host_bytes[-1])
     assert int(rules.nand_bytes[-1]) == rules.counters["nand_write_bytes"]
-    rows = stream_rows(laid, rules)
+    rows = stream_rows(setup, rules)
     assert [row["stream"] for row in rows] == [1, 2, 3, 4, 5]
     lives = [row["median_lifetime_bytes"] for row in rows]
     assert lives == sorted(lives), "deeper levels live longer"
-    again = replay(laid, "rules", 8)
+    again = replay(setup, "rules", 8)
     assert again.waf == rules.waf and again.counters == rules.counters
 
 
-def test_the_oracle_is_no_worse_than_any_other(laid: Laid) -> None:
+def test_the_oracle_is_no_worse_than_any_other(setup: ReplaySetup) -> None:
     """With streams enough. With two, rules that keep the log apart are better by a percent here:
     buckets of death times are not all that could be done with them."""
     for streams, slack in ((2, 1.02), (4, 1.0), (8, 1.0)):
-        oracle = replay(laid, "oracle", streams)
+        oracle = replay(setup, "oracle", streams)
         assert oracle.oracle is not None
         for scheme in _native.assign_schemes():
-            assert oracle.waf <= replay(laid, scheme, streams).waf * slack, (scheme, streams)
+            assert oracle.waf <= replay(setup, scheme, streams).waf * slack, (scheme, streams)
 
 
-def test_reads_beside_the_trace_have_latencies(laid: Laid) -> None:
-    timed = replay(laid, "rules", 8, timed=True)
+def test_reads_beside_the_trace_have_latencies(setup: ReplaySetup) -> None:
+    timed = replay(setup, "rules", 8, timed=True)
     assert timed.reads.count > 10_000 and timed.timed_ns > 0
     assert timed.read_p9999_ns is None or timed.read_p9999_ns > 100_000
-    assert timed.waf == pytest.approx(replay(laid, "rules", 8).waf, abs=0.01)
+    assert timed.waf == pytest.approx(replay(setup, "rules", 8).waf, abs=0.01)
 
 
 def test_what_the_drive_is_not_told_of_fills_it(store: FileIO) -> None:
-    def replayed(*, trim: bool, allocator: str = "next-fit", copies: int = 1) -> tuple[Laid, float]:
+    def replayed(
+        *, trim: bool, allocator: str = "next-fit", copies: int = 1
+    ) -> tuple[ReplaySetup, float]:
         sizing = Sizing(fill_pct=80, fills=6, trim=trim, allocator=allocator, copies=copies)
         on = lay_out(store, DRIVE, sizing, streams=8)
         done = replay(on, "none", 1)
@@ -178,12 +180,12 @@ def test_folders_are_numbered_as_they_come() -> None:
     assert _folders(paths, ["b/1", "a/x/2", "b/3", "4"]).tolist() == [0, 1, 0, 2, 0]
 
 
-def test_mistagging_costs_more_the_more_there_is(laid: Laid) -> None:
-    waf = [replay(laid, "rules", 8, mistag_pct=share).waf for share in (0, 2, 10)]
+def test_mistagging_costs_more_the_more_there_is(setup: ReplaySetup) -> None:
+    waf = [replay(setup, "rules", 8, mistag_pct=share).waf for share in (0, 2, 10)]
     assert waf[0] < waf[1] < waf[2]
 
 
-def test_bad_options_say_what_would_be_right(store: FileIO, laid: Laid) -> None:
+def test_bad_options_say_what_would_be_right(store: FileIO, setup: ReplaySetup) -> None:
     with pytest.raises(ConfigError, match="--fill is 120"):
         lay_out(store, DRIVE, Sizing(fill_pct=120))
     with pytest.raises(ConfigError, match="--copies is 0"):
@@ -194,7 +196,7 @@ def test_bad_options_say_what_would_be_right(store: FileIO, laid: Laid) -> None:
     with pytest.raises(ConfigError, match="not simulated"):
         lay_out(store, "/dev/sda", Sizing())
     with pytest.raises(ConfigError, match="9 streams; the drive has 8"):
-        replay(laid, "rules", 9)
+        replay(setup, "rules", 9)
     with pytest.raises(ConfigError) as caught:
         checked_scheme("oracel", False)
     assert caught.value.hint == "did you mean 'oracle'?"
@@ -215,8 +217,8 @@ def test_median_lifetimes_interpolate_in_their_bucket() -> None:
     assert median_lifetime_bytes(blocks) is None
 
 
-def test_the_best_is_what_a_host_can_do(laid: Laid) -> None:
-    found = compare(Path("store.parquet"), laid, (2, 8), timed=False)
+def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
+    found = compare(Path("store.parquet"), setup, (2, 8), timed=False)
     assert found.best is best_of([c for c in found.cells[1:] if c.scheme != "oracle"])
     assert found.best.scheme == "rules"
     assert [m.share_pct for m in found.mistagged] == [1, 2, 5, 10]
@@ -225,7 +227,7 @@ def test_the_best_is_what_a_host_can_do(laid: Laid) -> None:
     mapping = placement_mapping(found)
     assert mapping["schema"] == "writecliff/placement/1"
     assert len(mapping["cells"]) == 1 + 2 * 4 + 1
-    assert mapping["best"]["years"] == pytest.approx(laid.years(found.best.waf))
+    assert mapping["best"]["years"] == pytest.approx(setup.years(found.best.waf))
 
 
 def test_the_synthetic_store_is_a_valid_trace() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
 
 APPS = ("rocksdb", "postgres", "cassandra")
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Size:
 
 
 def run_app(
-    name: str, options: Options, size: Size, *, folder: Path | None = None, tell: Tell
+    name: str, options: Options, size: Size, *, folder: Path | None = None, log: Log
 ) -> Captured:
     """Capture the load `name`. Raises ConfigError for an unknown one, TargetError with the package
     to install where the program is missing."""
@@ -49,7 +49,7 @@ def run_app(
         raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")
     with _terminated_as_interrupted(), _data_folder(name, folder) as data:
-        done: Captured = module.run(options, size, data, tell)
+        done: Captured = module.run(options, size, data, log)
     return done
 
 

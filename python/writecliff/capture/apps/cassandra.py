@@ -27,7 +27,7 @@ from writecliff.capture.apps.process import free_ports, run_client, server
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
-    from writecliff.capture.apps import Size, Tell
+    from writecliff.capture.apps import Log, Size
     from writecliff.capture.run import Captured, Options
 
 RECORDS = 1_000_000
@@ -75,12 +75,12 @@ _OPENS = (
 )
 
 
-def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
+def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if Java 17 or Maven is missing."""
     from writecliff.capture.run import Captured, session
 
     java, javac = _java()
-    library = jars(tell)
+    library = jars(log)
     classes, logs, root = (folder / name for name in ("classes", "log", "cassandra"))
     for made in (classes, logs, root):
         made.mkdir()
@@ -93,7 +93,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
     load = ["Load", *map(str, (native, records, size.updates, operations, VALUE_BYTES))]
     options = replace(options, root=options.root or root)
     with session(options) as capture:
-        tell(f"Cassandra {VERSION}: starting")
+        log(f"Cassandra {VERSION}: starting")
         with server(
             [java, *_server_options(folder, root, library), "-cp", path,
              "org.apache.cassandra.service.CassandraDaemon"],
@@ -104,7 +104,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
             env=_plain(capture.environment()),
         ):  # fmt: skip
             updates = f" {size.updates:,} writes," if size.updates else ""
-            tell(f"load: {records:,} records, then{updates} {operations:,} reads and writes")
+            log(f"load: {records:,} records, then{updates} {operations:,} reads and writes")
             run_client(
                 [java, "-Xmx256m", f"-Dlogback.configurationFile={folder / 'logback.xml'}",
                  "-cp", path, *load],
@@ -113,7 +113,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
             )  # fmt: skip
             for line in (logs / "load.log").read_text().splitlines():
                 if line.startswith(("insert:", "update:", "mixed:")):
-                    tell(line)
+                    log(line)
         full = capture.finish(
             {
                 "command": load,

@@ -18,7 +18,7 @@ from writecliff.capture.apps.process import last_lines
 from writecliff.errors import TargetError, WritecliffError
 
 if TYPE_CHECKING:
-    from writecliff.capture.apps import Tell
+    from writecliff.capture.apps import Log
 
 VERSION = "5.0.2"
 LOCK = Path(__file__).with_name("cassandra.lock")
@@ -46,7 +46,7 @@ def cache_folder() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "writecliff"
 
 
-def jars(tell: Tell) -> Path:
+def jars(log: Log) -> Path:
     """The folder of the jar files, brought by Maven if it is not there yet.
 
     Raises TargetError without Maven, WritecliffError if it fails or brings other files.
@@ -56,14 +56,14 @@ def jars(tell: Tell) -> Path:
     if folder.is_dir():
         if problem(folder, wanted) is None:
             return folder
-        tell(f"{folder} is damaged; its files are brought again")
+        log(f"{folder} is damaged; its files are brought again")
         shutil.rmtree(folder)
     if shutil.which("mvn") is None:
         raise TargetError(
             "Maven, which brings Cassandra, is not installed",
             hint="on Debian: apt-get install maven openjdk-17-jdk-headless",
         )
-    tell(f"bringing Cassandra {VERSION} with Maven (once, 65 MB)")
+    log(f"bringing Cassandra {VERSION} with Maven (once, 65 MB)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="maven-") as work:
         _resolve(Path(work))

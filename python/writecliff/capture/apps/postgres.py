@@ -20,7 +20,7 @@ from writecliff.capture.apps.process import Account, run_client, server
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
-    from writecliff.capture.apps import Size, Tell
+    from writecliff.capture.apps import Log, Size
     from writecliff.capture.run import Captured, Options
 
 ACCOUNTS_PER_SCALE = 100_000
@@ -39,7 +39,7 @@ _SETTINGS = {
 }
 
 
-def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
+def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if PostgreSQL is not installed."""
     from writecliff.capture.run import Captured, session
 
@@ -59,7 +59,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
     load = [*pgbench, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "--random-seed=1", "bench"]
     with session(options, public=folder) as capture:
         env = capture.environment()
-        tell("initdb: a new cluster")
+        log("initdb: a new cluster")
         new = ["-D", str(root), "-U", "bench", "-A", "trust", "--no-locale", "-E", "UTF8"]
         run_client([programs["initdb"], *new], logs / "initdb.log", env=env, account=account)
         with server(
@@ -73,9 +73,9 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
         ):
             create = [programs["createdb"], "-h", str(sockets), "-U", "bench", "bench"]
             run_client(create, logs / "pgbench.log")
-            tell(f"pgbench: {scale * ACCOUNTS_PER_SCALE:,} accounts")
+            log(f"pgbench: {scale * ACCOUNTS_PER_SCALE:,} accounts")
             run_client([*pgbench, "-i", "-q", "-s", str(scale), "bench"], logs / "pgbench.log")
-            tell(f"pgbench: {each * CLIENTS:,} transactions of {CLIENTS} clients")
+            log(f"pgbench: {each * CLIENTS:,} transactions of {CLIENTS} clients")
             run_client(load, logs / "pgbench.log")
         full = capture.finish(
             {"command": load, "program": _version(programs["postgres"]), "exit_code": 0}

@@ -18,7 +18,7 @@ from writecliff.capture.apps.process import last_lines
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
-    from writecliff.capture.apps import Size, Tell
+    from writecliff.capture.apps import Log, Size
     from writecliff.capture.run import Captured, Options
 
 RECORDS = 500_000
@@ -48,7 +48,7 @@ def command(program: str, database: Path, records: int, operations: int) -> list
     ]
 
 
-def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
+def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if db_bench is not installed."""
     from writecliff.capture.run import capture
 
@@ -58,11 +58,11 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
             "RocksDB's db_bench is not installed", hint="on Debian: apt-get install rocksdb-tools"
         )
     records, operations = size.records or RECORDS, size.operations or OPERATIONS
-    tell(f"db_bench: {records:,} records, then {operations:,} overwrites")
+    log(f"db_bench: {records:,} records, then {operations:,} overwrites")
     root = folder / "rocksdb"
     root.mkdir()
-    log = folder / "db_bench.log"
-    with log.open("wb") as file:
+    output = folder / "db_bench.log"
+    with output.open("wb") as file:
         done = capture(
             command(program, root, records, operations),
             replace(options, root=options.root or root),
@@ -71,7 +71,7 @@ def run(options: Options, size: Size, folder: Path, tell: Tell) -> Captured:
             program_name=f"rocksdb {version(program)}".strip(),
         )
     if done.exit_code:
-        tell(f"db_bench failed: {last_lines(log)}")
+        log(f"db_bench failed: {last_lines(output)}")
     return done
 
 
