@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from writecliff import units
 from writecliff.procedures.steady import judge
-from writecliff.report import units
 from writecliff.report.axes import (
-    MB_S,
     Axis,
     Line,
-    block_size,
     block_size_axis,
     depth_axis,
     time_axis,
@@ -71,7 +69,7 @@ def _block_sizes() -> str | None:
 
 def _convergence() -> str:
     rounds = range(1, 9)
-    values = {block_size(s): [iops(s, "0/100") * (1 + 2 / r**3) for r in rounds] for s in SIZES}
+    values = {units.block(s): [iops(s, "0/100") * (1 + 2 / r**3) for r in rounds] for s in SIZES}
     return convergence("g", rounds, values, (4, 5, 6, 7, 8), Axis("IOPS", log=True))
 
 
@@ -98,7 +96,7 @@ def _throughput() -> str | None:
         "g",
         [Line("throughput of a minute", TIMES, throughput())],
         time_axis(TIMES[-1]),
-        Axis("Throughput", units=(MB_S,)),
+        Axis("Throughput", units=(units.MB_S,)),
         description="d",
         window=(2 * HOUR_NS, 4 * HOUR_NS),
         references=[Reference("average", 400e6, dashed=False), Reference("110 %", 440e6)],
@@ -111,7 +109,7 @@ def _two_axes() -> str | None:
     return two_axes(
         "g",
         time_axis(TIMES[-1]),
-        (Axis("Throughput", units=(MB_S,)), [Line("TP", TIMES, throughput())]),
+        (Axis("Throughput", units=(units.MB_S,)), [Line("TP", TIMES, throughput())]),
         (LATENCY, [Line("ART", TIMES, art), Line("MRT", TIMES, mrt)]),
         description="d",
     )
@@ -144,7 +142,7 @@ def _two_settings() -> str | None:
 
 def _bars() -> str | None:
     series = [Bars("0/100 (write)", [512e6, 505e6]), Bars("100/0 (read)", [551e6, math.nan])]
-    y = Axis("Throughput", units=(MB_S,))
+    y = Axis("Throughput", units=(units.MB_S,))
     return bars("g", ["1024 KiB", "128 KiB"], series, y, description="d")
 
 

@@ -112,7 +112,7 @@ def fio(
             way,
             f"{row[f'{key}_iops']:,.0f}",
             f"{row[f'{key}_wall_s']:.2f} s",
-            f"{row[f'{key}_cpu_us']:.2f} us",
+            f"{row[f'{key}_cpu_us']:.2f} µs",
         )
         for number, row in enumerate(rows, 1)
         for key, way in (("bare", "bare fio"), ("writecliff", "writecliff"))

@@ -11,7 +11,9 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-_SI = ("", "k", "M", "G", "T", "P")
+from writecliff import units
+
+size_text, duration_text, count_text = units.size, units.duration, units.number
 
 
 def talk(text: str) -> None:
@@ -43,52 +45,14 @@ def _plain(value: Any) -> Any:
     return _plain(item()) if item is not None else str(value)
 
 
-def size_text(size_bytes: float | None) -> str:
-    """Decimal units, as drives are sold: 480 GB."""
-    if size_bytes is None:
-        return "-"
-    power = 0
-    value = float(size_bytes)
-    while abs(value) >= 999.5 and power < len(_SI) - 1:
-        value /= 1000
-        power += 1
-    return f"{value:.3g} {_SI[power]}B"
-
-
-def duration_text(duration_ns: float | None) -> str:
-    """A wall-clock-like duration: 45 s, 12 min 5 s, 3 h 20 min."""
-    if duration_ns is None:
-        return "-"
-    seconds = round(duration_ns / 1e9)
-    if seconds < 60:
-        return f"{duration_ns / 1e9:.3g} s" if duration_ns < 1e10 else f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60} s" if seconds % 60 else f"{seconds // 60} min"
-    minutes = seconds // 60
-    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
-
-
 def latency_text(latency_ns: float | None) -> str:
-    """A latency with three digits and the unit that suits it; "-" where it is not known."""
-    if latency_ns is None:
-        return "-"
-    for limit, scale, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if latency_ns < limit * 0.9995:
-            return f"{_three_digits(latency_ns / scale)} {unit}"
-    return f"{_three_digits(latency_ns / 1e9)} s"
-
-
-def _three_digits(value: float) -> str:
-    return f"{value:#.3g}".rstrip(".") if value else "0"
-
-
-def count_text(value: float | None) -> str:
-    """A count or rate with thousands separators, no decimals: 81,250."""
-    return "-" if value is None else f"{value:,.0f}"
+    """A latency with three significant digits: "1.50 ms"; "-" where it is not known."""
+    return units.latency(latency_ns, digits=3)
 
 
 def factor_text(value: float | None) -> str:
-    return "-" if value is None or not math.isfinite(value) else f"{value:.2f}"
+    """A factor such as write amplification: "1.73"; "-" where it is not known."""
+    return units.number(value, 2)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: str = "") -> str:

@@ -46,7 +46,7 @@ def result_table(result: StepResult) -> str:
     )
     if (power := _power(result)) is not None:
         watts, per_io_j = power
-        each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} uJ an I/O"
+        each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} µJ per I/O"
         lines.append(f"{watts:.2f} W{each}")
     if result.placement is not None:
         lines += placement_lines(*result.placement)
@@ -69,6 +69,8 @@ def _latency_cells(histogram: Histogram) -> list[str]:
 
 def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
     """The JSON of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
+    from writecliff.report.latency import latency_mapping
+
     watts, per_io_j = _power(result) or (None, None)
     return {
         "workload": workload.name,
@@ -89,10 +91,8 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
                         "bytes_per_s": op.bytes / (job.elapsed_ns / 1e9)
                         if job.elapsed_ns
                         else None,
-                        "service": _histogram_mapping(op.service),
-                        "response": None
-                        if op.response is None
-                        else _histogram_mapping(op.response),
+                        "service": latency_mapping(op.service),
+                        "response": None if op.response is None else latency_mapping(op.response),
                     }
                     for name, op in job.operations.items()
                 },
@@ -132,17 +132,3 @@ def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str
     if released:
         lines.append(f"streams released by the drive to make room: {count_text(released)}")
     return lines
-
-
-def _histogram_mapping(histogram: Histogram) -> dict[str, Any]:
-    return {
-        "count": histogram.count,
-        "min_ns": histogram.min_ns,
-        "mean_ns": histogram.mean_ns,
-        "sd_ns": histogram.sd_ns,
-        "max_ns": histogram.max_ns,
-        "quantiles_ns": {
-            f"{q:g}": histogram.quantile(q).value_ns
-            for q in (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
-        },
-    }

@@ -25,7 +25,7 @@ from writecliff.report.model import Align, DataFile, Figure, Section, Table, dra
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
 from writecliff.report.style import house_style
-from writecliff.report.units import latency, size
+from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-fms-cassandra/2"
 CELLS_CSV, STREAMS_CSV = "conditions.csv", "streams.csv"

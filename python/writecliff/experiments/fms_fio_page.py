@@ -20,13 +20,13 @@ from writecliff.experiments.fms_fio import (
 )
 from writecliff.experiments.lifetimes import READINGS, Reading, describe
 from writecliff.parallel import SLOT_BYTES
-from writecliff.report.axes import MB_S, Axis, Line
+from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import DataFile, Figure, Section, Table, drawn
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
-from writecliff.report.units import LATENCY_UNITS, latency
+from writecliff.units import LATENCY_UNITS, MB_S, latency
 
 SCHEMA = "writecliff/experiment-fms-fio/2"
 WAF_CSV, FIFO_CSV, SPEED_CSV = "write-amplification.csv", "fifo.csv", "throughput.csv"

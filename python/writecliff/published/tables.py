@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from writecliff import units
 from writecliff.engines.preconditioned import RECIPES
 from writecliff.published.conditions import Load, State, condition, preset_of
 from writecliff.published.figures import PublishedFigure
@@ -21,7 +22,6 @@ from writecliff.published.scores import (
     right_pct,
     scores_of,
 )
-from writecliff.report import units
 from writecliff.report.model import Align, Table
 
 FAR_PCT = 20.0  # errors beyond are marked

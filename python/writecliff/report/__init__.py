@@ -16,9 +16,7 @@
     figures3d.py     3-D columns over two categories
     axes.py          axes and series of the generic figures, one unit for each axis
     csvs.py          the numbers of figures and tables as CSV
-    cloudharmony.py  one row of a run in the columns of cloudharmony's block-storage
     style.py         the house style of figures: matplotlib to static SVG, same bytes every time
-    units.py         numbers for people: fixed units, never flipping within an axis
     model.py         `ReportModel`: plain data between the procedures and the renderer
     render.py        jinja2: the model as one HTML file
     pdf.py           the same page as PDF
@@ -58,7 +56,7 @@ def write_report(
     Raises StoreError: no such run, nothing measured yet, or not writable; PdfUnavailableError,
     before anything is written.
     """
-    from writecliff.report.csvs import all_files, write_files
+    from writecliff.report.csvs import data_files, write_files
     from writecliff.report.render import render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
@@ -71,7 +69,7 @@ def write_report(
         from writecliff.report.pdf import render_pdf
 
         files[pdf] = render_pdf(model)
-    numbers = all_files(run, model) if csv is not None else ()
+    numbers = data_files(model) if csv is not None else ()
     for place, data in files.items():
         write_atomically(place, data)
     if csv is not None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from writecliff.report.disclosure import disclosures
+from writecliff.report.latency import latency_figures
 from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.parts import device_text, footer, latency_figures, notes
+from writecliff.report.parts import device_text, footer, notes
 from writecliff.report.testdata import stamp_of
 
 if TYPE_CHECKING:

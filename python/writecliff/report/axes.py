@@ -15,16 +15,13 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from writecliff.report import style
-from writecliff.report.units import Unit, common_unit, time_unit
+from writecliff.units import KIB, Unit, common_unit, time_unit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes as Plot
 
     Numbers = npt.NDArray[np.float64]
-
-MB_S = Unit("MB/s", 1e6)  # of the standard: decimal, whatever the magnitude
-KIB = 1024
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,6 @@ def round_axis() -> Axis:
 def time_axis(duration_ns: float, label: str = "Time") -> Axis:
     """Time in ns, shown in the unit that fits a run of `duration_ns`."""
     return Axis(label, units=(time_unit(duration_ns),))
-
-
-def block_size(size_bytes: int) -> str:
-    """As the standard writes it: "0.5 KiB", "1024 KiB"."""
-    return f"{size_bytes / KIB:g} KiB"
 
 
 def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:

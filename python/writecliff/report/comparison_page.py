@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from writecliff.report import units
+from writecliff import units
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.campaigns import improvement
 from writecliff.report.comparison import FIGURES, Drive, Value
@@ -93,7 +93,7 @@ def comparison_table(drives: Sequence[Drive]) -> Table:
         (
             drive.label,
             drive.kind or units.UNKNOWN,
-            units.capacity(drive.identity.capacity_bytes),
+            units.size(drive.identity.capacity_bytes),
             drive.identity.interface or units.UNKNOWN,
             {True: "WCE", False: "WCD", None: units.UNKNOWN}[drive.write_cache],
             *(_cell(drive.values.get(key), unit) for key, _, unit in FIGURES),

@@ -8,7 +8,6 @@ build their `DataFile`s with the functions here; tables that name none get one f
     grid_csv      the values of `figures3d.columns_3d` or a table of two categories
     histogram_csv the buckets behind a response-time histogram and a confidence plot
     data_files    all files of a report, tables included
-    all_files     those and the row for cloudharmony's tables, for `write_files`
 """
 
 from __future__ import annotations
@@ -27,10 +26,8 @@ from writecliff.report.model import DataFile, ReportModel, Table
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.report.axes import Line
-    from writecliff.store.rundir import RunDirectory
 
 Value = str | float | int | None
-CLOUDHARMONY_CSV = "cloudharmony.csv"
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
@@ -126,13 +123,6 @@ def named_tables(model: ReportModel) -> tuple[ReportModel, tuple[DataFile, ...]]
 def data_files(model: ReportModel) -> tuple[DataFile, ...]:
     """The numbers of every figure and every table."""
     return named_tables(model)[1]
-
-
-def all_files(run: RunDirectory, model: ReportModel) -> tuple[DataFile, ...]:
-    """Those of `data_files`, and the run's row in cloudharmony's columns."""
-    from writecliff.report.cloudharmony import cloudharmony_csv
-
-    return (*data_files(model), DataFile(CLOUDHARMONY_CSV, cloudharmony_csv(run)))
 
 
 def write_files(files: Iterable[DataFile], folder: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from writecliff.errors import StoreError
 from writecliff.procedures.steady import Decision, SteadyState, SteadyStateTracker
+from writecliff.report.latency import NINES
 from writecliff.store.manifest import Manifest, Status
 from writecliff.store.rundir import RunDirectory
 
@@ -34,7 +35,6 @@ FOB_NS = 60_000_000_000
 FOB_DRIVE_FILLS = (
     2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
 )
-STEP_QUANTILES = (0.99, 0.999, 0.9999, 0.99999)
 
 State = Literal["steady", "left", "not achieved", "not steady", "undecided"]
 LatencySource = Literal["window", "rth"]
@@ -257,7 +257,7 @@ def _series(run: RunDirectory, rounds: pa.Table, histograms: dict[int, Histogram
 def _step_quantiles(
     histograms: dict[int, Histogram], seq: npt.NDArray[np.int64]
 ) -> dict[float, Numbers]:
-    columns = {q: np.full(len(seq), np.nan) for q in STEP_QUANTILES}
+    columns = {q: np.full(len(seq), np.nan) for q in NINES}
     for place, number in enumerate(seq.tolist()):
         if number in histograms:
             for q, column in columns.items():

@@ -9,19 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.errors import StoreError
 from writecliff.procedures.demand_intensity import PRECONDITION, ROUNDS_PHASE, DemandProcedure
 from writecliff.procedures.operating_points import NAMES, Cell, Name
 from writecliff.report import demand_figures as drawings
-from writecliff.report import stages, units
+from writecliff.report import stages
 from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text, histogram_csv
 from writecliff.report.demand_tables import cell_tables, composition_table, points_table
 from writecliff.report.header import NOT_APPLICABLE, amount, header, setup
+from writecliff.report.latency import latency_mapping, service_note
 from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.parts import service_note
 from writecliff.report.style import house_style
-from writecliff.report.summary import described, files, latency_mapping
+from writecliff.report.summary import described, files
 from writecliff.report.testdata import TestData, load
 from writecliff.store.rundir import RunDirectory
 

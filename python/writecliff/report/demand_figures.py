@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from writecliff import units
 from writecliff.procedures.demand_intensity import is_cell
-from writecliff.report import figures, units
+from writecliff.report import figures
 from writecliff.report.axes import Axis, Line, depth_axis, round_axis, time_axis
 from writecliff.report.figures3d import columns_3d
+from writecliff.report.latency import latency_table, latency_unit
 from writecliff.report.model import Figure, Table, drawn
-from writecliff.report.parts import latency_table
 from writecliff.report.plots import lines
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def point(demand: DemandData, name: Name, steps: str, buckets: str) -> tuple[Fig
     histogram = demand.histograms.get(name)
     if histogram is None:
         return found
-    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
+    longest = units.latency(histogram.max_ns, latency_unit(histogram))
     found += drawn(
         f"{name}-histogram",
         f"{title}: response-time histogram (MRT {longest})",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from writecliff import units
 from writecliff.procedures import ecw_load
 from writecliff.procedures.operating_points import NAMES, Cell
-from writecliff.report import units
 from writecliff.report.model import Align, Table
 
 if TYPE_CHECKING:

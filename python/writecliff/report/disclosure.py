@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from writecliff.report import units
+from writecliff import units
 from writecliff.report.testdata import Reported
 from writecliff.store.manifest import Manifest
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from writecliff.engines.disturbance import PREFIX
 from writecliff.report.model import Section, Table
 
 if TYPE_CHECKING:
     from writecliff.report.model import ReportModel
     from writecliff.store.rundir import RunDirectory
 
+PREFIX = "disturbance: "  # of a stored remark: the host or the drive disturbed the step
 _STEPS_SHOWN = 40
 _STEPS = "select seq, phase, round, label, unnest(warnings) as warning from rounds order by seq"
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import NullLocator
 
+from writecliff import units
 from writecliff.procedures.steady import SteadyState
-from writecliff.report import style, units
+from writecliff.report import style
 from writecliff.report.axes import Axis, Line, round_axis
+from writecliff.report.latency import NINES, latency_unit
 from writecliff.report.plots import lines
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
     from writecliff._native import Histogram
 
-NINES = (0.99, 0.999, 0.9999, 0.99999)
 _BINS_PER_DECADE = 30
 _MAX_NINES = 6  # of the confidence plot: 99.9999 %
 
@@ -199,8 +200,3 @@ def confidence(name: str, histogram: Histogram) -> str:
     style.legend(figure, axes)
     text = f"Cumulative share of {total:,} I/Os over response time"
     return style.to_svg(figure, name, text)
-
-
-def latency_unit(histogram: Histogram) -> units.Unit:
-    """The unit of its plots, which titles and texts about them must use too."""
-    return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)

@@ -15,7 +15,8 @@ from matplotlib.colors import to_hex, to_rgb
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-from writecliff.report import style, units
+from writecliff import units
+from writecliff.report import style
 from writecliff.report.axes import Axis
 
 if TYPE_CHECKING:

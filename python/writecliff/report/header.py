@@ -6,8 +6,8 @@ that computed it.
 
 from __future__ import annotations
 
+from writecliff import units
 from writecliff.procedures.registry import PROCEDURES
-from writecliff.report import units
 from writecliff.report.model import Header, HeaderColumn
 from writecliff.report.testdata import Reported
 
@@ -95,7 +95,7 @@ def _device(data: Reported) -> Rows:
         ("Model No.", device.model or units.UNKNOWN),
         ("S/N", device.serial or units.UNKNOWN),
         ("Firmware ver", device.firmware or units.UNKNOWN),
-        ("Capacity", units.capacity(device.capacity_bytes)),
+        ("Capacity", units.size(device.capacity_bytes)),
         ("Interface", interface),
         ("NAND Type", NOT_APPLICABLE if device.rotational else device.nand_type or units.UNKNOWN),
         ("PCIe NVM", pcie),
@@ -154,4 +154,4 @@ def amount(data: Reported) -> str:
         share = float(text.rstrip("% ")) / 100
     except ValueError:
         return text
-    return f"{text}, {units.capacity(round(share * data.capacity_bytes))}"
+    return f"{text}, {units.size(round(share * data.capacity_bytes))}"

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from writecliff import units
 from writecliff.errors import StoreError
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
-from writecliff.report import stages, units
+from writecliff.report import stages
 from writecliff.report.assembly import assembled
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.csvs import csv_text
 from writecliff.report.header import amount, header, setup
+from writecliff.report.latency import service_note
 from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Table, drawn
-from writecliff.report.parts import service_note
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
 from writecliff.report.style import house_style

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.iops import Iops
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import figures, figures3d, loops, plots, units
+from writecliff.report import figures, figures3d, loops, plots
 from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.csvs import csv_text, grid_csv, lines_csv
 from writecliff.report.loops import Loop

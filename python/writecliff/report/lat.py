@@ -6,13 +6,15 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.lat import TRACKED, Lat
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import figures, figures3d, loops, units
+from writecliff.report import figures, figures3d, loops
 from writecliff.report.axes import Axis
 from writecliff.report.csvs import csv_text, grid_csv, histogram_csv
+from writecliff.report.latency import latency_mapping, latency_table, latency_unit
 from writecliff.report.loops import Loop
 from writecliff.report.model import (
     DataFile,
@@ -23,9 +25,8 @@ from writecliff.report.model import (
     Table,
     drawn,
 )
-from writecliff.report.parts import latency_table
 from writecliff.report.style import house_style
-from writecliff.report.summary import described, files, latency_mapping
+from writecliff.report.summary import described, files
 from writecliff.report.testdata import TestData, load
 from writecliff.workload.model import KIB
 
@@ -256,7 +257,7 @@ class _Test:
     def _histogram(self, mix: float, histogram: Histogram) -> Section:
         what = f"RND 4KiB {mix_text(mix)}"
         name = f"{mix:g}"
-        longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
+        longest = units.latency(histogram.max_ns, latency_unit(histogram))
         plots: tuple[Figure, ...] = drawn(
             f"histogram-{name}",
             f"Response-time histogram, {what} (maximum {longest})",

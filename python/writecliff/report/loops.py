@@ -14,10 +14,11 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StageHistory, StepRow, TrackingVariable
 from writecliff.procedures.steady import WINDOW_ROUNDS, SteadyState
-from writecliff.report import figures, units
+from writecliff.report import figures
 from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text
 from writecliff.report.header import header

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from writecliff.report import style, units
+from writecliff import units
+from writecliff.report import style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.plots import lines
 

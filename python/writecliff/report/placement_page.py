@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from writecliff import units
 from writecliff.replay.placement import NAMES, Placement, placement_mapping, verdict
 from writecliff.replay.summary import stream_rows
-from writecliff.report import units
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text, lines_csv
 from writecliff.report.model import DataFile, Figure, Section, Table, drawn
@@ -66,7 +66,7 @@ def _disclosures(placement: Placement) -> tuple[str, ...]:
     if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
         said.append(
             f"The drive is {setup.device.name} cut down to "
-            f"{units.capacity(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
+            f"{units.size(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
             "is that of the whole drive if it were as full and as busy for its size."
         )
     fills = setup.blocks.written_bytes / setup.simulated.capacity_bytes
@@ -259,7 +259,7 @@ def _conditions(placement: Placement, speed: str) -> Section:
         ),
         (
             "Simulated drive",
-            f"{units.capacity(simulated.capacity_bytes)}, over-provisioning "
+            f"{units.size(simulated.capacity_bytes)}, over-provisioning "
             f"{simulated.overprovision_pct:.1f} %, {setup.streams} streams, kind of "
             f"{setup.device.name}",
         ),

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from writecliff import units
 from writecliff.report import axes as ax
-from writecliff.report import style, units
+from writecliff.report import style
 from writecliff.report.axes import Axis, Line
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from writecliff import units
 from writecliff.procedures.model import StageHistory
 from writecliff.procedures.steady import WINDOW_ROUNDS, SteadyState
-from writecliff.report import figures, units
+from writecliff.report import figures
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import DataFile, Figure, Table, Verdict, drawn
 from writecliff.report.parts import determination

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.report import REPORT_NAME, units, write_report
+from writecliff import units
+from writecliff.report import REPORT_NAME, write_report
 from writecliff.report import data as wsat_data
 from writecliff.report.comparison import Drive, drives_of
 from writecliff.report.comparison_page import comparison_mapping, data_files, sections_of

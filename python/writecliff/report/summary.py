@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from writecliff.report.data import STEP_QUANTILES, RunData
+from writecliff.report.data import RunData
 from writecliff.report.disclosure import disclosures
+from writecliff.report.latency import latency_mapping
 
 if TYPE_CHECKING:
-    from writecliff._native import Histogram
     from writecliff.procedures.steady import SteadyState
     from writecliff.report.testdata import Reported
 
 SCHEMA = "writecliff/wsat/1"
-QUANTILES = (0.5, 0.9, *STEP_QUANTILES)
 
 
 def summary(data: RunData) -> dict[str, Any]:
@@ -128,28 +127,4 @@ def _latency(data: RunData) -> dict[str, Any] | None:
         "source": data.latency_source,
         "steps": [steps[0], steps[-1]] if data.latency_source == "window" else None,
         **latency_mapping(histogram),
-    }
-
-
-def latency_mapping(histogram: Histogram) -> dict[str, Any]:
-    """Service times of a histogram, with percentiles."""
-    return {
-        "count": histogram.count,
-        "min_ns": histogram.min_ns,
-        "mean_ns": histogram.mean_ns,
-        "sd_ns": histogram.sd_ns,
-        "max_ns": histogram.max_ns,
-        "percentiles": [_quantile(histogram, q) for q in QUANTILES],
-    }
-
-
-def _quantile(histogram: Histogram, q: float) -> dict[str, Any]:
-    """`value_ns` is null where the sample is too small; the interval is at 95 %."""
-    quantile = histogram.quantile(q)
-    return {
-        "pct": round(100 * q, 6),
-        "value_ns": quantile.value_ns,
-        "low_ns": quantile.low_ns,
-        "high_ns": quantile.high_ns,
-        "count": quantile.count,
     }

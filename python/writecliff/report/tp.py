@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
-from writecliff.report import figures, loops, plots, units
-from writecliff.report.axes import MB_S, Axis
+from writecliff.report import figures, loops, plots
+from writecliff.report.axes import Axis
 from writecliff.report.csvs import csv_text
 from writecliff.report.loops import Loop
 from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Table, drawn
 from writecliff.report.style import house_style
 from writecliff.report.summary import described, files
 from writecliff.report.testdata import TestData, load
+from writecliff.units import MB_S
 from writecliff.workload.model import KIB
 
 if TYPE_CHECKING:

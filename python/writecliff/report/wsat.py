@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from writecliff.report import figures, units, wsat_figures
+from writecliff import units
+from writecliff.report import figures, wsat_figures
 from writecliff.report.assembly import assembled
 from writecliff.report.csvs import csv_text, histogram_csv
-from writecliff.report.data import STEP_QUANTILES, RunData, load
+from writecliff.report.data import RunData, load
 from writecliff.report.header import NOT_APPLICABLE, header
+from writecliff.report.latency import NINES, latency_table, latency_unit, service_note
 from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section, drawn
-from writecliff.report.parts import determination, latency_table, service_note
+from writecliff.report.parts import determination
 from writecliff.report.style import house_style
 from writecliff.report.summary import summary
 from writecliff.report.wsat_text import drifting, test_parameters, verdict
@@ -198,7 +200,7 @@ def _response_times(data: RunData) -> Section:
     histogram = data.latency
     if histogram is None:
         return Section("Response times", "")
-    longest = units.latency(histogram.max_ns, figures.latency_unit(histogram))
+    longest = units.latency(histogram.max_ns, latency_unit(histogram))
     return Section(
         "Response times",
         f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
@@ -252,7 +254,7 @@ def _steps_csv(data: RunData) -> str:
         "latency_mean_ns": s.latency_mean_ns.tolist(),
         **{
             f"latency_p{units.nines(q).removesuffix(' %')}_ns": _whole(s.latency_quantile_ns[q])
-            for q in STEP_QUANTILES
+            for q in NINES
         },
         "latency_max_ns": _whole(s.latency_max_ns),
         "waf": s.waf.tolist(),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from writecliff.report import style, units
+from writecliff import units
+from writecliff.report import style
 from writecliff.report.data import RunData
 
 if TYPE_CHECKING:

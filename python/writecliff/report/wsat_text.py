@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from writecliff import units
 from writecliff.procedures.steady import WINDOW_ROUNDS
-from writecliff.report import units
 from writecliff.report.data import FOB_DRIVE_FILLS
 from writecliff.report.header import NOT_APPLICABLE, Rows, amount, setup
 from writecliff.report.model import Verdict

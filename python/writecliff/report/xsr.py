@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from writecliff import units
 from writecliff.errors import StoreError
 from writecliff.procedures.xsr import Group, Xsr, recovery_sample
-from writecliff.report import units
 from writecliff.report.assembly import assembled
-from writecliff.report.axes import MB_S, Axis, Line, time_axis
+from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.csvs import csv_text
 from writecliff.report.header import NOT_APPLICABLE, amount, header, setup
+from writecliff.report.latency import service_note
 from writecliff.report.model import (
     Align,
     DataFile,
@@ -28,13 +29,13 @@ from writecliff.report.model import (
     Verdict,
     drawn,
 )
-from writecliff.report.parts import service_note
 from writecliff.report.plots import lines, two_axes
 from writecliff.report.series import Samples, samples, series
 from writecliff.report.style import house_style
 from writecliff.report.summary import described, files
 from writecliff.report.testdata import TestData, load
 from writecliff.store.rundir import RunDirectory
+from writecliff.units import MB_S
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow

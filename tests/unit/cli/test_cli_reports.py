@@ -72,12 +72,9 @@ def test_report_as_pdf_and_numbers(cli: CommandLine, stored: Path) -> None:
     assert (said.code, said.out, said.err) == (0, "r/report.html\nr/report.pdf\nnumbers\n", "")
     assert (stored / "report.pdf").read_bytes().startswith(b"%PDF-")
     names = {path.name for path in Path("numbers").iterdir()}
-    assert {"steps.csv", "histogram.csv", "cloudharmony.csv"} <= names
+    assert {"steps.csv", "histogram.csv"} <= names
     page = (stored / "report.html").read_text()
-    assert all(f'download="{name}"' in page for name in names - {"cloudharmony.csv"})
-    head, row = Path("numbers/cloudharmony.csv").read_text().splitlines()
-    found = dict(zip(head.split(","), row.split(","), strict=True))
-    assert (found["test"], found["threads"], found["target"]) == ("wsat", "4", "sim:fake")
+    assert all(f'download="{name}"' in page for name in names)
 
 
 def test_no_weasyprint_writes_nothing(

@@ -61,14 +61,8 @@ def test_json(cli: CommandLine) -> None:
     operation = answer["steps"][0]["jobs"][0]["operations"]["write"]
     assert operation["ios"] == operation["service"]["count"] - 1
     assert operation["bytes"] == 4096 * operation["ios"]
-    assert set(operation["service"]["quantiles_ns"]) == {
-        "0.5",
-        "0.9",
-        "0.99",
-        "0.999",
-        "0.9999",
-        "0.99999",
-    }
+    percentiles = operation["service"]["percentiles"]
+    assert [p["pct"] for p in percentiles] == [50, 90, 99, 99.9, 99.99, 99.999]
 
 
 def test_seed_of_the_command_line_counts(cli: CommandLine) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.synthetic_run import manifest, records
 from writecliff.engines.disturbance import PREFIX
-from writecliff.report import build_report
+from writecliff.report import build_report, extras
 from writecliff.report.model import ReportModel, Table
 from writecliff.store.rundir import RunDirectory
 
@@ -66,3 +66,8 @@ def test_health_is_shown_before_and_after_for_real_drives_only(tmp_path: Path) -
     )
     simulated = report(tmp_path / "sim", [[], [], []], simulated=True)
     assert "What the drive says of its condition" not in tables(simulated)
+
+
+def test_the_prefix_is_that_of_the_engines() -> None:
+    """The report must not import the engines, so the two constants are compared here."""
+    assert extras.PREFIX == PREFIX

@@ -12,11 +12,14 @@ import pytest
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from tests.support.figure_gallery import GALLERY, SIZES, iops, wide_histogram
+from writecliff import units
 from writecliff.procedures.steady import judge
-from writecliff.report import figures, plots, style, units
-from writecliff.report.axes import MB_S, Axis, Line, block_size_axis
+from writecliff.report import figures, plots, style
+from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.figures3d import columns_3d
+from writecliff.report.latency import latency_unit
 from writecliff.report.style import house_style
+from writecliff.units import MB_S
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVERY = pytest.mark.parametrize("kind", GALLERY)
@@ -299,6 +302,6 @@ def test_iops_of_the_gallery_are_plausible() -> None:
 
 def test_texts_about_a_histogram_use_its_unit() -> None:
     """No "maximum 9 s" over an axis in microseconds."""
-    unit = figures.latency_unit(wide_histogram())
+    unit = latency_unit(wide_histogram())
     assert units.latency(wide_histogram().max_ns, unit) == "9,000,000 µs"
     assert f"({unit.name}, logarithmic)" in draw("histogram")

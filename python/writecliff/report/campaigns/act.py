@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.campaigns.act import SEARCH
 from writecliff.procedures.campaigns.act_judge import LIMITS_PCT, THRESHOLDS_MS, Slice, Trial
-from writecliff.report import figures, plots, units
+from writecliff.report import figures, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.act_text import (
     TABLE_MS,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.campaigns.blocksizes import POWER
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.iops import Iops
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import mix_text
-from writecliff.report import loops, plots, units
+from writecliff.report import loops, plots
 from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.campaigns.common import MS, RESULTS_CSV, Result, known, results_file
 from writecliff.report.campaigns.common import summary as results_summary

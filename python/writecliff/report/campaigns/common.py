@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.procedures.model import StepRow
-from writecliff.report import units
 from writecliff.report.assembly import assembled
 from writecliff.report.header import NOT_APPLICABLE, header
 from writecliff.report.loops import STEPS_CSV, steps_csv

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.campaigns.consistency import phase_of
-from writecliff.report import plots, units
+from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.campaigns.common import (
     RESULTS_CSV,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.model import StepRow
-from writecliff.report import plots, units
+from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.campaigns import datacentre_results as found_in
 from writecliff.report.campaigns.common import (

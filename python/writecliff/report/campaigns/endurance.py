@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.campaigns.endurance import SPEED
-from writecliff.report import loops, plots, units
+from writecliff.report import loops, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.common import (
     RESULTS_CSV,

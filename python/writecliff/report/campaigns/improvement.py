@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from writecliff import units
 from writecliff.procedures.registry import PROCEDURES
-from writecliff.report import plots, units
+from writecliff.report import plots
 from writecliff.report.axes import Axis
 from writecliff.report.campaigns.common import Result
 from writecliff.report.csvs import csv_text

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from writecliff import units
 from writecliff.procedures.model import StepRow
-from writecliff.report import style, units
+from writecliff.report import style
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import DataFile, Figure, drawn
 from writecliff.report.testdata import TestData

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from writecliff.report import units
+from writecliff import units
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_table_keeps_its_unit() -> None:
     ],
 )
 def test_capacity_is_what_the_label_says(value: int, text: str) -> None:
-    assert units.capacity(value) == text
+    assert units.size(value) == text
 
 
 def test_time_unit_by_length_of_the_run() -> None:

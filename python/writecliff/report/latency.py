@@ -1,0 +1,105 @@
+"""Response times of a histogram in every form that reports use: key figures, table, JSON.
+
+All three show the same quantiles. A quantile that too few I/Os support is never made up: it is
+"not enough samples" in words and null in JSON.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.report.model import KeyFigure, Table
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram, Quantile
+
+NINES = (0.99, 0.999, 0.9999, 0.99999)
+QUANTILES = (0.5, 0.9, *NINES)
+
+
+def latency_mapping(histogram: Histogram) -> dict[str, Any]:
+    """The JSON form of a histogram: times in ns, percentiles with their 95 % intervals."""
+    return {
+        "count": histogram.count,
+        "min_ns": histogram.min_ns,
+        "mean_ns": histogram.mean_ns,
+        "sd_ns": histogram.sd_ns,
+        "max_ns": histogram.max_ns,
+        "percentiles": [_percentile(histogram, q) for q in QUANTILES],
+    }
+
+
+def _percentile(histogram: Histogram, q: float) -> dict[str, Any]:
+    quantile = histogram.quantile(q)
+    return {
+        "pct": round(100 * q, 6),
+        "value_ns": quantile.value_ns,
+        "low_ns": quantile.low_ns,
+        "high_ns": quantile.high_ns,
+        "count": quantile.count,
+    }
+
+
+def latency_unit(histogram: Histogram) -> units.Unit:
+    """The unit of all figures, tables and titles of a histogram."""
+    return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
+
+
+def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
+    """Average, quantiles and maximum with their confidence intervals, all in one unit."""
+    unit = latency_unit(histogram)
+    rows = [("Average", units.latency(histogram.mean_ns, unit), "", "")]
+    for q in NINES:
+        quantile = histogram.quantile(q)
+        known = quantile.value_ns is not None
+        value = units.latency(quantile.value_ns, unit) if known else units.NOT_ENOUGH
+        beyond = units.number(histogram.count * (1 - q))
+        rows.append((units.nines(q), value, _interval(quantile, unit) if known else "", beyond))
+    rows.append(("Maximum", units.latency(histogram.max_ns, unit), "", ""))
+    return Table(
+        title,
+        ("", "Response time", "95 % confidence interval", "I/Os beyond"),
+        tuple(rows),
+        ("left", "right", "right", "right"),
+        f"{histogram.count:,} I/Os.",
+    )
+
+
+def _interval(quantile: Quantile, unit: units.Unit) -> str:
+    """The confidence interval; a sample that is too small bounds it on one side or not at all."""
+    low, high = quantile.low_ns, quantile.high_ns
+    if low is None:
+        return units.UNKNOWN if high is None else f"up to {units.latency(high, unit)}"
+    if high is None:
+        return f"{units.latency(low, unit)} or more"
+    return f"{units.latency(low, unit)} to {units.latency(high, unit)}"
+
+
+def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:
+    """Average, quantiles and maximum for the top of the page, all in one unit."""
+    unit = latency_unit(histogram)
+
+    def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:
+        if value_ns is None:
+            return KeyFigure(label, units.UNKNOWN, "", units.NOT_ENOUGH)
+        number, _, name = units.latency(value_ns, unit).rpartition(" ")
+        return KeyFigure(label, number, name, note)
+
+    def nine(q: float) -> KeyFigure:
+        quantile = histogram.quantile(q)
+        beyond = f"{units.number(quantile.count * (1 - q))} I/Os beyond"
+        return figure(units.nines(q), quantile.value_ns, beyond)
+
+    return (
+        figure("Average latency", histogram.mean_ns, ""),
+        *map(nine, NINES),
+        figure("Maximum", histogram.max_ns, f"of {units.number(histogram.count)} I/Os"),
+    )
+
+
+def service_note(histogram: Histogram | None, which: str, *, otherwise: str) -> str:
+    """What the latency figures cover: `which` I/Os, or `otherwise`, the reason there are none."""
+    if histogram is None:
+        return otherwise
+    return f"Service time, from issue to completion, of {histogram.count:,} I/Os{which}."

@@ -1,0 +1,128 @@
+"""Numbers as people read them: always with a unit, and one unit throughout a plot or a table.
+
+Reports, the command line and the catalogue format their figures here and nowhere else. Unknown
+values (None, NaN, infinity) are shown as `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+UNKNOWN = "-"
+NOT_ENOUGH = "not enough samples"
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of measurement: a value in base units divided by `size` is in this unit."""
+
+    name: str
+    size: float
+
+
+LATENCY_UNITS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
+BYTE_UNITS = (Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
+SIZE_UNITS = (Unit("B", 1), Unit("kB", 1e3), *BYTE_UNITS, Unit("PB", 1e15))
+TIME_UNITS = (Unit("s", 1e9), Unit("min", 60e9), Unit("h", 3600e9))
+MB_S = Unit("MB/s", 1e6)  # the unit of the standard: decimal, whatever the magnitude
+_MINUTES_FROM, _HOURS_FROM = 2 * 60e9, 3 * 3600e9
+
+
+def common_unit(values: Iterable[float], units: Sequence[Unit]) -> Unit:
+    """The unit in which the median of `values` reads best."""
+    known = sorted(v for v in values if math.isfinite(v) and v > 0)
+    if not known:
+        return units[0]
+    return _largest(known[len(known) // 2], units)
+
+
+def _largest(value: float, units: Sequence[Unit], digits: int | None = None) -> Unit:
+    """The largest unit that `value` reaches, after rounding to `digits` significant digits."""
+    rounding = 1.0 if digits is None else 1 - 0.5 * 10.0**-digits
+    fitting = [unit for unit in units if abs(value) >= unit.size * rounding]
+    return fitting[-1] if fitting else units[0]
+
+
+def time_unit(duration_ns: float) -> Unit:
+    """The unit of a time axis: seconds below 2 min, hours from 3 h on, minutes between."""
+    if duration_ns < _MINUTES_FROM:
+        return TIME_UNITS[0]
+    return TIME_UNITS[2] if duration_ns >= _HOURS_FROM else TIME_UNITS[1]
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """`value` with thousands separators and `digits` decimals: "81,250"."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:,.{digits}f}"
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """`value` with at least `digits` significant digits; the integer part is never rounded."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}"
+
+
+def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4) -> str:
+    """A latency in `unit`, or in the one that suits it: "10.49 ms"."""
+    if value_ns is None or not math.isfinite(value_ns):
+        return UNKNOWN
+    unit = unit or _largest(value_ns, LATENCY_UNITS, digits)
+    return f"{significant(value_ns / unit.size, digits)} {unit.name}"
+
+
+def size(value_bytes: float | None) -> str:
+    """Bytes in decimal units as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
+    if value_bytes is None or not math.isfinite(value_bytes):
+        return UNKNOWN
+    unit = _largest(value_bytes, SIZE_UNITS, 3)
+    text = significant(value_bytes / unit.size)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit.name}"
+
+
+def duration(value_ns: float | None) -> str:
+    """A time as people say it: "45 s", "12 min 5 s", "3 h 20 min"."""
+    if value_ns is None or not math.isfinite(value_ns):
+        return UNKNOWN
+    seconds = round(value_ns / 1e9)
+    if seconds < 60:
+        return f"{value_ns / 1e9:.3g} s" if value_ns < 1e10 else f"{seconds} s"
+    large, small = ("min", "s") if seconds < 3600 else ("h", "min")
+    whole, rest = divmod(seconds if seconds < 3600 else seconds // 60, 60)
+    return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
+
+
+def block(size_bytes: int) -> str:
+    """A block size in binary units: "0.5 KiB", "1024 KiB"."""
+    return f"{size_bytes / KIB:g} KiB"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share of 1 in percent."""
+    return pct(None if share is None else 100 * share, digits)
+
+
+def pct(value_pct: float | None, digits: int = 2) -> str:
+    """A value that is already in percent."""
+    return UNKNOWN if value_pct is None else f"{value_pct:.{digits}f} %"
+
+
+def nines(q: float) -> str:
+    """0.9999 as "99.99 %"."""
+    return f"{100 * q:.6f}".rstrip("0").rstrip(".") + " %"
+
+
+def date_time(iso: str) -> str:
+    """The standard's "mm/dd/yyyy hh:mm AM", with the zone that the standard leaves out."""
+    moment = datetime.fromisoformat(iso)
+    zone = moment.strftime("%z")
+    zone = "UTC" if zone in ("+0000", "") else f"UTC{zone[:3]}:{zone[3:]}"
+    return moment.strftime("%m/%d/%Y %I:%M %p ") + zone
