@@ -40,12 +40,12 @@ def test_table(cli: CommandLine) -> None:
     assert said.out == snapshot("""\
 two-1
 job    operation    IOPS   MB/s     mean      p50      p99    p99.9  p99.99     max
-first  write      79,316  324.9  12.6 us  13.3 us  18.4 us  18.4 us  127 us  682 us
+first  write      79,316  324.9  12.6 µs  13.3 µs  18.4 µs  18.4 µs  127 µs  682 µs
 
 793,158 I/Os, 3.25 GB in 10 s of device time; WAF 1.00
 two-2
 job     operation    IOPS   MB/s     mean      p50      p99    p99.9  p99.99     max
-second  write      79,316  324.9  12.6 us  13.3 us  18.4 us  18.4 us  127 us  682 us
+second  write      79,316  324.9  12.6 µs  13.3 µs  18.4 µs  18.4 µs  127 µs  682 µs
 
 793,158 I/Os, 3.25 GB in 10 s of device time; WAF 1.00
 """)

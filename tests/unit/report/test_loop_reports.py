@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.fake_engine import FakeEngine, interrupted_at
+from writecliff import units
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, summarise, write_report
@@ -357,6 +358,6 @@ def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) ->
     run_procedure(procedure, drive, tmp_path / "r")
     (idle,) = [text for text in model(tmp_path / "r").disclosures if "idle between" in text]
     count = len(rows(tmp_path / "r"))
-    assert f"for {3 * (count - 1) / 60:.2f} min" in idle
+    assert f"for {units.duration(3e9 * (count - 1))}" in idle
     share = float(re.findall(r"([0-9.]+) % of the time", idle)[0])
     assert 70 < share < 75

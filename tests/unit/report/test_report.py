@@ -46,7 +46,7 @@ def test_good_run(good: ReportModel) -> None:
             ("Steady-state IOPS", "11,904", ""),
             ("Share of FOB", "14.2", "%"),
             ("Write amplification", "3.39", ""),
-            ("Written", "720.1", "GB"),
+            ("Written", "720", "GB"),
             ("Drive fills", "6.00", ""),
         ]
     )
@@ -116,7 +116,7 @@ def test_header_block(good: ReportModel) -> None:
             ("Test Stimulus 1", "RND 4KiB W"),
             ("TOIO - TC/QD", "TC 4/QD 32"),
             ("Steady State", "Rounds 2 - 6"),
-            ("Time", "3.10 h"),
+            ("Time", "3 h 6 min"),
             ("Test Stimulus 2", "None"),
             ("TOIO - TC/QD", "N/A"),
             ("Steady State", "N/A"),
