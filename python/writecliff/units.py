@@ -1,7 +1,7 @@
 """Numbers as people read them: always with a unit, and one unit throughout a plot or a table.
 
 Reports, the command line and the catalogue format their figures here and nowhere else. Unknown
-values (None, NaN, infinity) are shown as `UNKNOWN`.
+values (None, NaN, infinity) are shown as `UNKNOWN`. `parse_size` reads a size that a user wrote.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from writecliff.errors import ConfigError
 
 UNKNOWN = "-"
 NOT_ENOUGH = "not enough samples"
@@ -126,3 +128,19 @@ def date_time(iso: str) -> str:
     zone = moment.strftime("%z")
     zone = "UTC" if zone in ("+0000", "") else f"UTC{zone[:3]}:{zone[3:]}"
     return moment.strftime("%m/%d/%Y %I:%M %p ") + zone
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as "500 MB", "8GiB" or "4096". Raises ConfigError.
+
+    A bare k, M or G is refused: it means a power of 1000 to some and of 1024 to others.
+    """
+    from writecliff import _native
+
+    if text.strip().isdecimal():
+        return int(text)
+    try:
+        return int(_native.parse_size(text))
+    except _native.NativeConfigError as error:
+        hint = error.args[1] or "write it as 500MB, 10GB (decimal) or 8GiB (binary)"
+        raise ConfigError(f"invalid size '{text}'", hint=hint) from None

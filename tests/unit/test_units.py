@@ -7,6 +7,7 @@ import math
 import pytest
 
 from writecliff import units
+from writecliff.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,27 @@ def test_nines() -> None:
     assert [units.nines(q) for q in (0.5, 0.99, 0.999, 0.99999)] == [
         "50 %", "99 %", "99.9 %", "99.999 %",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("10GB", 10**10), ("8 GiB", 8 << 30), ("1.5kB", 1500), ("4096", 4096), (" 1 TB ", 10**12)],
+)
+def test_parse_size(text: str, size_bytes: int) -> None:
+    assert units.parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("10G", 'write "10 GB" or "10 GiB"'),
+        ("64 mib", 'did you mean "64 MiB"?'),
+        ("large", "write it as 500MB"),
+        ("-1 MB", "write it as 500MB"),
+        ("", "write it as 500MB"),
+    ],
+)
+def test_a_size_that_is_invalid(text: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=f"^invalid size '{text}'$") as caught:
+        units.parse_size(text)
+    assert hint in str(caught.value.hint)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import ConfigError
+from writecliff.units import parse_size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +39,6 @@ STREAMS_MAX = 1 << 16
 _GLOBS = ("path", "thread", "process")
 _KEYS = (*_GLOBS, "hint", "min_size", "max_size", "stream", "name")
 _TOP = ("name", "about", "default", "rule")
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 
 class RuleError(ConfigError):
@@ -275,9 +274,9 @@ def _hint(value: Any, where: str) -> int:
 def _size(value: Any, where: str) -> int:
     if type(value) is int and value >= 0:
         return value
-    found = (
-        re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", value) if isinstance(value, str) else None
-    )
-    if found is None or found[2].lower() not in _UNITS:
+    if not isinstance(value, str):
         raise RuleError(f"{where} is {value!r}", hint='bytes, or text such as "64 MiB"')
-    return round(float(found[1]) * _UNITS[found[2].lower()])
+    try:
+        return parse_size(value)
+    except ConfigError as error:
+        raise RuleError(f"{where}: {error}", hint=error.hint) from None

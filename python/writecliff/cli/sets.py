@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from writecliff.cli.output import emit_json
 from writecliff.cli.runner import check_permission
 from writecliff.cli.suite_view import view_for
-from writecliff.cli.target_options import TargetOptions, opened, size_bytes
+from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
+from writecliff.units import parse_size
 
 if TYPE_CHECKING:
     from writecliff.suite.folder import Kind, Member, SuiteFolder
@@ -109,7 +110,7 @@ def _opening(target: TargetOptions) -> dict[str, Any]:
     return {
         "destroy_serial": target.destroy,
         "allow_signatures": target.wipe_signatures,
-        "size_bytes": None if target.size is None else size_bytes(target.size),
+        "size_bytes": None if target.size is None else parse_size(target.size),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,14 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.errors import ConfigError, TargetError
+from writecliff.units import parse_size
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
-_UNITS = {"B": 1, "": 1}
-_UNITS |= {f"{p}B": 1000**i for i, p in enumerate("kMGT", 1)}
-_UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
 
 
 @Parameter(name="*")
@@ -40,17 +35,6 @@ class TargetOptions:
 
 
 NO_TARGET = TargetOptions()
-
-
-def size_bytes(text: str) -> int:
-    """Bytes of a size with a unit. A bare k, M or G is an error: it means two things."""
-    match = _SIZE.fullmatch(text.strip())
-    unit = match[2] if match else ""
-    if match is None or unit not in _UNITS:
-        raise ConfigError(
-            f"'{text}' is no size", hint="write it as 500MB, 10GB (decimal) or 8GiB (binary)"
-        )
-    return round(float(match[1]) * _UNITS[unit])
 
 
 def _check_options_fit(options: TargetOptions, target: str) -> None:
@@ -82,7 +66,7 @@ def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
         destroy_serial=options.destroy,
         allow_signatures=options.wipe_signatures,
         seed=seed,
-        size_bytes=None if options.size is None else size_bytes(options.size),
+        size_bytes=None if options.size is None else parse_size(options.size),
     )
     try:
         if engine.identify().capacity_bytes <= 0:

@@ -277,8 +277,8 @@ error: no simulated drive 'sim:nothing'
 hint: see `writecliff device list`
 """),
     "test wsat --on file:image --size 10G": snapshot("""\
-error: '10G' is no size
-hint: write it as 500MB, 10GB (decimal) or 8GiB (binary)
+error: invalid size '10G'
+hint: 'G' is a power of 1000 to some and of 1024 to others: write "10 GB" or "10 GiB"
 """),
     "test wsat --resume nowhere": snapshot("""\
 error: nowhere is not a run directory: it has no manifest.json
