@@ -11,8 +11,8 @@ from writecliff.cli.output import emit_json, latency_text, size_text, table, tal
 from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 
 if TYPE_CHECKING:
+    from writecliff.replay.advice import StreamAdvice
     from writecliff.replay.model import Replayed
-    from writecliff.replay.placement import Placement
 
 
 def placement(
@@ -44,14 +44,14 @@ def placement(
     readers
         Random 4 KiB reads of live data outstanding beside them.
     output
-        The HTML file to write (default: placement.html).
+        The HTML file to write (default: stream-advice.html).
     json
         Print {"schema", "report", "trace", "device", "verdict", "best", "cells": [{"assign",
         "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
     """
+    from writecliff.replay.advice import NAMES, advice_mapping, compare, stream_counts
     from writecliff.replay.model import lay_out
-    from writecliff.replay.placement import NAMES, compare, placement_mapping, stream_counts
-    from writecliff.report.placement_page import write_placement
+    from writecliff.report.stream_advice import write_advice
 
     numbers = stream_counts(counts)
     io = options.read(trace)
@@ -71,16 +71,16 @@ def placement(
         seed=options.seed,
         on_cell=say,
     )
-    page = write_placement(found, output or Path("placement.html"))
+    page = write_advice(found, output or Path("stream-advice.html"))
     if json:
-        emit_json({"report": page, **placement_mapping(found)})
+        emit_json({"report": page, **advice_mapping(found)})
     else:
         print(_text(found, page))
     return 0
 
 
-def _text(found: Placement, page: Path) -> str:
-    from writecliff.replay.placement import NAMES, verdict
+def _text(found: StreamAdvice, page: Path) -> str:
+    from writecliff.replay.advice import NAMES, verdict
 
     setup = found.setup
     rows = [

@@ -1,4 +1,4 @@
-"""A small log-structured merge store as a trace, for trying placement out and for tests.
+"""A small log-structured merge store as a trace, to try out streams and for tests.
 
 The native module makes its file operations (sizes only, no keys); here they get names, threads and
 times. Time is that of a program that writes at a steady rate.
@@ -47,7 +47,7 @@ thread = "merge-3"
 stream = 5
 name = "level 3"
 """
-"""Rules that tell the store's kinds of data apart."""
+"""Rules that separate the store's kinds of data."""
 
 
 def synthetic_table(

@@ -13,9 +13,9 @@ from writecliff.bench.replay import run as bench_replay
 from writecliff.capture.rules import Rules
 from writecliff.devices import describe_device, read_device_file
 from writecliff.errors import ConfigError
+from writecliff.replay.advice import advice_mapping, best_of, compare, stream_counts, verdict
 from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, file_io
 from writecliff.replay.model import ReplaySetup, Sizing, checked_scheme, lay_out, replay
-from writecliff.replay.placement import best_of, compare, placement_mapping, stream_counts, verdict
 from writecliff.replay.sizing import sized_device
 from writecliff.replay.summary import median_lifetime_bytes, stream_rows
 from writecliff.replay.synthetic import synthetic_table
@@ -224,8 +224,8 @@ def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
     assert [m.share_pct for m in found.mistagged] == [1, 2, 5, 10]
     said = " ".join(verdict(found))
     assert f"{found.best.waf:.3f}" in said and "rules" in said
-    mapping = placement_mapping(found)
-    assert mapping["schema"] == "writecliff/placement/1"
+    mapping = advice_mapping(found)
+    assert mapping["schema"] == "writecliff/stream-advice/1"
     assert len(mapping["cells"]) == 1 + 2 * 4 + 1
     assert mapping["best"]["years"] == pytest.approx(setup.years(found.best.waf))
 

@@ -63,7 +63,7 @@ def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path:
         "none", "rules", "sfr", "multi-queue", "sepbit", "oracle",
     }  # fmt: skip
     text = page.read_text()
-    assert found["verdict"][0] in text and "placement-held" in text
+    assert found["verdict"][0] in text and "stream-contents" in text
     assert "http://" not in text.replace("http://www.w3.org", "")
 
 

@@ -1,10 +1,9 @@
-"""Which streams should a trace's writes go to? Compares ways to assign them, and judges.
+"""Advises which streams a trace's writes should go to, by comparing assignments.
 
-Compared are: no streams, the user's rules, three published automatic schemes, and an oracle that
-knows when data die, over the number of streams that a drive may have. The best is the mapping with
-the least write amplification that a host can really make, so not the oracle's; of those that are as
-good to half a percent, the one with the fewest streams. For it, and for tagging errors in it, the
-trace is replayed again.
+Compared are no streams, the user's rules, three published automatic schemes, and an oracle that
+knows when data die, for several numbers of streams. The best assignment has the lowest write
+amplification that a host can achieve, so the oracle is left out; among those within half a percent
+of it, the one with the fewest streams. It is replayed again with tagging errors.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from writecliff.replay.summary import (
 if TYPE_CHECKING:
     from writecliff.replay.columns import FileIO
 
-SCHEMA = "writecliff/placement/1"
+SCHEMA = "writecliff/stream-advice/1"
 STREAM_COUNTS = (2, 4, 8)
 MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
-GAIN_LEAST = 1.01  # below this streams win nothing worth having
+GAIN_MIN = 1.01  # below this ratio streams are not worth having
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
 NAMES = {
     "none": "no streams",
@@ -46,18 +45,20 @@ SEPBIT_STREAMS = 2  # user writes take two classes; the others belong to collect
 
 @dataclass(frozen=True)
 class MisTagged:
+    """Write amplification with a share of the writes in a wrong stream."""
+
     share_pct: float
     waf: float
 
 
 @dataclass(frozen=True)
-class Placement:
-    """What was compared, and what came out best."""
+class StreamAdvice:
+    """The assignments compared, and the best of them."""
 
     trace: Path
     setup: ReplaySetup
     cells: tuple[Replayed, ...]
-    best: Replayed  # of what a host can do; no streams where they win nothing
+    best: Replayed  # that a host can achieve; no streams where they gain nothing
     mistagged: tuple[MisTagged, ...] = field(default_factory=tuple)  # of the best with streams
     mistagged_of: Replayed | None = None
 
@@ -72,7 +73,7 @@ class Placement:
 
 
 def stream_counts(text: str | None) -> tuple[int, ...]:
-    """The numbers of --counts, ascending, 1 left out: that is no streams. Raises ConfigError."""
+    """The numbers of streams of --counts, ascending, without 1. Raises ConfigError."""
     if text is None:
         return STREAM_COUNTS
     try:
@@ -108,8 +109,8 @@ def compare(
     readers: int = 4,
     seed: int = 1,
     on_cell: Callable[[Replayed], None] | None = None,
-) -> Placement:
-    """Replay every cell side by side, judge, and replay the best with tagging errors."""
+) -> StreamAdvice:
+    """Replay all assignments side by side, choose the best, and replay it with tagging errors."""
 
     def task(scheme: str, streams: int, mistag_pct: float = 0.0) -> Task[Replayed]:
         def run() -> Replayed:
@@ -127,17 +128,17 @@ def compare(
                 on_cell(done)
             return done
 
-        # The oracle has a drive in reserve while it tries out.
+        # The oracle keeps a second drive for its trials.
         memory_bytes = setup.memory_bytes * (2 if scheme == "oracle" else 1)
         return Task(f"{NAMES[scheme]} with {streams} streams", memory_bytes, run)
 
     cells = run_side_by_side([task(*cell) for cell in plan(setup.io, counts)])
     with_streams = best_of([cell for cell in cells[1:] if cell.scheme != "oracle"])
-    best = with_streams if cells[0].waf / with_streams.waf >= GAIN_LEAST else cells[0]
+    best = with_streams if cells[0].waf / with_streams.waf >= GAIN_MIN else cells[0]
     tagged = run_side_by_side(
         [task(with_streams.scheme, with_streams.streams, share) for share in MISTAG_PCTS]
     )
-    return Placement(
+    return StreamAdvice(
         trace=trace,
         setup=setup,
         cells=tuple(cells),
@@ -148,65 +149,65 @@ def compare(
 
 
 def best_of(cells: Sequence[Replayed]) -> Replayed:
-    """The fewest streams among those as good as the best; rules go before what is automatic."""
+    """The fewest streams among those as good as the best; rules go before automatic schemes."""
     least = min(cell.waf for cell in cells)
     good = [cell for cell in cells if cell.waf <= least * AS_GOOD]
     return min(good, key=lambda cell: (cell.streams, cell.scheme != "rules", cell.waf))
 
 
-def verdict(placement: Placement) -> tuple[str, ...]:
-    """What came out, in sentences."""
-    setup, none, best = placement.setup, placement.none, placement.best
+def verdict(advice: StreamAdvice) -> tuple[str, ...]:
+    """The result in sentences."""
+    setup, none, best = advice.setup, advice.none, advice.best
     said = []
     if best is none:
         said.append(
-            f"Streams win nothing here: write amplification is {none.waf:.3f} without them, and "
-            "no assignment that a host can make lowers it by 1 % or more."
+            f"Streams gain nothing here: write amplification is {none.waf:.3f} without them, and "
+            "no assignment that a host can achieve lowers it by 1 % or more."
         )
     else:
         said.append(
-            f"Best is {NAMES[best.scheme]} with {best.streams} streams: write amplification "
-            f"{best.waf:.3f} instead of {none.waf:.3f}, so the flash lasts "
+            f"The best assignment is {NAMES[best.scheme]} with {best.streams} streams: write "
+            f"amplification {best.waf:.3f} instead of {none.waf:.3f}, so the flash lasts "
             f"{none.waf / best.waf:.2f} times as long."
         )
     before, after = none.read_p9999_ns, best.read_p9999_ns
     if best is not none and before is not None and after is not None:
         said.append(
-            f"The 99.99 % read latency goes from {before / 1e6:.2f} ms to {after / 1e6:.2f} ms."
+            f"The 99.99 % read latency changes from {before / 1e6:.2f} ms to {after / 1e6:.2f} ms."
         )
-    oracle = placement.oracle
+    oracle = advice.oracle
     if oracle is not None:
         said.append(
             f"Known death times reach {oracle.waf:.3f} with {oracle.streams} streams: more is "
-            "hardly to be had from placement alone."
+            "hardly possible by choosing streams."
         )
-    if placement.mistagged and placement.mistagged_of is not None:
-        last, right = placement.mistagged[-1], placement.mistagged_of
+    if advice.mistagged and advice.mistagged_of is not None:
+        last, right = advice.mistagged[-1], advice.mistagged_of
         said.append(
             f"With {last.share_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
-            f"with {right.streams} streams comes to {last.waf:.3f} instead of {right.waf:.3f}."
+            f"with {right.streams} streams has {last.waf:.3f} instead of {right.waf:.3f}."
         )
-    if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in placement.cells):
+    if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in advice.cells):
         said.append(
-            "The rules name streams beyond those compared; such writes went to stream 0, as a "
-            "drive has it that cannot open more."
+            "The rules name more streams than were compared; writes of the others went to "
+            "stream 0, as on a drive that cannot open more."
         )
     return tuple(said)
 
 
-def placement_mapping(placement: Placement) -> dict[str, Any]:
-    """Everything, for programs."""
-    setup, right = placement.setup, placement.mistagged_of
+def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:
+    """The whole comparison as plain data for `--json`."""
+    setup, right = advice.setup, advice.mistagged_of
     return {
         "schema": SCHEMA,
-        "trace": trace_mapping(placement.trace, setup),
+        "trace": trace_mapping(advice.trace, setup),
         "device": device_mapping(setup),
-        "verdict": list(verdict(placement)),
+        "verdict": list(verdict(advice)),
         "best": {
-            **result_mapping(setup, placement.best),
-            "by_stream": stream_rows(setup, placement.best),
+            **result_mapping(setup, advice.best),
+            "by_stream": stream_rows(setup, advice.best),
         },
-        "cells": [result_mapping(setup, cell) for cell in placement.cells],
+        "cells": [result_mapping(setup, cell) for cell in advice.cells],
         "mistagged": {
             "assign": right.scheme if right is not None else None,
             "streams": right.streams if right is not None else None,
@@ -216,7 +217,7 @@ def placement_mapping(placement: Placement) -> dict[str, Any]:
                     "waf": cell.waf,
                     "endurance_bytes": setup.endurance_bytes(cell.waf),
                 }
-                for cell in placement.mistagged
+                for cell in advice.mistagged
             ],
         },
     }

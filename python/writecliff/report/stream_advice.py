@@ -1,0 +1,265 @@
+"""The page of `advise-streams`: the best stream assignment for a trace, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.replay.advice import NAMES, StreamAdvice, advice_mapping, verdict
+from writecliff.replay.summary import stream_rows
+from writecliff.report.axes import Axis, Line
+from writecliff.report.csvs import csv_text, lines_csv
+from writecliff.report.model import DataFile, Figure, Section, Table, drawn
+from writecliff.report.pages import Page, render_page
+from writecliff.report.plots import lines
+from writecliff.report.stream_figures import held, lifetime_line, lifetimes
+from writecliff.report.style import house_style
+from writecliff.store.files import write_atomically
+
+if TYPE_CHECKING:
+    from writecliff.replay.model import Replayed
+
+CELLS_CSV = "assignments.csv"
+STREAMS_CSV = "streams.csv"
+LIFETIMES_CSV = "lifetimes.csv"
+ORIGINS_CSV = "origins.csv"
+MISTAG_CSV = "mistagged.csv"
+TOO_FEW = "too few reads"
+FILLS_STEADY = 3.0  # the first half of them brings the drive there
+
+
+def write_advice(advice: StreamAdvice, path: Path) -> Path:
+    """Write the page to `path` and return it; an existing file is replaced atomically."""
+    write_atomically(path, render_page(advice_page(advice)).encode())
+    return path
+
+
+def advice_page(advice: StreamAdvice) -> Page:
+    setup = advice.setup
+    with house_style():
+        sections = (
+            _comparison(advice),
+            _streams(advice),
+            _origins(advice),
+            _mistagged(advice),
+        )
+    rate = setup.write_rate_bytes_per_s
+    speed = "" if rate is None else f", at {rate / 1e6:,.1f} MB/s"
+    return Page(
+        title=f"Stream advice for {advice.trace.name}",
+        intro=" ".join(verdict(advice)),
+        sections=(*sections, _conditions(advice, speed)),
+        data=_data(advice),
+        summary=advice_mapping(advice),
+        disclosures=_disclosures(advice),
+    )
+
+
+def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
+    setup = advice.setup
+    said = [
+        "Simulated: write amplification of the second half of what was written, endurance from "
+        f"the {setup.rated_cycles:,} rated cycles of {setup.device.name}, years at the write rate "
+        "of the traced program."
+    ]
+    if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
+        said.append(
+            f"The drive is {setup.device.name} cut down to "
+            f"{units.size(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
+            "is that of the whole drive if it were as full and as busy for its size."
+        )
+    fills = setup.blocks.written_bytes / setup.simulated.capacity_bytes
+    if fills < FILLS_STEADY:
+        said.append(
+            f"Only {fills:.1f} drive fills were written: the drive may not be in steady state."
+        )
+    return tuple(said)
+
+
+def _name(cell: Replayed) -> str:
+    return NAMES[cell.scheme] + (f", {cell.streams} streams" if cell.streams > 1 else "")
+
+
+def _latency(cell: Replayed) -> str:
+    if not cell.reads.count:
+        return units.UNKNOWN
+    value = cell.read_p9999_ns
+    return TOO_FEW if value is None else units.latency(value)
+
+
+def _comparison(advice: StreamAdvice) -> Section:
+    setup, none = advice.setup, advice.none
+    table = Table.of(
+        "",
+        advice.cells,
+        ("Assignment", "left", lambda c: _name(c) + (" (best)" if c is advice.best else "")),
+        ("Write amplification", "right", lambda c: units.number(c.waf, 3)),
+        ("Lifetime", "right", lambda c: f"{none.waf / c.waf:.2f} x"),
+        ("TBW", "right", lambda c: units.size(setup.endurance_bytes(c.waf))),
+        ("Years", "right", lambda c: units.significant(setup.years(c.waf))),
+        ("Read p99.99", "right", _latency),
+        data=CELLS_CSV,
+    )
+    return Section("Assignments", "", _by_count(advice), (table,))
+
+
+def _by_count(advice: StreamAdvice) -> tuple[Figure, ...]:
+    counts = sorted({cell.streams for cell in advice.cells})
+    x = Axis("Streams", log=True, ticks=tuple((float(count), str(count)) for count in counts))
+
+    def series(value: Callable[[Replayed], float | None]) -> list[Line]:
+        """A line for each assignment, from no streams on."""
+        found = []
+        for scheme in dict.fromkeys(cell.scheme for cell in advice.cells[1:]):
+            cells = [advice.none, *(c for c in advice.cells if c.scheme == scheme)]
+            points = [(c.streams, y) for c in cells if (y := value(c)) is not None]
+            found.append(Line(NAMES[scheme], [x for x, _ in points], [y for _, y in points]))
+        return found
+
+    drawings = (
+        ("streams-waf", "Write amplification", lambda c: c.waf, Axis("WAF", from_zero=False)),
+        ("streams-latency", "Read latency p99.99", lambda c: c.read_p9999_ns,
+         Axis("Read p99.99", units.LATENCY_UNITS)),
+    )  # fmt: skip
+    figures: tuple[Figure, ...] = ()
+    for name, what, value, y in drawings:
+        about = f"{what} over the number of streams, a line for each assignment"
+        svg = lines(name, series(value), x, y, description=about)
+        figures += drawn(name, f"{what} v streams", svg, CELLS_CSV, about)
+    return figures
+
+
+def _shown(advice: StreamAdvice) -> Replayed:
+    """The assignment shown in detail: the best one with streams."""
+    return advice.mistagged_of or advice.best
+
+
+def _stream_label(advice: StreamAdvice, cell: Replayed, stream: int) -> str:
+    name = advice.setup.io.streams.get(stream, "") if cell.scheme == "rules" else ""
+    return f"{stream}: {name}" if name else f"stream {stream}"
+
+
+def _stream_lines(advice: StreamAdvice) -> list[Line]:
+    cell = _shown(advice)
+    return [
+        lifetime_line(_stream_label(advice, cell, stream), cell.blocks[:, stream].sum(axis=0))
+        for stream in range(cell.streams)
+        if cell.blocks[:, stream].any()
+    ]
+
+
+def _streams(advice: StreamAdvice) -> Section:
+    cell, setup = _shown(advice), advice.setup
+    rows = stream_rows(setup, cell)
+    table = Table.of(
+        "",
+        rows,
+        ("Stream", "left", lambda row: _stream_label(advice, cell, row["stream"])),
+        ("Written", "right", lambda row: units.size(row["written_bytes"])),
+        ("Median lifetime", "right", lifetime_text),
+        ("Mostly by", "left", lambda row: ", ".join(row["origins"])),
+        data=STREAMS_CSV,
+    )
+    name, who = "stream-contents", "What each origin wrote to each stream, in bytes"
+    contents = held(
+        name,
+        [f"stream {row['stream']}" for row in rows],
+        setup.io.origins,
+        [list(row["by_origin_bytes"].values()) for row in rows],
+        description=who,
+    )
+    figures = drawn(name, "Which stream wrote what", contents, STREAMS_CSV, who)
+    name, about = "stream-lifetimes", "Share of each stream's data that is dead after so many bytes"
+    life = lifetimes(name, _stream_lines(advice), description=about)
+    figures += drawn(name, "How long each stream's data live", life, LIFETIMES_CSV, about)
+    intro = (
+        "A stream is good when its data die together: a steep line. Lifetimes count the bytes that "
+        "the host writes until the data are overwritten or trimmed."
+    )
+    return Section(f"Streams of {_name(cell)}", intro, figures, (table,))
+
+
+def lifetime_text(row: Mapping[str, Any]) -> str:
+    """The median lifetime of a stream, as `stream_rows` gives it."""
+    median = row["median_lifetime_bytes"]
+    return "outlives the trace" if median is None else units.size(median)
+
+
+def _origin_lines(advice: StreamAdvice) -> list[Line]:
+    blocks = advice.none.blocks
+    names = advice.setup.io.origins
+    found = [lifetime_line(name, blocks[n].sum(axis=0)) for n, name in enumerate(names)]
+    return [line for line in found if line.x][:8]
+
+
+def _origins(advice: StreamAdvice) -> Section:
+    text = "Share of each origin's data that is dead after so many bytes written"
+    figure = lifetimes("origin-lifetimes", _origin_lines(advice), description=text)
+    intro = (
+        "By thread and kind of file, whatever their stream. Origins with similar lines can share a "
+        "stream; a line that climbs slowly shows data of different lifetimes."
+    )
+    title = "How long each origin's data live"
+    return Section("Origins", intro, drawn("origin-lifetimes", title, figure, ORIGINS_CSV, text))
+
+
+def _mistagged(advice: StreamAdvice) -> Section:
+    right, setup = _shown(advice), advice.setup
+    table = Table.of(
+        "",
+        [(0.0, right.waf), *((m.share_pct, m.waf) for m in advice.mistagged)],
+        ("Writes in a wrong stream", "right", lambda point: f"{point[0]:g} %"),
+        ("Write amplification", "right", lambda point: units.number(point[1], 3)),
+        ("Lifetime", "right", lambda point: f"{100 * (right.waf / point[1] - 1):+.1f} %"),
+        ("TBW", "right", lambda point: units.size(setup.endurance_bytes(point[1]))),
+        data=MISTAG_CSV,
+    )
+    intro = f"{_name(right)}, with random writes tagged for another stream."
+    return Section("Tagging errors", intro, tables=(table,))
+
+
+def _conditions(advice: StreamAdvice, speed: str) -> Section:
+    setup = advice.setup
+    simulated = setup.simulated
+    rows = (
+        ("Trace", f"{units.size(setup.written_bytes)} written{speed}; {setup.io.rows:,} rows"),
+        ("Files at their peak", units.size(setup.peak_bytes)),
+        (
+            "Replayed",
+            f"{setup.blocks.rounds} rounds, {units.size(setup.blocks.written_bytes)}, "
+            f"{setup.blocks.written_bytes / simulated.capacity_bytes:.1f} drive fills",
+        ),
+        (
+            "Simulated drive",
+            f"{units.size(simulated.capacity_bytes)}, over-provisioning "
+            f"{simulated.overprovision_pct:.1f} %, {setup.streams} streams, kind of "
+            f"{setup.device.name}",
+        ),
+    )
+    return Section("Conditions", "", tables=(Table("", ("", ""), rows, ("left", "left")),))
+
+
+def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:
+    setup, right = advice.setup, _shown(advice)
+    cells = (
+        (c.scheme, c.streams, c.waf, setup.endurance_bytes(c.waf), setup.years(c.waf),
+         c.read_p9999_ns, c.reads.count)
+        for c in advice.cells
+    )  # fmt: skip
+    held_rows = (
+        (row["stream"], origin, size)
+        for row in stream_rows(setup, right)
+        for origin, size in row["by_origin_bytes"].items()
+    )
+    head = ("assign", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", "reads")
+    x, y = "written_bytes", "dead_pct"
+    tagged = ((m.share_pct, m.waf) for m in advice.mistagged)
+    return (
+        DataFile(CELLS_CSV, csv_text(head, cells)),
+        DataFile(STREAMS_CSV, csv_text(("stream", "origin", "written_bytes"), held_rows)),
+        DataFile(LIFETIMES_CSV, lines_csv(_stream_lines(advice), "stream", x, y)),
+        DataFile(ORIGINS_CSV, lines_csv(_origin_lines(advice), "origin", x, y)),
+        DataFile(MISTAG_CSV, csv_text(("share_pct", "waf"), tagged)),
+    )
