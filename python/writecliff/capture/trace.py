@@ -100,7 +100,8 @@ def read_trace(path: Path) -> Trace:
     if not path.is_file():
         raise TraceError(f"{path}: no such trace", hint="`writecliff capture` makes one")
     try:
-        with pq.ParquetFile(path, read_dictionary=list(_TEXTS)) as file:
+        # pyarrow takes a path such as tr:1.parquet for a URI.
+        with path.open("rb") as raw, pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
             metadata = _metadata(path, file.schema_arrow.metadata)
             table = file.read()
     except pa.ArrowInvalid as error:

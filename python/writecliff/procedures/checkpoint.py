@@ -1,8 +1,8 @@
-"""Checkpoints of a simulated drive beside its run, so that a run can be taken up again.
+"""Checkpoints of a simulated drive beside its run, so that the run can be resumed.
 
-The file name carries the number of stored steps that the state belongs to, so that a state and its
-place can never disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes
-atomically; older files are removed only after a newer one exists.
+The number of stored steps that a state belongs to is in the file's name, so that the two cannot
+disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes atomically; an
+older file is removed once a newer one exists, the last one when the run is complete (`finish`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from writecliff.engines.base import Engine
+from writecliff.store.rundir import CHECKPOINT_GLOB
 
 MIN_INTERVAL_S = 20.0
 COST_LIMIT = 0.1  # saving may take at most about this share of the wall time
@@ -20,7 +21,7 @@ _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 
 
 class Checkpoints:
-    """Saves the drive now and then. `clock` is monotonic seconds of wall time."""
+    """Saves the drive from time to time. `clock` returns monotonic seconds of wall time."""
 
     def __init__(
         self,
@@ -39,29 +40,26 @@ class Checkpoints:
         self._position = -1
 
     def _files(self) -> dict[int, Path]:
-        found = {}
-        for path in self._directory.glob("checkpoint-*.wcs"):
-            match = _NAME.fullmatch(path.name)
-            if match:
-                found[int(match[1])] = path
-        return found
+        paths = self._directory.glob(CHECKPOINT_GLOB)
+        return {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
 
     def restore(self, steps_stored: int) -> int | None:
-        """Bring the engine to the newest state that is not past `steps_stored`; its position, or
-        None if there is none."""
-        positions = [n for n in self._files() if n <= steps_stored]
-        if not positions:
-            return None
-        self._position = max(positions)
-        self._engine.restore(self._files()[self._position])
-        return self._position
+        """Restore the newest state that is not past `steps_stored`; its position, or None if there
+        is none."""
+        files = self._files()
+        position = max((n for n in files if n <= steps_stored), default=None)
+        if position is not None:
+            self._engine.restore(files[position])
+            self._position = position
+        return position
 
     def due(self) -> bool:
+        """Whether it is time for the next checkpoint."""
         wait_s = max(self._interval_s, self._cost_s / COST_LIMIT)
         return self._clock() - self._last_s >= wait_s
 
     def save(self, position: int) -> None:
-        """Save the drive as it is after `position` steps (nothing to do for a real drive)."""
+        """Save a simulated drive as it is after `position` steps."""
         if self._engine.kind != "sim" or position == self._position:
             return
         begin_s = self._clock()
@@ -71,13 +69,6 @@ class Checkpoints:
         self._position = position
         self._last_s = self._clock()
         self._cost_s = self._last_s - begin_s
-        self._remove_except(position)
-
-    def clear(self) -> None:
-        """Remove all states: the run is complete."""
-        self._remove_except(None)
-
-    def _remove_except(self, position: int | None) -> None:
         for number, path in self._files().items():
             if number != position:
                 path.unlink(missing_ok=True)

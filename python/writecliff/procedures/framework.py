@@ -155,7 +155,6 @@ class _Driver:
         with interrupt_deferred():
             self.journal.complete(name, reason, self.warnings)
             self.complete = True
-            self.checkpoints.clear()
         self.progress.end("complete", reason)
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
 

@@ -28,7 +28,7 @@ _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What is needed to take a run up again."""
+    """What is needed to resume a run."""
 
     test: str
     options: Mapping[str, Any]
@@ -43,23 +43,18 @@ def stored_run(directory: Path) -> StoredRun:
             f"{directory} is not a run directory: it has no {MANIFEST_NAME}",
             hint="give the directory that `writecliff test` named",
         )
-    with RunDirectory.open(directory) as run:
-        manifest = run.manifest
-        return StoredRun(manifest.procedure, manifest.options, manifest.device.target, run.status)
+    run = RunDirectory.open(directory)
+    manifest = run.manifest
+    return StoredRun(manifest.procedure, manifest.options, manifest.device.target, run.status)
 
 
-def stored_rows(directory: Path) -> list[StepRow]:
-    """The complete steps of a run, in order."""
-    with RunDirectory.open(directory) as run:
-        return _rows(run)
-
-
-def _rows(run: RunDirectory) -> list[StepRow]:
+def stored_rows(run: RunDirectory) -> list[StepRow]:
+    """The complete steps of a run, in order. Raises StoreError: damaged."""
     names = [item.name for item in fields(StepRow) if item.name != "figures"]
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
-            raise StoreError(f"{run.path} has no column '{column}'; it cannot be taken up again")
+            raise StoreError(f"{run.path} has no column '{column}'; the run cannot be resumed")
     return [
         StepRow(**{name: row[name] for name in names}, figures=_figures(row))
         for row in table.to_pylist()
@@ -144,7 +139,7 @@ class Journal:
     # -- what is known ----------------------------------------------------------------------
 
     def rows(self) -> list[StepRow]:
-        return _rows(self._run)
+        return stored_rows(self._run)
 
     def warnings(self) -> list[str]:
         return list(self._run.manifest.warnings)

@@ -8,33 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from writecliff.procedures.journal import stored_rows
 from writecliff.procedures.model import History, Procedure, Stage, StepRow
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.store.manifest import Manifest, read_manifest
+from writecliff.store.rundir import RunDirectory
 
 
 @dataclass(frozen=True)
 class Rejudged:
     """A run as its procedure saw it, as far as it went."""
 
-    manifest: Manifest
     procedure: Procedure
     stages: Sequence[Stage]
     history: History
 
 
-def rejudge(directory: Path) -> Rejudged:
-    """Rebuild the history of the run in `directory`; complete rounds are judged as they were then.
+def rejudge(run: RunDirectory) -> Rejudged:
+    """Rebuild the history of a stored run; complete rounds are judged as they were then.
 
-    Raises StoreError: no run, damaged, or of a test that this version does not have.
+    Raises StoreError: damaged, or of a test that this version does not have.
     """
-    manifest = read_manifest(directory)
-    procedure = procedure_from_mapping(manifest.procedure, manifest.options)
-    stages = procedure.stages(manifest.device)
-    return Rejudged(manifest, procedure, stages, history_of(stages, stored_rows(directory)))
+    procedure = procedure_from_mapping(run.manifest.procedure, run.manifest.options)
+    stages = procedure.stages(run.manifest.device)
+    return Rejudged(procedure, stages, history_of(stages, stored_rows(run)))
 
 
 def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:

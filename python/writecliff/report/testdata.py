@@ -128,7 +128,7 @@ def stamp_of(manifest: Manifest) -> str:
 
 def load(run: RunDirectory) -> TestData:
     """Raises StoreError: damaged, of an unknown test, or nothing measured yet."""
-    again = rejudge(run.path)
+    again = rejudge(run)
     if not again.history.rows:
         raise StoreError(
             f"{run.path} has no complete step to report", hint="let the run measure a minute first"

@@ -6,7 +6,6 @@ unknown keys; this reader ignores them.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -16,7 +15,8 @@ from typing import Any, Literal, get_args
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import StoreError
-from writecliff.store.files import write_atomically
+from writecliff.store.checksums import damaged, read_document, write_document
+from writecliff.store.files import is_locked
 from writecliff.store.host import host_platform, versions
 
 SCHEMA = "writecliff/run/1"
@@ -76,43 +76,38 @@ class Manifest:
     health: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def device_hash(self) -> str | None:
-        return self.device.device_hash
-
     def changed(self, **changes: Any) -> Manifest:
         """A copy with `changes`, updated now."""
         return replace(self, **{"updated": now(), **changes})
 
-    def to_json(self) -> str:
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=2, allow_nan=False) + "\n"
-
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    write_atomically(folder / MANIFEST_NAME, manifest.to_json().encode())
+    """Replace the manifest of a run directory atomically. Raises StoreError."""
+    write_document(folder / MANIFEST_NAME, SCHEMA, asdict(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run directory. Raises StoreError if there is none or it cannot be read."""
+    """The manifest of a run directory. Raises StoreError if there is none, or it is damaged."""
     path = folder / MANIFEST_NAME
     try:
-        data = json.loads(path.read_bytes())
+        return _from_mapping(read_document(path, SCHEMA))
     except FileNotFoundError:
         raise StoreError(
             f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
             hint="give the directory that `writecliff test` printed",
         ) from None
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot read {path}: {error}") from None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema != SCHEMA:
-        raise StoreError(
-            f"{path} has schema {json.dumps(schema)}, this version reads {json.dumps(SCHEMA)}"
-        )
-    try:
-        return _from_mapping(data)
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is damaged: {error}") from None
+        raise damaged(path, str(error)) from None
+
+
+def read_state(folder: Path) -> tuple[Manifest, Status]:
+    """The manifest of a run and its status: a run that says "running" but has no process is
+    "interrupted". Raises StoreError as `read_manifest` does."""
+    manifest = read_manifest(folder)
+    if manifest.status != "running" or is_locked(folder):
+        return manifest, manifest.status
+    manifest = read_manifest(folder)  # it may have ended between the two looks
+    return manifest, "interrupted" if manifest.status == "running" else manifest.status
 
 
 def _from_mapping(data: Mapping[str, Any]) -> Manifest:

@@ -1,9 +1,9 @@
-"""The files of one table: a part a step while the run is going on, one merged file afterwards.
+"""The files of one table: one file per step while the run goes on, one merged file afterwards.
 
-`rounds/000042.parquet` holds the rows of step 42; `rounds.parquet` those of all steps up to the
-number in its metadata. Whatever the moment of a crash, each step is read once: a part whose number
-the merged file covers is ignored, and so is a part of a step that did not come to its end (the part
-of the table `rounds` is written last, and makes the step count).
+`rounds/000042.parquet`, a part, holds the rows of step 42; `rounds.parquet` those of all steps up
+to the number in its metadata. Whenever a crash happens, each step is read once: a part whose number
+the merged file covers is ignored, and so is a part of an unfinished step (the part of the table
+`rounds` is written last and completes the step).
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from writecliff.errors import StoreError
+from writecliff.store.checksums import (
+    NO_DIGEST,
+    PARQUET_KEY,
+    check_parquet,
+    damaged,
+    seal_parquet,
+)
 from writecliff.store.files import remove_temporaries, store_error, write_atomically
 from writecliff.store.tables import SCHEMAS, TableName
 
@@ -31,91 +38,94 @@ class PartedTable:
     """One table of the run directory `folder`."""
 
     def __init__(self, folder: Path, name: TableName) -> None:
-        self.name = name
         self.merged = folder / f"{name}.parquet"
         self.folder = folder / name
+        self._schema = SCHEMAS[name]
 
-    def covered(self) -> int:
-        """The last step that the merged file holds; 0 without one."""
-        if not self.merged.exists():
-            return 0
-        metadata = read_schema(self.merged).metadata or {}
-        return int(metadata.get(COVERED_KEY, b"0"))
-
-    def numbers(self) -> list[int]:
-        """The steps that have a part, ascending."""
+    def _numbers(self) -> list[int]:
+        """The steps that have a part."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
-        return sorted(int(match[1]) for name in names if (match := _PART.fullmatch(name)))
+        return [int(match[1]) for name in names if (match := _PART.fullmatch(name))]
+
+    def _part(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.parquet"
+
+    def _merged(self) -> tuple[int, pa.Table]:
+        """The last step that the merged file covers, and its rows; 0 and none without one."""
+        try:
+            table = _read(self.merged)
+        except FileNotFoundError:
+            return 0, self._schema.empty_table()
+        return int(table.schema.metadata[COVERED_KEY]), table
 
     def last(self) -> int:
         """The last step of the table, merged or not."""
-        return max([self.covered(), *self.numbers()])
+        numbers = self._numbers()  # first: a writer removes parts only after it has merged them
+        return max([self._merged()[0], *numbers])
 
-    def part(self, number: int) -> Path:
-        return self.folder / f"{number:06d}.parquet"
+    def read(self, last: int) -> pa.Table:
+        """The rows of steps 1 to `last`; a column that some of the files lack is null there.
 
-    def files(self, last: int) -> list[Path]:
-        """What a reader must read to see steps 1 to `last` once each."""
-        covered = self.covered()
-        merged = [self.merged] if covered else []
-        return merged + [self.part(n) for n in self.numbers() if covered < n <= last]
+        Raises StoreError for a file that is missing, unreadable or damaged.
+        """
+        covered = -1
+        while True:
+            before = covered
+            covered, merged = self._merged()
+            try:
+                parts = [_read(self._part(number)) for number in range(covered + 1, last + 1)]
+            except FileNotFoundError as error:
+                if covered == before:
+                    raise damaged(Path(error.filename), "the file is missing") from None
+                continue  # a writer has merged it meanwhile
+            if covered > last:  # the run went on after the reader had opened it
+                merged = merged.filter(pc.field("seq") <= last)
+            tables = [self._schema.empty_table(), merged, *parts]
+            whole = pa.concat_tables(tables, promote_options="permissive")
+            return whole.combine_chunks().replace_schema_metadata(None)
 
     def write(self, number: int, table: pa.Table) -> None:
+        """Store the rows of a step."""
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise store_error(error, self.folder) from error
-        write_atomically(self.part(number), _parquet(table, number))
+        write_atomically(self._part(number), _parquet(table, number))
 
     def tidy(self, last: int) -> None:
-        """Remove what a crash left: temporary files and parts of steps that do not count."""
+        """Remove what a crash left behind: temporary files, and parts that do not count."""
         remove_temporaries(self.folder)
-        covered = self.covered()
-        for number in self.numbers():
+        covered, _ = self._merged()
+        for number in self._numbers():
             if number > last or number <= covered:
-                self.part(number).unlink(missing_ok=True)
-
-    def merge(self, last: int) -> None:
-        """Put steps 1 to `last` into the merged file; the parts stay until `drop_parts`."""
-        files = self.files(last)
-        if not files or files == [self.merged]:
-            return
-        table = read_tables(files, SCHEMAS[self.name])
-        write_atomically(self.merged, _parquet(table, last))
-
-    def drop_parts(self) -> None:
-        """Remove the parts that the merged file covers."""
-        self.tidy(self.last())
-        with suppress(OSError):  # absent, or it holds what is not ours
+                self._part(number).unlink(missing_ok=True)
+        with suppress(OSError):  # absent, or there are parts to be merged
             self.folder.rmdir()
 
-
-def read_tables(files: Sequence[Path], schema: pa.Schema) -> pa.Table:
-    """The files as one table; a column that some of them lack is null there."""
-    tables = []
-    for path in files:
-        try:
-            # Not read_table: its machinery costs several times the reading of a small file.
-            file = pq.ParquetFile(pa.BufferReader(path.read_bytes()))
-            tables.append(file.read(use_threads=False))
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"cannot read {path}: {error}") from error
-    tables.insert(0, schema.empty_table())
-    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    def merge(self, last: int) -> None:
+        """Put steps 1 to `last` into the merged file; `tidy` then removes the parts."""
+        if self._numbers():
+            write_atomically(self.merged, _parquet(self.read(last), last))
 
 
-def read_schema(path: Path) -> pa.Schema:
+def _read(path: Path) -> pa.Table:
+    """The rows of a file. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
     try:
-        return pq.read_schema(path)
+        data = path.read_bytes()
+        check_parquet(path, data)
+        # Not read_table: its machinery costs several times the reading of a small file.
+        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+    except FileNotFoundError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"cannot read {path}: {error}") from error
 
 
 def _parquet(table: pa.Table, last: int) -> bytes:
-    metadata = {**(table.schema.metadata or {}), COVERED_KEY: str(last).encode()}
+    metadata = {COVERED_KEY: str(last).encode(), PARQUET_KEY: NO_DIGEST}
     sink = io.BytesIO()
     pq.write_table(
         table.replace_schema_metadata(metadata),
@@ -123,4 +133,4 @@ def _parquet(table: pa.Table, last: int) -> bytes:
         compression="zstd",
         compression_level=_COMPRESSION_LEVEL,
     )
-    return sink.getvalue()
+    return seal_parquet(sink.getvalue())

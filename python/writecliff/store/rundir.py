@@ -1,7 +1,8 @@
 """`RunDirectory`: one run on disk, for the one process that writes it and any number of readers.
 
 A step is stored as a part of every table (see parts.py), each written to a temporary name and
-renamed, that of `rounds` last: a kill loses at most the step in progress. `finish` merges them.
+renamed, that of `rounds` last: a kill loses at most the step in progress. `finish` merges the
+parts. A reader sees the steps that were complete when it first looked, even if the run goes on.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,43 +21,40 @@ from writecliff.errors import StoreError
 from writecliff.store import db
 from writecliff.store.files import (
     FolderLock,
-    is_locked,
     remove_temporaries,
     store_error,
     write_atomically,
 )
 from writecliff.store.manifest import (
-    MANIFEST_NAME,
     Manifest,
     Status,
     read_manifest,
+    read_state,
     write_manifest,
 )
-from writecliff.store.parts import PartedTable, read_tables
+from writecliff.store.parts import PartedTable
 from writecliff.store.record import RoundRecord
-from writecliff.store.tables import (
-    SCHEMAS,
-    TABLE_NAMES,
-    rebuild_histograms,
-    tables_of,
-)
+from writecliff.store.tables import TABLE_NAMES, TableName, rebuild_histograms, tables_of
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-_READ_ATTEMPTS = 3
+CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives; a complete run needs none
 
 
 class RunDirectory:
     """Use `create` or `open`; a context manager that releases the lock."""
 
-    def __init__(self, path: Path, manifest: Manifest, lock: FolderLock | None) -> None:
+    def __init__(
+        self, path: Path, manifest: Manifest, status: Status, lock: FolderLock | None
+    ) -> None:
         self.path = path
         self._manifest = manifest
+        self._status = status
         self._lock = lock
-        self._tables = {name: PartedTable(path, name) for name in TABLE_NAMES}
-        self._written: int | None = None  # steps in the store, once this writer knows it
-        self._last_files: list[Path] = []
+        self._files = {name: PartedTable(path, name) for name in TABLE_NAMES}
+        self._steps: int | None = None  # complete steps, once they are counted
+        self._tables: dict[TableName, pa.Table] = {}  # as read, of these steps
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -81,32 +80,44 @@ class RunDirectory:
         except BaseException:
             lock.release()
             raise
-        return cls(path, manifest, lock)
+        return cls(path, manifest, manifest.status, lock)
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Self:
-        """Open a run to read it or, with `write`, to go on with it.
+        """Open a run to read it or, with `write`, to resume it.
 
-        Raises StoreError: no run, unreadable, or (with `write`) in use by another process.
+        If a crash kept a complete run from being merged, it is merged now, where that is possible.
+        Raises StoreError: no run, damaged, or (with `write`) in use by another process.
         """
+        manifest, status = read_state(path)
         if not write:
-            return cls(path, read_manifest(path), None)
-        if not (path / MANIFEST_NAME).exists():
-            read_manifest(path)  # says what is wrong, before a lock file is made here
+            run = cls(path, manifest, status, None)
+            if status == "complete" and any(table.folder.exists() for table in run._files.values()):
+                with suppress(StoreError):  # no permission, or another process is merging it
+                    cls.open(path, write=True).close()
+            return run
         lock = FolderLock(path)
         try:
-            run = cls(path, read_manifest(path), lock)
-            run._tidy()
+            manifest = read_manifest(path)
+            run = cls(path, manifest, manifest.status, lock)
+            run._settle()
         except BaseException:
             lock.release()
             raise
         return run
 
-    def _tidy(self) -> None:
+    def _settle(self) -> None:
+        """Remove what a crash left behind; merge the parts of a run that is not going on."""
         last = self.steps
         remove_temporaries(self.path)
-        for table in self._tables.values():
+        if self._manifest.status != "running":
+            for name in TABLE_NAMES:
+                self._files[name].merge(last)
+        for table in self._files.values():
             table.tidy(last)
+        if self._manifest.status == "complete":
+            for path in self.path.glob(CHECKPOINT_GLOB):
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let other processes write. Nothing is lost by not calling it."""
@@ -137,16 +148,15 @@ class RunDirectory:
 
     @property
     def status(self) -> Status:
-        """As the manifest says, except that a run nobody is running any more is interrupted."""
-        status = self._manifest.status
-        if status == "running" and self._lock is None and not is_locked(self.path):
-            return "interrupted"
-        return status
+        """As the manifest says, except that a run without a process is not "running"."""
+        return self._status
 
     @property
     def steps(self) -> int:
-        """Complete steps in the store."""
-        return self._tables["rounds"].last() if self._written is None else self._written
+        """Complete steps in the store; for a reader, those at its first look."""
+        if self._steps is None:
+            self._steps = self._files["rounds"].last()
+        return self._steps
 
     def _writable(self) -> None:
         if self._lock is None:
@@ -159,7 +169,7 @@ class RunDirectory:
         self._writable()
         manifest = self._manifest.changed(**changes)
         write_manifest(self.path, manifest)
-        self._manifest = manifest
+        self._manifest, self._status = manifest, manifest.status
         return manifest
 
     def append_round(self, record: RoundRecord) -> int:
@@ -168,14 +178,14 @@ class RunDirectory:
         Raises StoreError (full disk); all earlier steps are kept.
         """
         self._writable()
-        self._written = self.steps
-        number = self._written + 1
+        number = self.steps + 1
         tables = tables_of(number, record)
         if record.result.raw:
             self._write_raw(number, record.result.raw)
         for name in TABLE_NAMES:
-            self._tables[name].write(number, tables[name])
-        self._written = number
+            self._files[name].write(number, tables[name])
+        self._steps = number
+        self._tables.clear()
         return number
 
     def _write_raw(self, number: int, raw: Mapping[str, object]) -> None:
@@ -189,50 +199,32 @@ class RunDirectory:
         write_atomically(folder / f"{number:06d}.json.gz", gzip.compress(text, mtime=0))
 
     def finish(self, status: Status, **changes: Any) -> None:
-        """End the session with `status` (and other manifest `changes`), merge the parts, release
-        the lock. A run that is interrupted or failed may be opened and gone on with.
+        """End the session with `status` (and other manifest `changes`), merge the parts, remove the
+        checkpoints of a complete run, release the lock. Other runs can be opened and resumed.
 
         Raises StoreError if the disk is full; the status is written before the merge is tried, and
         a run that could not be merged reads the same.
         """
         self.update(status=status, **changes)
-        last = self.steps
-        for name in TABLE_NAMES:
-            self._tables[name].merge(last)
-        for table in self._tables.values():
-            table.drop_parts()
+        self._settle()
         self.close()
 
     # -- reading ----------------------------------------------------------------------------
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """SQL over the views `rounds`, `intervals` and `histograms` (columns: see tables.py).
+        """SQL over the tables `rounds`, `intervals` and `histograms` (columns: see tables.py).
 
-        Raises StoreError for an unreadable file or a query that cannot be answered.
+        Raises StoreError for a damaged file or a query that cannot be answered.
         """
-        for attempt in range(_READ_ATTEMPTS):
-            try:
-                return db.table(sql, self._views(sql), parameters)
-            except StoreError as error:
-                # A writer may merge parts between the listing and the reading: list again.
-                gone = not all(path.exists() for path in self._last_files)
-                if not gone or attempt == _READ_ATTEMPTS - 1:
-                    raise StoreError(f"{self.path}: {error}") from error
-        raise AssertionError("unreachable")
+        tables: Mapping[str, pa.Table] = {
+            name: self._table(name) for name in TABLE_NAMES if name in sql
+        }
+        return db.query(sql, tables, parameters)
 
-    def _views(self, sql: str) -> dict[str, Sequence[Path] | pa.Table]:
-        """The tables that a query names: a file once merged, else put together from the parts."""
-        last = self.steps
-        views: dict[str, Sequence[Path] | pa.Table] = {}
-        self._last_files = []
-        for name, table in self._tables.items():
-            if name not in sql:
-                continue
-            files = table.files(last)
-            self._last_files += files
-            merged = files == [table.merged]
-            views[name] = files if merged else read_tables(files, SCHEMAS[name])
-        return views
+    def _table(self, name: TableName) -> pa.Table:
+        if name not in self._tables:
+            self._tables[name] = self._files[name].read(self.steps)
+        return self._tables[name]
 
     def rounds(self) -> pa.Table:
         """A row a step, in the order they were made."""

@@ -38,6 +38,12 @@ def test_comes_back_as_written(tmp_path: Path) -> None:
     assert pa.types.is_dictionary(trace.table.schema.field("path").type)
 
 
+def test_a_name_with_a_colon_is_not_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_trace(Path("tr:1.parquet"), _table(), {})
+    assert read_trace(Path("tr:1.parquet")).rows == 3
+
+
 def test_an_empty_trace_is_one(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     write_trace(path, _table().slice(0, 0), {})

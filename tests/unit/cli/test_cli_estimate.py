@@ -12,6 +12,7 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.procedures.journal import stored_rows
+from writecliff.store.rundir import RunDirectory
 
 RUN = "test wsat --on sim:small.toml --sample-seconds 6 --round-minutes 0.1"
 
@@ -31,7 +32,7 @@ def test_dry_run_and_run_agree(cli: CommandLine, tmp_path: Path) -> None:
     expected = json.loads(cli(f"{RUN} --dry-run --json").out)["plan"]["estimate"]
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
     took = json.loads(cli(f"{RUN} --output r --quiet --json").out)
-    written = sum(row.host_write_bytes for row in stored_rows(Path("r")))
+    written = sum(row.host_write_bytes for row in stored_rows(RunDirectory.open(Path("r"))))
     assert expected["device_time_ns"] == pytest.approx(took["device_time_ns"], rel=0.05)
     assert expected["write_bytes"] == pytest.approx(written, rel=0.05)
     assert expected["steps"] == pytest.approx(took["steps"], rel=0.05)

@@ -16,6 +16,7 @@ from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.operating_points import Cell, cells_of, operating_points
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.rejudge import rejudge
+from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import KIB, Job
 
 DRIVE = FakeEngine().identify()
@@ -210,7 +211,7 @@ def test_a_run_stopped_in_a_histogram_ends_as_an_undisturbed_one(tmp_path: Path)
         run("ecw", tmp_path / "run", stopped)
     again = run("ecw", tmp_path / "run", FakeEngine(capacity_bytes=200_000_000), resume=True)
     assert again.history.rows == whole.history.rows
-    known = rejudge(tmp_path / "run")
+    known = rejudge(RunDirectory.open(tmp_path / "run"))
     test = make("ecw", **SHORT)
     assert test.operating_points(known.history) == test.operating_points(whole.history)
 

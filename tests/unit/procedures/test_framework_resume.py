@@ -19,6 +19,7 @@ from writecliff.procedures.journal import stored_rows, stored_run
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat
+from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[3]
 STEPS = 12  # six rounds of two
@@ -50,11 +51,11 @@ def test_interrupted_at_any_step(
     assert f"--resume {directory}" in str(caught.value.hint)
     assert caught.value.exit_code == 130
     assert stored_run(directory).status == "interrupted"
-    assert stored_rows(directory) == uninterrupted[: step - 1]
+    assert stored_rows(RunDirectory.open(directory)) == uninterrupted[: step - 1]
     again = FakeEngine()
     outcome = run_procedure(PROCEDURE, again, directory, resume=True)
     assert outcome.history.rows == uninterrupted
-    assert stored_rows(directory) == uninterrupted
+    assert stored_rows(RunDirectory.open(directory)) == uninterrupted
     assert stored_run(directory).status == "complete"
     steps_run = sum(call.startswith("run ") for call in again.calls)
     assert steps_run == (STEPS - (step - 1) if interval_s == 0.0 and step > 1 else STEPS)
@@ -97,12 +98,12 @@ def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: i
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    kept = stored_rows(directory)
+    kept = stored_rows(RunDirectory.open(directory))
     assert len(kept) >= kill_after
     assert kept == whole[: len(kept)]
     assert stored_run(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
-    assert stored_rows(directory) == whole
+    assert stored_rows(RunDirectory.open(directory)) == whole
     assert stored_run(directory).status == "complete"
     assert not list(directory.glob("checkpoint-*"))
 
@@ -137,7 +138,7 @@ def test_results_that_differ_are_refused(tmp_path: Path) -> None:
         run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
     with pytest.raises(StoreError, match="was run again and ios is"):
         run_procedure(PROCEDURE, FakeEngine(noise=0.02), directory, resume=True)
-    assert len(stored_rows(directory)) == 8
+    assert len(stored_rows(RunDirectory.open(directory))) == 8
 
 
 def test_another_drive_is_refused(tmp_path: Path) -> None:

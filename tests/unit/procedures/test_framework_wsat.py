@@ -132,7 +132,7 @@ def test_rows_are_stored_as_they_are_measured(tmp_path: Path) -> None:
 
     class Watch(RunProgress):
         def step_end(self, row: StepRow, history: object, *, again: bool) -> None:
-            seen.append(len(stored_rows(tmp_path / "r")))
+            seen.append(len(stored_rows(RunDirectory.open(tmp_path / "r"))))
 
     procedure = Wsat(WsatOptions(end=("time",), time_hours=0.1))
     run_procedure(procedure, FakeEngine(), tmp_path / "r", Watch())
@@ -143,7 +143,7 @@ def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:
     engine = FakeEngine(before_run=failing_at(8))
     with pytest.raises(EngineError, match="fake drive gone"):
         run(tmp_path / "r", engine)
-    assert len(stored_rows(tmp_path / "r")) == 7
+    assert len(stored_rows(RunDirectory.open(tmp_path / "r"))) == 7
     assert stored_run(tmp_path / "r").status == "failed"
     outcome = run(tmp_path / "r", resume=True, time_hours=0.25, end=("time",))
     assert len(outcome.history.rows) == 15
@@ -209,7 +209,7 @@ def test_partial_step_of_a_failing_drive_is_kept(tmp_path: Path) -> None:
         assert stored.manifest.reason == "gone"
     assert (partial["round"], partial["step"]) == (1, 3)
     assert partial["ios"] > 0
-    assert len(stored_rows(tmp_path / "r")) == 2
+    assert len(stored_rows(RunDirectory.open(tmp_path / "r"))) == 2
 
 
 class Preconditioned(Wsat):
@@ -252,7 +252,7 @@ def test_a_run_of_two_purges_goes_on_as_if_never_stopped(tmp_path: Path, stop_at
 
 def test_a_stored_run_is_judged_again_as_it_was(tmp_path: Path) -> None:
     outcome = run(tmp_path / "r", small_drive(), end=("steady",), round_minutes=3, histogram=True)
-    again = rejudge(tmp_path / "r").history
+    again = rejudge(RunDirectory.open(tmp_path / "r")).history
     assert again.rows == outcome.history.rows
     assert list(again.stages) == ["rounds", "rth"]
     then, now = outcome.history.stages["rounds"], again.stages["rounds"]

@@ -16,6 +16,7 @@ from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.pts import PtsProcedure
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.procedures.rejudge import rejudge
+from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import Job
 
 DRIVE = FakeEngine().identify()
@@ -259,7 +260,7 @@ def test_other_blocks_and_mixes_are_disclosed() -> None:
 def test_a_run_ends_when_steady_and_can_be_judged_again(name: str, tmp_path: Path) -> None:
     outcome = run(name, tmp_path / "r")
     assert outcome.ended_by == "steady"
-    again = rejudge(tmp_path / "r")
+    again = rejudge(RunDirectory.open(tmp_path / "r"))
     assert again.history.rows == outcome.history.rows
     for phase, stage in outcome.history.stages.items():
         assert stage.decision is not None

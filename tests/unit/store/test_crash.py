@@ -16,7 +16,8 @@ import pytest
 from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store import files as store_files
-from writecliff.store import rundir
+from writecliff.store import parts
+from writecliff.store.files import LOCK_NAME
 from writecliff.store.parts import PartedTable
 from writecliff.store.rundir import RunDirectory
 
@@ -119,20 +120,26 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
             raise KeyboardInterrupt
         calls += 1
 
-    merge, drop = PartedTable.merge, PartedTable.drop_parts
+    merge, tidy = PartedTable.merge, PartedTable.tidy
     monkeypatch.setattr(PartedTable, "merge", lambda self, last: (stop(), merge(self, last)))
-    monkeypatch.setattr(PartedTable, "drop_parts", lambda self: (stop(), drop(self)))
+    monkeypatch.setattr(PartedTable, "tidy", lambda self, last: (stop(), tidy(self, last)))
+    calls = -3  # opening tidies the three tables
+    (path / "checkpoint-000006.wcs").write_bytes(b"")
     with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
         run.finish("complete")
     monkeypatch.undo()
-    reader = RunDirectory.open(path)
-    assert reader.rounds().equals(rounds)
-    assert reader.intervals().equals(intervals)
-    assert reader.histogram().count == count
-    with RunDirectory.open(path, write=True) as run:
-        run.finish("complete")
-    assert not (path / "rounds").exists()
-    assert RunDirectory.open(path).rounds().equals(rounds)
+    path.chmod(0o500)  # nothing can be changed here: it reads the same
+    for _ in range(2):
+        reader = RunDirectory.open(path)
+        assert reader.status == "complete"
+        assert reader.rounds().equals(rounds)
+        assert reader.intervals().equals(intervals)
+        assert reader.histogram().count == count
+        path.chmod(0o700)
+    # Opening it has completed the merge.
+    assert sorted(item.name for item in path.iterdir() if item.name != LOCK_NAME) == [
+        "histograms.parquet", "intervals.parquet", "manifest.json", "rounds.parquet",
+    ]  # fmt: skip
 
 
 def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -185,12 +192,41 @@ def test_a_reader_survives_a_merge_under_its_feet(
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     reader = RunDirectory.open(path)
 
-    def merged_meanwhile(files: list[Path], schema: object) -> object:
-        monkeypatch.undo()
-        with RunDirectory.open(path, write=True) as run:
-            run.finish("complete")
-        assert not files[0].exists()
-        return rundir.read_tables(files, schema)
+    read = parts._read
 
-    monkeypatch.setattr(rundir, "read_tables", merged_meanwhile)
+    def merged_meanwhile(file: Path) -> object:
+        if file.name == "000002.parquet":
+            monkeypatch.undo()
+            with RunDirectory.open(path, write=True) as run:
+                run.finish("complete")
+            assert not file.exists()
+        return read(file)
+
+    monkeypatch.setattr(parts, "_read", merged_meanwhile)
     assert reader.rounds().num_rows == 6
+
+
+def test_a_reader_sees_the_steps_that_were_complete_when_it_first_looked(tmp_path: Path) -> None:
+    steps = list(records(**SMALL))
+    path = tmp_path / "run"
+    with RunDirectory.create(path, manifest()) as run:
+        for step in steps[:2]:
+            run.append_round(step)
+        reader, merged = RunDirectory.open(path), RunDirectory.open(path)
+        assert reader.rounds().num_rows == merged.rounds().num_rows == 2
+        run.append_round(steps[2])
+        # Two of the tables of the next step are there, the third is not.
+        shutil.copy(path / "intervals" / "000003.parquet", path / "intervals" / "000004.parquet")
+        assert reader.intervals().column("seq").to_pylist() == [1, 1, 2, 2]
+        assert list(reader.histograms_by_step()) == [1, 2]
+        assert RunDirectory.open(path).steps == 3
+        run.finish("complete")
+    assert list(merged.histograms_by_step()) == [1, 2]
+    assert merged.intervals().num_rows == 4
+
+
+def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = build_run(tmp_path / "run", finish=None, **SMALL)
+    (path / "intervals" / "000002.parquet").unlink()
+    with pytest.raises(StoreError, match=r"intervals/000002\.parquet: the file is missing"):
+        RunDirectory.open(path).intervals()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
@@ -12,9 +13,17 @@ import pytest
 
 from tests.support.synthetic_run import manifest
 from writecliff.errors import StoreError
-from writecliff.store.catalog import latest_run, list_runs
+from writecliff.store import manifest as manifest_module
+from writecliff.store.checksums import write_document
 from writecliff.store.host import host_platform, versions
-from writecliff.store.manifest import Manifest, read_manifest, write_manifest
+from writecliff.store.manifest import (
+    MANIFEST_NAME,
+    SCHEMA,
+    Manifest,
+    read_manifest,
+    read_state,
+    write_manifest,
+)
 from writecliff.store.rundir import RunDirectory
 
 
@@ -28,7 +37,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert read_manifest(tmp_path) == before
     data = json.loads((tmp_path / "manifest.json").read_text())
     assert data["schema"] == "writecliff/run/1"
-    assert data["device"]["device_hash"] == before.device_hash
+    assert data["device"]["device_hash"] == before.device.device_hash
     assert [p.name for p in tmp_path.iterdir()] == ["manifest.json"]
 
 
@@ -64,68 +73,67 @@ def test_host_platform() -> None:
 
 
 def test_unknown_keys_are_accepted(tmp_path: Path) -> None:
-    data = json.loads(manifest().to_json())
+    data = asdict(manifest())
     data["later"] = 1
     data["device"]["later"] = 1
-    (tmp_path / "manifest.json").write_text(json.dumps(data))
+    write_document(tmp_path / MANIFEST_NAME, SCHEMA, data)
     assert read_manifest(tmp_path) == manifest()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot read"),
+        ("{", "damaged: .*manifest.json: not JSON"),
         ("[]", "schema null"),
         ('{"schema": "writecliff/run/9"}', 'schema "writecliff/run/9", this version reads'),
-        ('{"schema": "writecliff/run/1"}', "is damaged"),
+        ('{"schema": "writecliff/run/1"}', "damaged: .*manifest.json: checksum"),
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
+    (tmp_path / MANIFEST_NAME).write_text(text)
     with pytest.raises(StoreError, match=message):
         read_manifest(tmp_path)
 
 
-def test_unknown_status_is_damage(tmp_path: Path) -> None:
-    text = manifest().to_json().replace('"status": "running"', '"status": "well"')
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(StoreError, match="unknown status 'well'"):
+@pytest.mark.parametrize("change", [{"status": "well"}, {"device": {}}, {"created": "yesterday"}])
+def test_fields_that_are_not_a_manifest_are_damage(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    write_document(tmp_path / MANIFEST_NAME, SCHEMA, asdict(manifest()) | change)
+    with pytest.raises(StoreError, match=r"damaged: .*manifest\.json: "):
         read_manifest(tmp_path)
 
 
-def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
-    days = {"b": "2026-03-02", "a": "2026-03-04", "c": "2026-03-03"}
-    for name, day in days.items():
-        (tmp_path / name).mkdir()
-        write_manifest(tmp_path / name, manifest(created=f"{day}T10:00:00+00:00"))
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "manifest.json").write_text("{")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "file").write_text("")
-    listings = list_runs(tmp_path)
-    assert [listing.path.name for listing in listings] == ["a", "c", "b", "broken"]
-    assert listings[0].status == "interrupted"  # "running", but nobody holds it
-    assert listings[-1].manifest is None
-    assert "cannot read" in listings[-1].problem
-    assert latest_run(tmp_path) == tmp_path / "a"
+def test_a_changed_value_is_damage(tmp_path: Path) -> None:
+    write_manifest(tmp_path, manifest())
+    path = tmp_path / MANIFEST_NAME
+    path.write_text(path.read_text().replace('"seed": 7', '"seed": 5'))
+    with pytest.raises(StoreError, match="checksum mismatch"):
+        read_manifest(tmp_path)
 
 
-def test_a_running_run_is_listed_as_running(tmp_path: Path) -> None:
+def test_a_run_without_a_process_is_interrupted(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "run", manifest()):
-        assert [listing.status for listing in list_runs(tmp_path)] == ["running"]
-    assert [listing.status for listing in list_runs(tmp_path)] == ["interrupted"]
+        assert read_state(tmp_path / "run")[1] == "running"
+    assert read_state(tmp_path / "run")[1] == "interrupted"
 
 
-def test_listing_needs_a_folder(tmp_path: Path) -> None:
-    assert list_runs(tmp_path) == []
-    assert latest_run(tmp_path) is None
-    with pytest.raises(StoreError, match="cannot list"):
-        list_runs(tmp_path / "absent")
+def test_a_run_that_ends_while_it_is_opened_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory.create(tmp_path / "run", manifest())
+
+    def ended(folder: Path) -> bool:
+        run.finish("complete")
+        return False
+
+    monkeypatch.setattr(manifest_module, "is_locked", ended)
+    assert read_state(tmp_path / "run")[1] == "complete"
 
 
-def test_listing_imports_nothing_heavy() -> None:
+def test_the_manifest_imports_nothing_heavy() -> None:
     code = (
-        "import sys, writecliff.store.catalog, writecliff.store.manifest\n"
+        "import sys, writecliff.store.manifest\n"
         "print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
     )
     done = subprocess.run(

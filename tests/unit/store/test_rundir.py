@@ -250,3 +250,22 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (path / "rounds" / "000002.parquet").write_bytes(b"not parquet")
     with pytest.raises(StoreError, match=r"000002\.parquet"):
         RunDirectory.open(path).rounds()
+
+
+@pytest.mark.parametrize("name", ["y[1]", "*", "y?", 'it\'s "a" run', "wsat-2026-11-22T12:00:00"])
+def test_a_run_is_read_by_its_very_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Not as a pattern, which other runs may match, nor as a URI; merged or not."""
+    monkeypatch.chdir(tmp_path)
+    build_run(Path("y1"), rounds=1, steps_per_round=2, step_s=2.0)
+    path = build_run(Path(name), finish="interrupted", **SMALL)
+    assert RunDirectory.open(path).rounds().num_rows == 6
+    with RunDirectory.open(path, write=True) as run:
+        run.update(status="running")
+        run.append_round(small()[0])
+        assert run.rounds().num_rows == 7
+        run.finish("complete")
+    assert RunDirectory.open(path).rounds().num_rows == 7
+    assert RunDirectory.open(path).intervals().num_rows == 14
+    assert len(RunDirectory.open(path).histograms_by_step()) == 7
