@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from writecliff.engines.sim import SimEngine as SimEngine
     from writecliff.engines.target import open_target as open_target
+    from writecliff.workload.load import load_workload as load_workload
     from writecliff.workload.model import Addresses as Addresses
     from writecliff.workload.model import BlockSize as BlockSize
     from writecliff.workload.model import Job as Job
@@ -30,9 +31,12 @@ _WHERE = {
     "Job": "writecliff.workload.model",
     "SimEngine": "writecliff.engines.sim",
     "Workload": "writecliff.workload.model",
+    "load_workload": "writecliff.workload.load",
     "open_target": "writecliff.engines.target",
 }
-__all__ = ["Addresses", "BlockSize", "Job", "SimEngine", "Workload", "open_target"]
+__all__ = [
+    "Addresses", "BlockSize", "Job", "SimEngine", "Workload", "load_workload", "open_target",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

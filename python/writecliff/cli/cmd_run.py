@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.load_file import LoadFile, check_path, load_path, read_load_file
 from writecliff.cli.output import count_text, emit_json, factor_text, talk
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
+from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress, StepResult
@@ -54,14 +54,16 @@ def run(
         No progress and no notes on stderr.
     """
     form = "json" if json else output_format
-    file = load_path(file)
-    check_path(file)
+    from writecliff.profiles import find_workload
+
+    file = find_workload(file)
+    check_workload_path(file)
     if form == "fio-json" and file.suffix != ".fio":
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
     with opened(target, seed=1 if seed is None else seed) as engine:
-        load = read_load_file(file, engine.identify().capacity_bytes, seed)
+        load = load_workload(file, capacity_bytes=engine.identify().capacity_bytes, seed=seed)
         for note in () if quiet else load.notes:
             talk(f"note: {note}")
         _precondition(engine, precondition, live=not quiet and sys.stderr.isatty())
@@ -107,16 +109,18 @@ def _run_step(
     return result
 
 
-def _show(load: LoadFile, results: list[StepResult], form: str, engine: Engine) -> None:
-    workloads = [workload for _, workload in load.steps]
+def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engine) -> None:
     if form == "json":
-        steps = [result_mapping(w, r) for w, r in zip(workloads, results, strict=True)]
+        steps = [result_mapping(w, r) for w, r in zip(load.workloads, results, strict=True)]
         emit_json({"file": load.path, "target": engine.identify().target, "steps": steps})
     elif form == "fio-json":
-        sys.stdout.write(load.fio_json(results, engine.identify()))
+        from writecliff.engines.fiojson import fio_json
+
+        assert load.fio is not None
+        emit_json(fio_json(load.fio, results))
     else:
         titles = len(results) > 1
-        for workload, result in zip(workloads, results, strict=True):
+        for workload, result in zip(load.workloads, results, strict=True):
             print((f"{workload.name}\n" if titles else "") + result_table(result))
 
 

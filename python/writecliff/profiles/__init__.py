@@ -7,12 +7,12 @@ module finds profiles and lays them on a drive: at a queue depth, for a time.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.errors import ConfigError
-from writecliff.workload.model import SECOND_NS, Job, Workload, workload_from_mapping
+from writecliff.workload.load import load_workload_toml
+from writecliff.workload.model import SECOND_NS, Job, Workload
 
 FOLDER = Path(__file__).parent
 # A file is checked against a drive; this one has room for every profile.
@@ -51,12 +51,18 @@ def profile_path(name: str) -> Path:
     return FOLDER / f"{name}.toml"
 
 
+def find_workload(path: Path) -> Path:
+    """The file that is meant: `path`, or the ready workload of that name. Raises ConfigError."""
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    return profile_path(path.name)
+
+
 def profile(name: str) -> Profile:
     """Read a profile. Raises ConfigError: there is none of that name."""
     path = profile_path(name)
-    text = path.read_text(encoding="utf-8")
-    title, source = _header(text)
-    jobs = _workload(text, path, _ANY_CAPACITY_BYTES).jobs
+    title, source = _header(path.read_text(encoding="utf-8"))
+    jobs = load_workload_toml(path, _ANY_CAPACITY_BYTES).jobs
     return Profile(name, title, source, path, jobs)
 
 
@@ -69,15 +75,6 @@ def _header(text: str) -> tuple[str, str]:
         lines.append(line.removeprefix("#").strip())
     title, _, source = " ".join(lines).partition(" Source: ")
     return title.rstrip("."), source.rstrip(".")
-
-
-def _workload(text: str, path: Path, capacity_bytes: int) -> Workload:
-    from writecliff import _native
-    from writecliff.native_errors import as_user_errors
-
-    with as_user_errors():
-        parsed = _native.parse_workload_toml(text, path.name, capacity_bytes)
-    return workload_from_mapping(json.loads(parsed))
 
 
 def profile_workload(
@@ -96,8 +93,7 @@ def profile_workload(
     keeps its own. Blocks that are no multiple of `sector_bytes` are rounded up to one, as the block
     layer would do for a file system. Raises ConfigError.
     """
-    path = profile_path(name)
-    found = _workload(path.read_text(encoding="utf-8"), path, capacity_bytes)
+    found = load_workload_toml(profile_path(name), capacity_bytes)
 
     def at(job: Job) -> Job:
         if job.rate_iops is None and job.rate_bytes_per_s is None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev import protection
-from writecliff.engines.blockdev.protection import claim, describe_cost, format_bytes, inspect
+from writecliff.engines.blockdev.protection import claim, inspect
 from writecliff.engines.blockdev.topology import Node
 from writecliff.errors import TargetError
 
@@ -27,7 +27,7 @@ def test_an_empty_unused_drive_may_be_written_with_its_serial(machine: Machine) 
     assert (found.label.model, found.label.serial) == ("Drive", SERIAL)
     assert found.size_bytes == 1 << 20
     assert found.loss() == ()
-    assert found.describe() == f"{path}: Drive, serial S1234, 1.049 MB"
+    assert found.describe() == f"{path}: Drive, serial S1234, 1.05 MB"
     assert refusal(machine, path) is None
 
 
@@ -88,7 +88,7 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
     machine.answer(f"blkid -p -o export {part}", "TYPE=ext4\nUSAGE=filesystem\n")
     found = inspect(path, machine.system)
     assert found.loss() == (
-        "partition sda1 (1.049 MB)",
+        "partition sda1 (1.05 MB)",
         f"gpt partition table on {path}",
         f"ext4 filesystem on {part}",
     )
@@ -148,21 +148,6 @@ def test_a_device_that_changes_while_it_is_claimed_is_refused(machine: Machine) 
     with pytest.raises(TargetError, match="no longer the device that was claimed"):
         claim(path, SERIAL, system=machine.system)
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (999, "999 B"), (960_197_124_096, "960.2 GB"), (4e12, "4 TB")]
-)
-def test_sizes_are_decimal(size: float, text: str) -> None:
-    assert format_bytes(size) == text
-
-
-def test_cost() -> None:
-    assert (
-        describe_cost(18_400_000_000_000, 1_533_000_000_000_000)
-        == "will write 18.4 TB, 1.2 % of the rated 1533 TB"
-    )
-    assert describe_cost(10**9, None) == "will write 1 GB (rated endurance not known)"
 
 
 def test_a_link_is_resolved_once(machine: Machine) -> None:

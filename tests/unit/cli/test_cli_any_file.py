@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.cli.load_file import read_load_file
 from writecliff.cli.main import main
 from writecliff.devices import list_devices, read_device_file
 from writecliff.errors import ConfigError
+from writecliff.workload.load import load_workload
 
 EDITS = 150
 CAPACITY = 120_000_000_000
@@ -76,7 +76,7 @@ def test_damaged_device_files(
 def test_damaged_workload_files(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     path = tmp_path / "w.toml"
-    refused = refusals(lambda: read_load_file(path, CAPACITY, None), path, rng)
+    refused = refusals(lambda: load_workload(path, capacity_bytes=CAPACITY), path, rng)
     assert EDITS // 3 < refused < EDITS
 
 

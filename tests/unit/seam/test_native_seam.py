@@ -19,7 +19,6 @@ CRATE = ROOT / "crates" / "python" / "src"
 # Whoever needs more than the types of results. A new name here is a decision, see ARCHITECTURE.md.
 USERS = {
     "bench/sim.py",
-    "cli/load_file.py",
     "devices/__init__.py",
     "devices/quantities.py",  # reads sizes and times of device files as the simulator does
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
@@ -28,13 +27,14 @@ USERS = {
     "engines/sim.py",
     "experiments/fms_fio.py",
     "native_errors.py",
-    "profiles/__init__.py",  # reads workload files as the simulator does
     "published/measure.py",  # merges histograms
     "store/tables.py",  # rebuilds histograms
+    "units.py",  # reads sizes as device files do
     "validate/handles.py",
     "validate/reduction.py",
     "validate/streams.py",
     "validate/waf.py",
+    "workload/load.py",  # reads workload files as the simulator does
     "replay/columns.py",
     "replay/model.py",
     "replay/sizing.py",

@@ -8,7 +8,8 @@ from pathlib import Path
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
-from writecliff.workload.fiojob.option import Option, Treatment, all_options
+from writecliff.workload.fiojob.option import Option, Treatment
+from writecliff.workload.fiojob.options import all_options
 from writecliff.workload.fiojob.values import Context, FioValueError
 
 CAPACITY = 8 << 20

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from writecliff.workload.fiojob import load_fio_job
-from writecliff.workload.fiojob.option import Treatment, all_options, by_name
+from writecliff.workload.fiojob.option import Treatment
+from writecliff.workload.fiojob.options import all_options, by_name
 from writecliff.workload.fiojob.reference import markdown
 from writecliff.workload.fiojob.values import Context
 

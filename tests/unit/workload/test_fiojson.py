@@ -18,9 +18,9 @@ import pytest
 
 from writecliff._native import Histogram
 from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
+from writecliff.engines.fiojson import fio_json, to_fio_json
+from writecliff.engines.fiojson_stats import bin_midpoint_ns, latency_block, latency_distribution
 from writecliff.workload.fiojob import FioJobFile, load_fio_job
-from writecliff.workload.fiojson import fio_json, to_fio_json
-from writecliff.workload.fiojson_stats import bin_midpoint_ns, latency_block, latency_distribution
 from writecliff.workload.model import BlockSize, Job, Workload
 
 FIO = shutil.which("fio")

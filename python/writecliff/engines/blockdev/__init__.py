@@ -6,9 +6,8 @@ from writecliff.engines.blockdev.protection import (
     Claim,
     Protection,
     claim,
-    describe_cost,
     inspect,
 )
 from writecliff.engines.blockdev.topology import System
 
-__all__ = ["Claim", "Protection", "System", "claim", "describe_cost", "inspect"]
+__all__ = ["Claim", "Protection", "System", "claim", "inspect"]

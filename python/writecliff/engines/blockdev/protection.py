@@ -25,6 +25,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from writecliff import units
 from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.identity import is_ata
 from writecliff.engines.blockdev.serial import Label, label_of
@@ -77,7 +78,7 @@ class Protection:
     def loss(self) -> tuple[str, ...]:
         """What would be lost, one line each; empty for a device without anything known on it."""
         lines = [
-            f"partition {part.name} ({format_bytes(part.size_bytes)})" for part in self.partitions
+            f"partition {part.name} ({units.size(part.size_bytes)})" for part in self.partitions
         ]
         return (*lines, *(str(signature) for signature in self.signatures))
 
@@ -85,7 +86,7 @@ class Protection:
         """One line for prompts and reports: model, serial, size."""
         name = self.label.model or self.disk.name
         serial = f"serial {self.label.serial}" if self.has_serial else "no serial"
-        return f"{self.path}: {name}, {serial}, {format_bytes(self.size_bytes)}"
+        return f"{self.path}: {name}, {serial}, {units.size(self.size_bytes)}"
 
     def refusal(self, destroy_serial: str, *, allow_signatures: bool) -> TargetError | None:
         """Why the device must not be written; None if it may be."""
@@ -234,21 +235,3 @@ def claim(
         held.close()
         raise
     return found, held
-
-
-def format_bytes(size: float) -> str:
-    """Decimal units, as drives are sold: 960 GB, 1.92 TB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(size) < 1000:
-            return f"{size:.4g} {unit}"
-        size /= 1000
-    return f"{size:.4g} TB"
-
-
-def describe_cost(planned_write_bytes: int, rated_tbw_bytes: int | None) -> str:
-    """What a test will cost the drive: "will write 18.4 TB, 1.2 % of its rated endurance"."""
-    text = f"will write {format_bytes(planned_write_bytes)}"
-    if not rated_tbw_bytes:
-        return f"{text} (rated endurance not known)"
-    share = 100 * planned_write_bytes / rated_tbw_bytes
-    return f"{text}, {share:.2g} % of the rated {format_bytes(rated_tbw_bytes)}"

@@ -22,8 +22,8 @@ import os
 import stat
 from pathlib import Path
 
+from writecliff import units
 from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
-from writecliff.engines.blockdev.protection import format_bytes
 from writecliff.engines.blockdev.signatures import signatures_of
 from writecliff.engines.blockdev.topology import System
 from writecliff.engines.blockdev.usage import file_uses, free_hint
@@ -151,7 +151,7 @@ def _create(name: str, size_bytes: int) -> None:
             os.close(fd)
         os.link(temporary, name)  # unlike a rename it never replaces a file that appeared meanwhile
     except OSError as error:
-        wanted = f" ({format_bytes(size_bytes)})" if error.errno == errno.ENOSPC else ""
+        wanted = f" ({units.size(size_bytes)})" if error.errno == errno.ENOSPC else ""
         raise TargetError(f"{name}: cannot be created{wanted}: {error.strerror}") from error
     finally:
         os.unlink(temporary)

@@ -51,38 +51,40 @@ class Blocks:
 
 def operations(settings: Settings) -> Operations:
     """Read `rw` and the mix. Raises for what one job of the model cannot do."""
-    written = str(settings["rw"])
-    place = settings.place_of("rw")
+    written = settings.rw
+    location = settings.location_of("rw")
     name, _, modifier = written.partition(":")
     if name in _TRIMWRITES:
         raise fail(
-            place,
+            location,
             f"rw={name}: a trim and a write of the same blocks in turn are not available",
             "use a trim job and a write job with stonewall between them",
         )
     if name not in _DIRECTIONS:
-        raise fail(place, f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
+        raise fail(location, f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
     pattern, used = _DIRECTIONS[name]
     if modifier and modifier != ("1" if pattern == "random" else "0"):
         raise fail(
-            place, f"rw={written}: holes and runs within a pattern are not available", f"rw={name}"
+            location,
+            f"rw={written}: holes and runs within a pattern are not available",
+            f"rw={name}",
         )
     read_pct = 100.0 if used == ("read",) else 0.0
     if len(used) == 2:
-        read_pct = float(settings["rwmixread"])
+        read_pct = float(settings.rwmixread)
         used = tuple(
             op for op, share in zip(used, (read_pct, 100 - read_pct), strict=True) if share
         )
-    if pattern == "random" and set(pick(settings["percentage_random"], used)) != {100}:
+    if pattern == "random" and set(pick(settings.percentage_random, used)) != {100}:
         raise fail(
-            settings.place_of("percentage_random"),
+            settings.location_of("percentage_random"),
             "percentage_random: a job is wholly random or wholly sequential",
             "use two jobs",
         )
     return Operations(pattern, used, read_pct, 100.0 if used == ("trim",) else 0.0)
 
 
-def pick(triple: Triple, used: Iterable[str]) -> list[int]:
+def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
     """The values of a read,write,trim list for the operations in use."""
     return [triple.of(operation) for operation in used]
 
@@ -91,17 +93,17 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
     """Sizes, shares and alignment. Raises where the operations in use differ in them."""
     mixes = {operation: _mix(settings, operation) for operation in DIRECTIONS}
     first = mixes[ops.used[0]]
-    place = settings.place_of("bssplit", "bsrange", "bs")
+    location = settings.location_of("bssplit", "bsrange", "bs")
     if any(mixes[operation] != first for operation in ops.used):
         raise fail(
-            place,
+            location,
             f"{' and '.join(ops.used)} of different block sizes in one job are not available",
             "use two jobs, one for reads and one for writes, with a rate_iops for their proportion",
         )
     for size, _ in first:
         if size % SECTOR_BYTES:
             raise fail(
-                place,
+                location,
                 f"block size {size} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
                 "use a multiple of 512; note that in fio 4KiB is 4000 bytes, and 4k is 4096",
             )
@@ -119,11 +121,11 @@ def _align(
     """fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
     if ops.pattern == "sequential":
         return None
-    if settings.given("blockalign"):
-        aligns = set(pick(settings["blockalign"], ops.used))
+    if settings.blockalign is not None:
+        aligns = set(pick(settings.blockalign, ops.used))
         if len(aligns) > 1:
             raise fail(
-                settings.place_of("blockalign"),
+                settings.location_of("blockalign"),
                 f"{' and '.join(ops.used)} of different blockalign are not available",
                 "use two jobs",
             )
@@ -133,17 +135,19 @@ def _align(
 
 def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
     """(bytes, weight) of one operation. fio prefers a split or a range to a plain size."""
-    if settings.given("bssplit"):
-        if settings.given("bsrange"):
+    if settings.bssplit is not None:
+        if settings.bsrange is not None:
             raise fail(
-                settings.place_of("bssplit"), "bssplit and bsrange exclude each other", "keep one"
+                settings.location_of("bssplit"),
+                "bssplit and bsrange exclude each other",
+                "keep one",
             )
-        return tuple(settings["bssplit"].of(operation))
-    if settings.given("bsrange"):
-        chosen = settings["bsrange"].of(operation)
+        return tuple(settings.bssplit.of(operation))
+    if settings.bsrange is not None:
+        chosen = settings.bsrange.of(operation)
         if chosen is not None:
             return _range_mix(*chosen)
-    return ((settings["bs"].of(operation), 1.0),)
+    return ((settings.bs.of(operation), 1.0),)
 
 
 def _range_mix(low: int, high: int) -> tuple[tuple[int, float], ...]:

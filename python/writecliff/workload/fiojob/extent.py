@@ -29,11 +29,11 @@ class Extent:
 
 def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> int:
     """Start of a thread's range; offsets in percent are rounded up to whole blocks."""
-    increment = _bytes(settings["offset_increment"], capacity)
-    start: Size = settings["offset"]
+    increment = _bytes(settings.offset_increment, capacity)
+    start: Size = settings.offset
     value = _bytes(start, capacity) + thread * increment
-    if start.percent or settings["offset_increment"].percent:
-        align = int(settings["offset_align"]) or blocks.unit
+    if start.percent or settings.offset_increment.percent:
+        align = settings.offset_align or blocks.unit
         value = -(-value // align) * align
     return value
 
@@ -47,16 +47,16 @@ def extent(
 ) -> Extent:
     """Range and end of one thread. Raises if they leave the drive or hold no block."""
     start = offset(settings, blocks, capacity, thread)
-    place = settings.place_of("offset", "offset_increment")
+    location = settings.location_of("offset", "offset_increment")
     if start >= capacity:
         raise fail(
-            place,
+            location,
             f"thread {thread} starts at {start}, beyond the drive's {capacity} bytes",
             "use a smaller offset or offset_increment",
         )
     if start % SECTOR_BYTES:
         raise fail(
-            place,
+            location,
             f"offset {start} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
             "use a multiple of 512",
         )
@@ -64,15 +64,15 @@ def extent(
     whole = _whole(ops, blocks, length, capacity - start)
     if length < blocks.largest or one_pass < blocks.unit:
         raise fail(
-            settings.place_of("size", "filesize"),
+            settings.location_of("size", "filesize"),
             f"{min(length, one_pass)} bytes are less than one block of {blocks.largest}",
             "use a larger size or a smaller bs",
         )
-    duration_us = settings["runtime"]
-    if settings["time_based"] and duration_us:
+    duration_us = settings.runtime
+    if settings.time_based and duration_us:
         return Extent(start, whole, duration_us * _US, None, None)
     volume = _volume(settings, ops, blocks, one_pass=one_pass, length=length, whole=whole)
-    ios = settings["number_ios"] * max(1, settings["loops"]) or None
+    ios = settings.number_ios * max(1, settings.loops) or None
     return Extent(start, whole, duration_us * _US if duration_us else None, volume, ios)
 
 
@@ -80,15 +80,17 @@ def _sizes(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, start: int
 ) -> tuple[int, int]:
     """(length of the range, bytes of one pass) of a thread."""
-    size: Size | None = settings["size"]
+    size: Size | None = settings.size
     length = size.bytes if size is not None and size.percent is None else 0
-    place = settings.place_of("size", "filesize", "offset")
-    if settings.given("filesize"):
-        low, high = settings["filesize"]
+    location = settings.location_of("size", "filesize", "offset")
+    if settings.filesize is not None:
+        low, high = settings.filesize
         if low != high:
-            raise fail(place, "filesize: a random size is not available", f"filesize={high}")
+            raise fail(location, "filesize: a random size is not available", f"filesize={high}")
         if low <= start:
-            raise fail(place, f"offset {start} is beyond filesize {low}", "use a larger filesize")
+            raise fail(
+                location, f"offset {start} is beyond filesize {low}", "use a larger filesize"
+            )
         asked, length = length, low - start
         one_pass = min(asked, length) or length
     else:
@@ -97,7 +99,7 @@ def _sizes(
         one_pass = length
     if start + length > capacity:
         raise fail(
-            place,
+            location,
             f"{length} bytes from offset {start} are more than the drive's {capacity} bytes",
             "use size=100% for all of the drive, or a larger drive",
         )
@@ -109,9 +111,9 @@ def _sizes(
 
 
 def _check_fill(settings: Settings, ops: Operations) -> None:
-    if settings["fill_device"] and (ops.pattern, ops.used) != ("sequential", ("write",)):
+    if settings.fill_device and (ops.pattern, ops.used) != ("sequential", ("write",)):
         raise fail(
-            settings.place_of("fill_device"),
+            settings.location_of("fill_device"),
             "fill_device: only sequential writes fill a drive",
             "use rw=write, or size=100%",
         )
@@ -133,8 +135,8 @@ def _volume(
 
     It makes `loops` passes, then more while it is below `io_size`, and stops at `io_size * loops`.
     """
-    loops = max(1, int(settings["loops"]))
-    io_size: Size | None = settings["io_size"]
+    loops = max(1, settings.loops)
+    io_size: Size | None = settings.io_size
     limit = one_pass
     if io_size is not None and io_size.percent is not None:
         limit = min(one_pass, length * io_size.percent // 100 or length)
@@ -155,7 +157,7 @@ def _volume(
 def _endless(settings: Settings, ops: Operations) -> bool:
     """Whether a pass of fio has no end of its own: random I/O without a map of blocks done."""
     return ops.pattern == "random" and (
-        settings["norandommap"]
-        or settings["random_distribution"].kind != "random"
+        settings.norandommap
+        or settings.random_distribution.kind != "random"
         or settings.given("blockalign")
     )

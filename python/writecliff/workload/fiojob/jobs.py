@@ -49,11 +49,11 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
     sizes = blocks(settings, ops)
     rate = pace(settings, ops, sizes)
     notes += rate.notes
-    name = str(settings["name"] or settings.name)
+    name = str(settings.name or settings.section)
     common = _common_job(name, settings, ops, sizes, rate=rate, notes=notes)
-    threads = int(settings["numjobs"])
-    shifted = settings["offset_increment"].bytes or settings["offset_increment"].percent
-    if threads > 1 and (shifted or not settings["group_reporting"]):
+    threads = settings.numjobs
+    shifted = settings.offset_increment.bytes or settings.offset_increment.percent
+    if threads > 1 and (shifted or not settings.group_reporting):
         jobs = tuple(
             _thread_job(settings, replace(common, name=f"{name}.{thread}"), ops, sizes,
                         capacity=capacity_bytes, thread=thread)
@@ -69,10 +69,10 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
     _check_totals(name, jobs, settings)
     _general_notes(settings, ops, notes)
     filename = named_file(settings)
-    seed = int(settings["randseed"]) if settings.given("randseed") else None
+    seed = settings.randseed if settings.given("randseed") else None
     prefix = f"job {name}: "
     return SectionJobs(
-        name, jobs, settings["ramp_time"] * _US, seed,
+        name, jobs, settings.ramp_time * _US, seed,
         filename, (*settings.notes, *(prefix + note for note in notes)),
     )  # fmt: skip
 
@@ -80,11 +80,11 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
 def _check_totals(name: str, jobs: tuple[Job, ...], settings: Settings) -> None:
     for job in jobs:
         if max(job.volume_bytes or 0, job.ios or 0) > LARGEST:
-            place = settings.place_of("io_size", "number_ios", "loops", "numjobs")
-            raise fail(place, f"job {name} is too large: more than {LARGEST} bytes or I/Os")
+            location = settings.location_of("io_size", "number_ios", "loops", "numjobs")
+            raise fail(location, f"job {name} is too large: more than {LARGEST} bytes or I/Os")
         if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
-            place = settings.place_of("rate_iops", "rate")
-            raise fail(place, f"job {name} is too fast: its threads exceed {_RATE_MAX} a second")
+            location = settings.location_of("rate_iops", "rate")
+            raise fail(location, f"job {name} is too fast: its threads exceed {_RATE_MAX} a second")
 
 
 def _common_job(
@@ -106,14 +106,14 @@ def _common_job(
         queue_depth=queue_depth(settings, ops, notes),
         align_bytes=sizes.align_bytes,
         compressible_pct=compressible_pct(settings, notes),
-        duplicate_pct=float(settings["dedupe_percentage"]),
+        duplicate_pct=float(settings.dedupe_percentage),
         stream=stream(settings, ops),
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,
         arrival=rate.arrival,
-        think_ns=settings["thinktime"] * _US,
-        think_after_ios=int(settings["thinktime_blocks"]),
-        start_delay_ns=settings["startdelay"] * _US,
+        think_ns=settings.thinktime * _US,
+        think_after_ios=settings.thinktime_blocks,
+        start_delay_ns=settings.startdelay * _US,
         flush_every_writes=flush_every_writes(settings, ops, notes),
     )
 
@@ -152,17 +152,17 @@ def _shared_job(job: Job, threads: int) -> Job:
 
 def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addresses, int]:
     """The distribution, and the range without what no zone covers."""
-    chosen: Distribution = settings["random_distribution"]
+    chosen: Distribution = settings.random_distribution
     if ops.pattern == "sequential" or chosen.kind == "random":
         return Addresses(), length
     if chosen.kind == "zipf":
         return Addresses("zipf", theta=chosen.theta), length
     assert chosen.zones is not None
-    place = settings.place_of("random_distribution")
+    location = settings.location_of("random_distribution")
     splits = {chosen.zones.of(operation) for operation in ops.used}
     if len(splits) > 1:
         raise fail(
-            place,
+            location,
             f"{' and '.join(ops.used)} with different zones in one job are not available",
             "use two jobs",
         )
@@ -171,7 +171,9 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     if chosen.absolute:
         if covered > length:
             raise fail(
-                place, f"zones of {covered} bytes exceed the range of {length}", "use a larger size"
+                location,
+                f"zones of {covered} bytes exceed the range of {length}",
+                "use a larger size",
             )
         length = covered
     elif covered < 100:
@@ -183,22 +185,22 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
 
 def _general_notes(settings: Settings, ops: Operations, notes: list[str]) -> None:
     """What of a job is done in a slightly different way."""
-    kind = settings["random_distribution"].kind
-    if ops.pattern == "random" and kind == "random" and not settings["norandommap"]:
+    kind = settings.random_distribution.kind
+    if ops.pattern == "random" and kind == "random" and not settings.norandommap:
         notes.append(
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"
         )
-    if kind == "zipf" and settings["random_distribution"].centre is not None:
+    if kind == "zipf" and settings.random_distribution.centre is not None:
         notes.append("the centre of zipf is not kept: hot blocks are scattered over the range")
-    if settings.given("direct") and not settings["direct"]:
+    if settings.given("direct") and not settings.direct:
         notes.append("direct=0: there is no page cache above a simulated drive")
-    if settings["time_based"] and not settings["runtime"]:
+    if settings.time_based and not settings.runtime:
         notes.append("time_based has no effect without runtime, as in fio")
-    if not settings["randrepeat"] and not settings.given("randseed"):
+    if not settings.randrepeat and not settings.given("randseed"):
         notes.append("randrepeat=0: runs still repeat; change randseed for another course")
     logs = [name for name in LOG_FILES if settings.given(name)]
     if logs:
         notes.append(f"{', '.join(logs)}: no log files are written")
     if settings.given("directory"):
-        notes.append(f"directory={settings['directory']}: the drive of the run takes its place")
+        notes.append(f"directory={settings.directory}: replaced by the drive of the run")

@@ -1,16 +1,13 @@
-"""What is known of one fio option, and the lookup over all of them.
-
-To add an option, add one row to one of the `options_*` tables. The reader, the errors, and the
-reference page `docs/reference/fio-options.md` all follow from the rows.
-"""
+"""What is known of one fio option, and the field or table row that says so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from typing import Any
 
-from writecliff.workload.fiojob.values import Reader, optional_string
+from writecliff.workload.fiojob.values import Context, Reader, flag, optional_string
 
 
 class Treatment(Enum):
@@ -24,7 +21,7 @@ class Treatment(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """One row. `text` says how it is honoured, why it has no effect, or why it is refused.
+    """One option. `text` says how it is honoured, why it has no effect, or why it is refused.
 
     A refused option is accepted with a value in `neutral`, with which it asks for nothing.
     `store_as` names the option whose value this one sets, in the form that `read` returns.
@@ -45,47 +42,32 @@ class Option:
 
 
 def honoured(
-    name: str,
     read: Reader,
     text: str,
     *aliases: str,
     default: str | None = None,
-    store_as: str | None = None,
-) -> Option:
-    return Option(name, Treatment.HONOURED, read, text, aliases, default, (), store_as)
+    treatment: Treatment = Treatment.HONOURED,
+) -> Any:
+    """A field of `FioOptions`, named after its option; without a default it is None (flags: off).
+
+    The annotation of the field must be the type that `read` returns.
+    """
+    off = False if read is flag else None
+    value = off if default is None else read(default, Context())
+    option = Option("", treatment, read, text, aliases, default)
+    return field(default=value, metadata={"option": option})
 
 
-def reporting(
-    name: str, read: Reader, text: str, *aliases: str, default: str | None = None
-) -> Option:
-    return Option(name, Treatment.REPORTING, read, text, aliases, default)
+def reported(read: Reader, text: str, *aliases: str, default: str | None = None) -> Any:
+    """A field of `FioOptions` that only the fio-shaped JSON follows."""
+    return honoured(read, text, *aliases, default=default, treatment=Treatment.REPORTING)
 
 
-def no_effect(name: str, why: str, *aliases: str) -> Option:
-    return Option(name, Treatment.NO_EFFECT, optional_string, why, aliases)
-
-
-def refused(name: str, why: str, *aliases: str, neutral: tuple[str, ...] = ()) -> Option:
-    return Option(name, Treatment.REFUSED, optional_string, why, aliases, None, neutral)
-
-
-def all_options() -> tuple[Option, ...]:
-    """Every known option, in the order of the reference page."""
-    from writecliff.workload.fiojob.options_host import HOST
-    from writecliff.workload.fiojob.options_load import LOAD
-    from writecliff.workload.fiojob.options_refused import REFUSED
-    from writecliff.workload.fiojob.options_report import REPORT
-
-    return (*LOAD, *REPORT, *HOST, *REFUSED)
-
-
-@cache
-def by_name() -> dict[str, Option]:
-    """Options by name and by alias."""
-    table: dict[str, Option] = {}
-    for option in all_options():
-        for name in (option.name, *option.aliases):
-            if name in table:
-                raise AssertionError(f"fio option {name} has two rows")
-            table[name] = option
-    return table
+def unused(treatment: Treatment, table: Mapping[str, str]) -> Iterator[Option]:
+    """The options of a table in `options_unused`."""
+    for reason, names in table.items():
+        for words in names.split():
+            spellings, _, neutral = words.partition("=")
+            name, *aliases = spellings.split("/")
+            accepted = tuple(neutral.split(",")) if neutral else ()
+            yield Option(name, treatment, optional_string, reason, tuple(aliases), None, accepted)

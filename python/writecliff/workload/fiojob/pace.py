@@ -28,23 +28,23 @@ class Pace:
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     """The rate of one thread. Raises for limits on only one of two operations."""
-    by_bytes = pick(settings["rate"], ops.used)
-    by_ios = pick(settings["rate_iops"], ops.used)
-    if any(settings["rate"].items()) and any(settings["rate_iops"].items()):
+    by_bytes = pick(settings.rate, ops.used)
+    by_ios = pick(settings.rate_iops, ops.used)
+    if any(settings.rate.items()) and any(settings.rate_iops.items()):
         raise fail(
-            settings.place_of("rate_iops"), "rate and rate_iops exclude each other", "keep one"
+            settings.location_of("rate_iops"), "rate and rate_iops exclude each other", "keep one"
         )
     option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
     if not any(rates):
         return Pace()
     if not all(rates):
         raise fail(
-            settings.place_of(option),
+            settings.location_of(option),
             f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
             "limit both, or use two jobs",
         )
     _check_thinktime(settings)
-    arrival: Arrival = settings["rate_process"]
+    arrival: Arrival = settings.rate_process
     notes = []
     read_pct = None
     if len(rates) == 2:
@@ -68,9 +68,9 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
 
 
 def _check_thinktime(settings: Settings) -> None:
-    if settings["thinktime"] and settings["rate_ignore_thinktime"]:
+    if settings.thinktime and settings.rate_ignore_thinktime:
         raise fail(
-            settings.place_of("rate_ignore_thinktime"),
+            settings.location_of("rate_ignore_thinktime"),
             "rate_ignore_thinktime: a rate always catches up after a pause",
             "leave it out",
         )

@@ -1,4 +1,4 @@
-"""Makes the page docs/reference/fio-options.md from the option tables.
+"""Writes the page docs/reference/fio-options.md from the option tables.
 
 python -m writecliff.workload.fiojob.reference > docs/reference/fio-options.md
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from writecliff.workload.fiojob.option import Option, Treatment, all_options
+from writecliff.workload.fiojob.option import Option, Treatment
+from writecliff.workload.fiojob.options import all_options
 
 _INTRODUCTION = """\
 # fio options in job files

@@ -33,18 +33,18 @@ class Reporting:
 
 def reporting(settings: Settings) -> Reporting:
     """Resolve the options. gtod_reduce switches off all latencies and samples."""
-    reduced = settings["gtod_reduce"]
-    clat = not (reduced or settings["disable_clat"])
-    lat = not (reduced or settings["disable_lat"])
+    reduced = settings.gtod_reduce
+    clat = not (reduced or settings.disable_clat)
+    lat = not (reduced or settings.disable_lat)
     return Reporting(
-        description=str(settings["description"] or ""),
-        grouped=settings["group_reporting"],
-        shown=settings["stats"],
-        percentiles=tuple(sorted(settings["percentile_list"])),
-        clat_percentiles=settings["clat_percentiles"] and clat,
-        lat_percentiles=settings["lat_percentiles"] and lat,
-        unified=settings["unified_rw_reporting"],
+        description=str(settings.description or ""),
+        grouped=settings.group_reporting,
+        shown=settings.stats,
+        percentiles=tuple(sorted(settings.percentile_list)),
+        clat_percentiles=settings.clat_percentiles and clat,
+        lat_percentiles=settings.lat_percentiles and lat,
+        unified=settings.unified_rw_reporting,
         clat=clat,
         lat=lat,
-        samples=not (reduced or settings["disable_bw_measurement"]),
+        samples=not (reduced or settings.disable_bw_measurement),
     )

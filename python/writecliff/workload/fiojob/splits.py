@@ -22,7 +22,7 @@ class Distribution:
     kind: str = "random"
     theta: float | None = None
     centre: float | None = None
-    zones: Triple | None = None
+    zones: Triple[Split] | None = None
     absolute: bool = False
 
 
@@ -66,7 +66,7 @@ def _fill(shares: list[int | None], what: str) -> list[int]:
     return [rest if share is None else share for share in shares]
 
 
-def bssplit(text: str, context: Context) -> Triple:
+def bssplit(text: str, context: Context) -> Triple[Split]:
     """(size in bytes, weight) pairs for reads, writes and trims."""
     return Triple(*(_block_sizes(part, context) for part in _directions(text)))
 

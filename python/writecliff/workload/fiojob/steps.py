@@ -13,7 +13,7 @@ from writecliff.errors import ConfigError
 from writecliff.workload.fiojob.jobs import SectionJobs, section_jobs
 from writecliff.workload.fiojob.reporting import Reporting, reporting
 from writecliff.workload.fiojob.settings import Settings, written_options
-from writecliff.workload.fiojob.syntax import Place, fail, read_sections
+from writecliff.workload.fiojob.syntax import SourceLocation, fail, read_sections
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
 FIO_SEED = 0x89  # fio's default of randseed
@@ -83,7 +83,7 @@ def load_fio_job(
     cannot be honoured; nothing is left out silently.
     """
     file = Path(path)
-    defaults = Settings("global", Place(file, 0))
+    defaults = Settings(section="global", location=SourceLocation(file, 0))
     global_options: dict[str, str] = {}
     collected: list[_Open] = [_Open()]
     found: set[str] = set()
@@ -98,7 +98,7 @@ def load_fio_job(
         found.add(raw.name)
         settings = defaults.child(raw)
         jobs = section_jobs(settings, device_capacity_bytes)
-        if (settings["stonewall"] or settings["new_group"]) and in_group:
+        if (settings.stonewall or settings.new_group) and in_group:
             group_id, in_group = group_id + 1, 0
         in_group += 1
         if _begins_step(settings, collected):
@@ -122,22 +122,22 @@ def _check_found(file: Path, sections: tuple[str, ...], found: set[str]) -> None
 def _begins_step(settings: Settings, collected: list[_Open]) -> bool:
     """Whether a job waits for all before it. Raises if it waits for only some of them."""
     current = collected[-1]
-    if settings["stonewall"]:
+    if settings.stonewall:
         return bool(current.members)
-    awaited = settings["wait_for"]
+    awaited = settings.wait_for
     if awaited is None:
         return False
     if awaited in current.names():
         if current.names() != {awaited}:
             raise fail(
-                settings.place_of("wait_for"),
+                settings.location_of("wait_for"),
                 f"wait_for={awaited}: waiting for only some of the running jobs is not available",
                 "use stonewall, which waits for all of them",
             )
         return True
     if any(awaited in step.names() for step in collected):
         return False  # already over
-    raise fail(settings.place_of("wait_for"), f"wait_for={awaited}: no job of that name before")
+    raise fail(settings.location_of("wait_for"), f"wait_for={awaited}: no job of that name before")
 
 
 def _finish(path: Path, global_options: dict[str, str], collected: list[_Open]) -> FioJobFile:
@@ -163,19 +163,19 @@ def _target_notes(collected: list[_Open]) -> list[str]:
     if len(names) > 1:
         second = list(names.values())[1]
         raise fail(
-            second.place_of("filename"),
+            second.location_of("filename"),
             f"jobs name different drives ({', '.join(names)}); a run has one",
             "run the jobs of each drive alone (its sections)",
         )
-    return [f"filename={name}: the drive of the run takes its place" for name in names]
+    return [f"filename={name}: replaced by the drive of the run" for name in names]
 
 
 def _check_exitall(group: _Open) -> None:
     threads = sum(len(jobs.jobs) for _, jobs, _, _ in group.members)
     for settings, _, _, _ in group.members:
-        if settings["exitall"] and threads > 1:
+        if settings.exitall and threads > 1:
             raise fail(
-                settings.place_of("exitall"),
+                settings.location_of("exitall"),
                 "exitall: jobs that end because another one ends are not available",
                 "give all of them the same runtime",
             )
@@ -201,7 +201,7 @@ def _check_delays(group: _Open, jobs: list[Job], first: bool) -> None:
         if any(job.start_delay_ns for job in own.jobs):
             what = "after ramp_time" if first else "in a job that waits for others"
             raise fail(
-                settings.place_of("startdelay"),
+                settings.location_of("startdelay"),
                 f"startdelay {what} is not available: fio counts it from its own start",
                 "leave it out, or put the job first",
             )
@@ -215,7 +215,7 @@ def _seed(group: _Open, notes: list[str]) -> int:
 
 
 def _interval_ns(group: _Open) -> int:
-    widths = [settings["log_avg_msec"] for settings, _, _, _ in group.members]
+    widths = [settings.log_avg_msec for settings, _, _, _ in group.members]
     given = [width for width in widths if width]
     return min(given) * 1_000_000 if given else SECOND_NS
 
@@ -228,7 +228,7 @@ def _ramp(workload: Workload, group: _Open) -> Workload | None:
     if len(ramps) > 1:
         settings = next(settings for settings, own, _, _ in group.members if own.ramp_ns)
         raise fail(
-            settings.place_of("ramp_time"),
+            settings.location_of("ramp_time"),
             "ramp_time differs between jobs that run together",
             "put it into [global]",
         )

@@ -19,7 +19,7 @@ _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each othe
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Where something stands, for messages: `file:line`."""
 
     path: Path
@@ -35,7 +35,7 @@ class RawOption:
 
     name: str
     value: str | None
-    place: Place
+    location: SourceLocation
 
 
 @dataclass
@@ -43,7 +43,7 @@ class RawSection:
     """One `[section]`; fio takes every name that begins with "global" as global."""
 
     name: str
-    place: Place
+    location: SourceLocation
     options: list[RawOption] = field(default_factory=list)
 
     @property
@@ -51,29 +51,31 @@ class RawSection:
         return self.name.startswith("global")
 
 
-def fail(place: Place, message: str, hint: str | None = None) -> ConfigError:
-    """The error for a problem at a place, to be raised."""
-    return ConfigError(f"{place}: {message}", hint=hint)
+def fail(location: SourceLocation, message: str, hint: str | None = None) -> ConfigError:
+    """The error for a problem at a location, to be raised."""
+    return ConfigError(f"{location}: {message}", hint=hint)
 
 
 def read_sections(path: Path, environment: Mapping[str, str] | None = None) -> list[RawSection]:
     """The sections of a job file. Raises `ConfigError` with file and line."""
     reader = _FileReader(os.environ if environment is None else environment)
     sections: list[RawSection] = []
-    for place, text in _lines(path, Place(path, 0)):
+    for location, text in _lines(path, SourceLocation(path, 0)):
         if text.startswith("["):
-            sections.append(RawSection(_section_name(text, place), place))
+            sections.append(RawSection(_section_name(text, location), location))
         elif not sections:
-            raise fail(place, f"'{text}' is outside of a section", "start with [global] or [job]")
+            raise fail(
+                location, f"'{text}' is outside of a section", "start with [global] or [job]"
+            )
         else:
-            sections[-1].options.extend(reader.options(text, place, depth=0))
+            sections[-1].options.extend(reader.options(text, location, depth=0))
     if not any(not section.is_global for section in sections):
         raise ConfigError(f"{path}: has no job", hint="add a section such as [job1]")
     return sections
 
 
-def _lines(path: Path, origin: Place) -> Iterator[tuple[Place, str]]:
-    """Lines with content, without comments. `origin` is the place that asked for the file."""
+def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
+    """Lines with content, without comments. `origin` is the location that asked for the file."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except IsADirectoryError:
@@ -88,12 +90,12 @@ def _lines(path: Path, origin: Place) -> Iterator[tuple[Place, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         content = re.split(r"[;#]", line, maxsplit=1)[0].strip()
         if content:
-            yield Place(path, number), content
+            yield SourceLocation(path, number), content
 
 
-def _section_name(text: str, place: Place) -> str:
+def _section_name(text: str, location: SourceLocation) -> str:
     if not text.endswith("]") or len(text) < 3:
-        raise fail(place, f"'{text}' is not a section", "sections look like [name]")
+        raise fail(location, f"'{text}' is not a section", "sections look like [name]")
     return text[1:-1]
 
 
@@ -103,41 +105,41 @@ class _FileReader:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
-    def options(self, text: str, place: Place, depth: int) -> Iterator[RawOption]:
+    def options(self, text: str, location: SourceLocation, depth: int) -> Iterator[RawOption]:
         match = re.fullmatch(r"include\s+(.+)", text)
         if match:
-            yield from self._include(match.group(1).strip(), place, depth)
+            yield from self._include(match.group(1).strip(), location, depth)
             return
-        line = self._with_keywords(self._with_environment(text, place), place)
+        line = self._with_keywords(self._with_environment(text, location), location)
         name, equals, value = line.partition("=")
         if not name.strip():
-            raise fail(place, f"'{text}' names no option")
+            raise fail(location, f"'{text}' names no option")
         if value[:1].isspace() and not re.fullmatch(r"\s*\d*\s*", value):
             # fio drops the unit of such a number, and does not know such a word.
             raise fail(
-                place,
+                location,
                 f"{name.strip()}: blank before the value",
                 f"write {name.strip()}={value.strip()}",
             )
-        yield RawOption(name.strip(), value.strip() if equals else None, place)
+        yield RawOption(name.strip(), value.strip() if equals else None, location)
 
-    def _include(self, name: str, place: Place, depth: int) -> Iterator[RawOption]:
+    def _include(self, name: str, location: SourceLocation, depth: int) -> Iterator[RawOption]:
         if depth >= _INCLUDES_MAX:
-            raise fail(place, f"include {name}: files include each other")
+            raise fail(location, f"include {name}: files include each other")
         path = Path(name)
         if not path.is_absolute() and not path.exists():
-            path = place.path.parent / name  # relative to the file that includes it
-        for inner, text in _lines(path, place):
+            path = location.path.parent / name  # relative to the file that includes it
+        for inner, text in _lines(path, location):
             if text.startswith("["):
                 raise fail(inner, f"section {text} in an included file", "include options only")
             yield from self.options(text, inner, depth + 1)
 
-    def _with_environment(self, text: str, place: Place) -> str:
+    def _with_environment(self, text: str, location: SourceLocation) -> str:
         def value(match: re.Match[str]) -> str:
             name = match.group(1)
             if name not in self._environment:
                 raise fail(
-                    place,
+                    location,
                     f"environment variable {name} is not set",
                     f"set it: {name}=... writecliff ...",
                 )
@@ -145,7 +147,7 @@ class _FileReader:
 
         return re.sub(r"\$\{([^}]*)\}", value, text)
 
-    def _with_keywords(self, text: str, place: Place) -> str:
+    def _with_keywords(self, text: str, location: SourceLocation) -> str:
         """Replace $pagesize, $mb_memory and $ncpus; only such a line is then calculated."""
         replaced = text
         for keyword, value in _keywords().items():
@@ -158,7 +160,9 @@ class _FileReader:
         try:
             return f"{name}={evaluate(value_text, _plain)}"
         except ExpressionError as problem:
-            raise fail(place, str(problem), "sums of numbers without units are possible") from None
+            raise fail(
+                location, str(problem), "sums of numbers without units are possible"
+            ) from None
 
 
 def _plain(token: str) -> int:

@@ -21,16 +21,16 @@ _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 
 def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
     """The depth that a drive would see. Raises for what does not keep the queue full."""
-    engine = str(settings["ioengine"]).partition(":")[0]
-    depth = int(settings["iodepth"])
-    place = settings.place_of("ioengine")
+    engine = settings.ioengine.partition(":")[0]
+    depth = settings.iodepth
+    location = settings.location_of("ioengine")
     if engine not in SYNCHRONOUS | ASYNCHRONOUS and not engine.startswith("external"):
         raise fail(
-            place, f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
+            location, f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
         )
-    if engine in SYNCHRONOUS and settings["io_submit_mode"] == "offload":
+    if engine in SYNCHRONOUS and settings.io_submit_mode == "offload":
         raise fail(
-            settings.place_of("io_submit_mode"),
+            settings.location_of("io_submit_mode"),
             f"io_submit_mode=offload with the synchronous engine {engine} is not available",
             "use ioengine=libaio or io_uring",
         )
@@ -51,17 +51,17 @@ def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
 
 
 def _check_refill(settings: Settings, depth: int) -> None:
-    low = settings["iodepth_low"]
+    low = settings.iodepth_low
     if low and low < depth:
         raise fail(
-            settings.place_of("iodepth_low"),
+            settings.location_of("iodepth_low"),
             f"iodepth_low={low}: a queue that runs low before it is filled is not available",
             "leave it out; the queue is then kept full",
         )
-    batch = settings["iodepth_batch_complete_min"]
+    batch = settings.iodepth_batch_complete_min
     if batch > 1 and depth > 1:
         raise fail(
-            settings.place_of("iodepth_batch_complete_min"),
+            settings.location_of("iodepth_batch_complete_min"),
             f"iodepth_batch_complete_min={batch}: waiting for several I/Os is not available",
             "use 1; the queue is then kept full",
         )
@@ -69,16 +69,18 @@ def _check_refill(settings: Settings, depth: int) -> None:
 
 def named_file(settings: Settings) -> str | None:
     """The file or drive that a job names. Raises if it names several."""
-    if settings["nrfiles"] > 1:
+    if settings.nrfiles > 1:
         raise fail(
-            settings.place_of("nrfiles"), "nrfiles: a drive is one file", "use numjobs and offsets"
+            settings.location_of("nrfiles"),
+            "nrfiles: a drive is one file",
+            "use numjobs and offsets",
         )
-    filename = settings["filename"]
+    filename = settings.filename
     if filename is None:
         return None
     if len(re.split(r"(?<!\\):", filename)) > 1:
         raise fail(
-            settings.place_of("filename"),
+            settings.location_of("filename"),
             f"filename={filename} names several drives; a run has one",
             "use a job file for each",
         )
@@ -87,61 +89,62 @@ def named_file(settings: Settings) -> str | None:
 
 def compressible_pct(settings: Settings, notes: list[str]) -> float:
     """How compressible the written data are; random data are not."""
-    given = float(settings["buffer_compress_percentage"])
+    given = float(settings.buffer_compress_percentage)
     if given:
         return given
     if settings.given("buffer_pattern"):
         notes.append("buffer_pattern: a repeated pattern counts as fully compressible")
         return 100.0
-    return 100.0 if settings["zero_buffers"] else 0.0
+    return 100.0 if settings.zero_buffers else 0.0
 
 
 def flush_every_writes(settings: Settings, ops: Operations, notes: list[str]) -> int:
     """Writes between flushes, 0 for none."""
     if "write" not in ops.used:
         return 0
-    for key in ("end_fsync", "fsync_on_close"):
-        if settings[key]:
-            notes.append(f"{key}: the drive is not flushed at the end of the job")
-    asked = {key: settings[key] for key in ("fsync", "fdatasync") if settings[key]}
-    if settings["sync"] != "none":
+    at_end = {"end_fsync": settings.end_fsync, "fsync_on_close": settings.fsync_on_close}
+    notes += (
+        f"{k}: the drive is not flushed at the end of the job" for k, on in at_end.items() if on
+    )
+    asked = {count for count in (settings.fsync, settings.fdatasync) if count}
+    if settings.sync != "none":
         notes.append(
-            f"sync={settings['sync']}: every write is followed by a flush, which is not part of the"
+            f"sync={settings.sync}: every write is followed by a flush, which is not part of the"
             " write's latency"
         )
         return 1
-    if len(set(asked.values())) > 1:
-        raise fail(settings.place_of("fdatasync"), "fsync and fdatasync differ", "keep one")
-    return next(iter(asked.values()), 0)
+    if len(asked) > 1:
+        raise fail(settings.location_of("fdatasync"), "fsync and fdatasync differ", "keep one")
+    return next(iter(asked), 0)
 
 
 def stream(settings: Settings, ops: Operations) -> int:
     """The stream of the writes; 0 for none. Raises if it is not one."""
     chosen = {}
-    if settings["write_hint"] != "none":
-        chosen["write_hint"] = _HINT_STREAMS[settings["write_hint"]]
-    if settings["stream_id"]:
-        chosen["stream_id"] = int(settings["stream_id"])
-    if (settings["dataplacement"] or "none") != "none":
+    if settings.write_hint != "none":
+        chosen["write_hint"] = _HINT_STREAMS[settings.write_hint]
+    if settings.stream_id:
+        chosen["stream_id"] = settings.stream_id
+    if (settings.dataplacement or "none") != "none":
         chosen["plids"] = _placement(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
-        raise fail(settings.place_of(*chosen), f"{names} ask for different streams", "keep one")
+        raise fail(settings.location_of(*chosen), f"{names} ask for different streams", "keep one")
     return next(iter(chosen.values()), 0) if "write" in ops.used else 0
 
 
 def _placement(settings: Settings) -> int:
-    place = settings.place_of("plids", "dataplacement")
-    plids = settings["plids"]
-    if settings["plid_select"] == "scheme":
+    location = settings.location_of("plids", "dataplacement")
+    plids = settings.plids
+    if settings.plid_select == "scheme":
         raise fail(
-            settings.place_of("plid_select"),
+            settings.location_of("plid_select"),
             "plid_select=scheme: placement by address is not available",
             "use a job for each range, each with its own plids",
         )
     if plids is None or not re.fullmatch(r"\d+", plids):
         what = f"plids={plids}" if plids else "no plids (all of the drive's)"
         raise fail(
-            place, f"{what}: a job writes to one stream", "use a job for each stream: plids=1"
+            location, f"{what}: a job writes to one stream", "use a job for each stream: plids=1"
         )
     return int(plids)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
 DIRECTIONS = ("read", "write", "trim")
+T = TypeVar("T")
 
 LARGEST = 2**63 - 1  # as in fio: a signed number of 64 bits
 
@@ -55,23 +56,24 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Triple:
+class Triple(Generic[T]):
     """A value for reads, writes and trims each; None where a list leaves it as it was."""
 
-    read: Any
-    write: Any
-    trim: Any
+    read: T
+    write: T
+    trim: T
 
-    def over(self, earlier: Triple) -> Triple:
+    def over(self, earlier: Triple[T]) -> Triple[T]:
         """This list laid over an earlier one: what it does not name stays."""
         pairs = zip(self.items(), earlier.items(), strict=True)
         return Triple(*(old if new is None else new for new, old in pairs))
 
-    def items(self) -> tuple[Any, Any, Any]:
+    def items(self) -> tuple[T, T, T]:
         return (self.read, self.write, self.trim)
 
-    def of(self, direction: str) -> Any:
-        return getattr(self, direction)
+    def of(self, direction: str) -> T:
+        """The value for "read", "write" or "trim"."""
+        return dict(zip(DIRECTIONS, self.items(), strict=True))[direction]
 
 
 Reader = Callable[[str, Context], Any]
@@ -229,7 +231,7 @@ def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
     fio also splits at : and -; a comma at the end leaves what follows as it was.
     """
 
-    def read(text: str, context: Context) -> Triple:
+    def read(text: str, context: Context) -> Triple[int | None]:
         stripped = text.strip()
         if "-" in stripped[1:] or ":" in stripped:
             context.notes.append(f"{stripped}: fio reads this as a list for read,write,trim")
@@ -249,7 +251,7 @@ def triple(minimum: int = 0, maximum: int | None = None) -> Reader:
     return read
 
 
-def ranges(text: str, context: Context) -> Triple:
+def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
     """`min-max[,min-max[,min-max]]`, for reads, writes and trims."""
     parts: list[tuple[int, int] | None] = []
     for part in text.split(","):

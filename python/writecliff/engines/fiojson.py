@@ -15,8 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.base import OPERATIONS, Operation, StepResult
-from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep, Reporting
-from writecliff.workload.fiojson_stats import (
+from writecliff.engines.fiojson_stats import (
     Json,
     Member,
     latency_block,
@@ -25,6 +24,7 @@ from writecliff.workload.fiojson_stats import (
     sample_block,
     samples,
 )
+from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep, Reporting
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:

@@ -1,0 +1,138 @@
+"""Options of fio that change nothing on a simulated drive, and those that are refused.
+
+Each table maps a reason to the options it holds for: `name`, with `/alias` for each further
+spelling and `=value,...` for values with which a refused option asks for nothing and is accepted.
+"""
+
+from __future__ import annotations
+
+NO_EFFECT: dict[str, str] = {
+    "no log files are written": (
+        "write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs log_entries "
+        "log_hist_msec log_hist_coarseness log_max_value log_window_value log_offset log_prio "
+        "log_issue_time log_compression log_compression_cpus log_store_compressed log_unix_epoch "
+        "log_alternate_epoch log_alternate_epoch_clock_id/job_start_clock_id"
+    ),
+    "log_avg_msec sets the width of the rows (default 1 s)": "bwavgtime iopsavgtime",
+    "a simulated drive has no trim errors to count": "block_error_percentiles",
+    "the kernel has no counters for a simulated drive": "disk_util",
+    "concerns fio's text output": "significant_figures unit_base error_dump",
+    "a drive has no files to create, lay out or remove": (
+        "filename_format unique_filename lockfile openfiles file_service_type fallocate overwrite "
+        "create_serialize create_fsync create_on_open allow_file_create unlink unlink_each_loop "
+        "filetype"
+    ),
+    "there is no page cache above a simulated drive": "fadvise_hint pre_read invalidate",
+    "a simulated drive is never mounted": "allow_mounted_write",
+    "writes of a simulated drive are never torn": "atomic",
+    "a drive cannot tell threads from processes": "thread",
+    "host CPUs are not simulated": (
+        "nice cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes cgroup cgroup_nodelete "
+        "cgroup_weight comm"
+    ),
+    "host memory is not simulated": (
+        "numa_mem_policy gpu_dev_id mem/iomem iomem_align/mem_align hugepage-size lockmem"
+    ),
+    "simulated time is exact": "clocksource gtod_cpu",
+    "no file is opened": "uid gid",
+    "there is no I/O scheduler above a simulated drive": "ioscheduler",
+    "a simulated drive reports no errors": "exitall_on_error ignore_error continue_on_error",
+    "saves system calls only; the queue is kept full in either case": (
+        "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_max"
+    ),
+    "overlapping I/Os are safe on a simulated drive": "serialize_overlap",
+    "busy or sleeping, a pause takes the same time": "thinktime_spin",
+    "the queue drains before each pause in either mode": "thinktime_blocks_type",
+    "only with rate_min, which is refused": "rate_cycle/ratecycle",
+    "changes system calls only; a simulated drive sees the same I/Os": (
+        "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu "
+        "nonvectored uncached nowait force_async cmd_type userspace_reap libaio_vectored"
+    ),
+    "addresses come from the workload's own generator": "random_generator softrandommap",
+    "every random choice follows from the seed": "allrandrepeat",
+    "a simulated drive sees only how compressible the data is": (
+        "refill_buffers scramble_buffers buffer_compress_chunk"
+    ),
+    "duplicates repeat what their thread wrote before (dedupe_mode=repeat)": (
+        "dedupe_global dedupe_mode dedupe_working_set_percentage"
+    ),
+    "only with verify, which is refused": (
+        "do_verify verify_interval verify_offset verify_fatal verify_dump verify_async "
+        "verify_async_cpus verify_backlog verify_backlog_batch verify_state_load "
+        "verify_state_save verify_pattern_interval verify_write_sequence verify_header_seed "
+        "verify_policy experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"
+    ),
+    "only with read_iolog, which is refused": (
+        "read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
+        "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters"
+    ),
+    "only with latency_target, which is refused": "latency_window latency_percentile latency_run",
+    "only with steadystate, which is refused": (
+        "steadystate_duration/ss_dur steadystate_ramp_time/ss_ramp "
+        "steadystate_check_interval/ss_interval"
+    ),
+    "only with flow, which is refused": "flow_sleep",
+    "obsolete in fio as well": "flow_watermark verifysort verifysort_nr",
+    "only with prio, which is refused": "priohint",
+    "only with plid_select=scheme, which is refused": "dp_scheme",
+}
+
+REFUSED: dict[str, str] = {
+    "a directory of files is not a drive": "opendir",
+    "a drive cannot grow": "file_append=0",
+    "no files are created; remove this job": "create_only=0",
+    "holes and runs within a pattern are not available": "rw_sequencer=sequential",
+    "sequential and random I/Os of different size in one job are not available": "bs_is_seq_rand=0",
+    "a drive accepts whole sectors only": "bs_unaligned/blocksize_unaligned=0",
+    "strides of random addresses are not available": "random_sequence_stride=0",
+    "several ranges in one trim are not available": "num_range=1",
+    "Linux no longer has write barriers; use fsync": "write_barrier=0",
+    "there is no page cache to write back; use fsync": "sync_file_range",
+    "there is no file system to sync": "end_syncfs=0",
+    "a ramp by volume is not available; use ramp_time": "ramp_size=0",
+    "a simulated drive does not store data, so there is nothing to verify": (
+        "verify=0 verify_pattern verify_only=0 trim_percentage=0 verify_mode=read verify_bytchk"
+    ),
+    "address logs are not written": "write_iolog",
+    "job files do not replay traces; use `writecliff replay`": "read_iolog merge_blktrace_file",
+    "commands in a job file are not executed": "exec_prerun exec_postrun",
+    "zoned drives are not simulated": (
+        "zonemode=none zonesize=0 zonecapacity=0 zonerange=0 zoneskip=0 read_beyond_wp=0 "
+        "max_open_zones=0 job_max_open_zones=0 ignore_zone_limits=0 zone_reset_threshold "
+        "zone_reset_frequency recover_zbd_write_error=0 write_zone_remainder=0"
+    ),
+    "a simulated drive has no priorities": (
+        "prio=0 prioclass=0 cmdprio_percentage=0 cmdprio_class=0 cmdprio=0 cmdprio_bssplit"
+    ),
+    "pauses by time of I/O are not available; use thinktime_blocks": "thinktime_iotime=0",
+    "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
+    "a job does not end when it falls below a rate; compare the result instead": (
+        "rate_min/ratemin=0 rate_iops_min=0"
+    ),
+    "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
+    "a search for a queue depth is not available; run a sweep instead": "latency_target=0",
+    "steady state is judged by the test procedures; use `writecliff test`": "steadystate/ss",
+    "flow control between jobs is not available; set their proportion with rate_iops": (
+        "flow_id=0 flow=0"
+    ),
+    "belongs to fio's tiobench profile; the threads of a job are numjobs": "threads=1",
+    "fio's built-in profiles are not available": "profile",
+    "fast preconditioning has its own command; simulated drives precondition at once": (
+        "sprandom=0 spr_op spr_num_regions spr_cs"
+    ),
+    "reads that bypass a cache are not available": "readfua=0",
+    "forced unit access is not available; use sync=dsync": "writefua=0",
+    "only plain writes and stream writes (stream_id) are available": (
+        "sg_write_mode=write,write_stream,write_stream_16"
+    ),
+    "special NVMe writes are not available": "write_mode=write deac=0",
+    "special NVMe reads are not available": "read_mode=read",
+    "SCSI passthrough is not available": "cdb_len",
+    "protection information is not simulated": "md_per_io_size=0 pi_act pi_chk apptag apptag_mask",
+    "belongs to an I/O engine that does no I/O to a drive": (
+        "cpuload cpuchunks cpumode hostname port protocol"
+    ),
+    "memory-mapped I/O is not available": "thp=0",
+    "network drives are not available": "uri",
+    "obsolete; fio refuses it as well": "percentage_sequential rwmixcycle",
+}
