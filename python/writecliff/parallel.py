@@ -9,11 +9,12 @@ how many ran at a time.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from threading import Condition, Event
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from writecliff.errors import ConfigError, WritecliffError
 
@@ -112,3 +113,12 @@ def run_side_by_side(
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
     raise next((error for error in errors if not isinstance(error, Stopped)), errors[0])
+
+
+def map_side_by_side(
+    function: Callable[..., T], cases: Iterable[tuple[Any, ...]], memory_bytes: int
+) -> list[T]:
+    """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs."""
+    return run_side_by_side(
+        [Task(" ".join(map(str, case)), memory_bytes, partial(function, *case)) for case in cases]
+    )

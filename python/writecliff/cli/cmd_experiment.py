@@ -49,17 +49,17 @@ def experiment(
         raise ConfigError("which experiment?", hint="writecliff experiment --list names them")
     if not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale is {scale:g}; it must be 1 to 192")
-    runner, shower = experiment(name)
+    runner, renderer = experiment(name)
     path = output or Path(f"{name}.html")
     talk(f"{name}: some minutes on a machine of two cores")
     result = runner.run(scale=scale, log=talk)
-    write_page(shower.page(result), path)
-    figures = shower.mapping(result)
+    write_page(renderer.page(result), path)
+    figures = renderer.mapping(result)
     if json:
         emit_json({"report": path, **figures})
     else:
         print(f"precondition: {figures['precondition']}")
-        for shown in shower.tables(result):
+        for shown in renderer.tables(result):
             print(f"\n{shown.title}\n{table(shown.header, shown.rows)}")
         print(path)
     return 0

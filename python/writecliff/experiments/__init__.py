@@ -1,9 +1,8 @@
 """Experiments: published claims, rebuilt so that one command repeats them and says how.
 
-An experiment is two modules: one with `run(...)`, which measures and returns plain data, and one
-with `mapping`, which turns them into what `--json` prints, `tables` and `page`, which show them.
-What there is to say of many figures may be a third one.
-`EXPERIMENTS` names them; nothing heavy is loaded until one is run.
+An experiment has two modules: one with `run(...)`, which measures and returns plain data, and one
+that renders them: `mapping` for `--json`, `tables` and `page`. `EXPERIMENTS` lists them; nothing
+heavy is loaded until one is run.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ class Experiment:
 
     name: str
     about: str
-    module: str  # measures; the module of the same name with `_page` at its end shows
+    module: str  # measures; the module of the same name with `_page` at its end renders
 
 
 class Runner(Protocol):
     """The module of an experiment that measures."""
 
     def run(self, *, scale: float, log: Log) -> Any:
-        """`log` is given a line for people now and then."""
+        """Measure everything; `log` receives lines about the progress."""
 
 
-class Shower(Protocol):
-    """The module of an experiment that shows."""
+class Renderer(Protocol):
+    """The module of an experiment that renders the results."""
 
     def mapping(self, result: Any) -> dict[str, Any]: ...
 
@@ -64,17 +63,17 @@ EXPERIMENTS = (
 )
 
 
-def experiment(name: str) -> tuple[Runner, Shower]:
-    """The modules of an experiment. Raises ConfigError naming the nearest."""
+def experiment(name: str) -> tuple[Runner, Renderer]:
+    """The modules of an experiment. Raises ConfigError for an unknown name."""
     for known in EXPERIMENTS:
         if known.name == name:
-            shower = import_module(f"{known.module}_page")
-            return cast(Runner, import_module(known.module)), cast(Shower, shower)
+            renderer = import_module(f"{known.module}_page")
+            return cast(Runner, import_module(known.module)), cast(Renderer, renderer)
     raise ConfigError.unknown("experiment", name, [known.name for known in EXPERIMENTS])
 
 
 def write_page(page: Page, path: Path) -> Path:
-    """Write the page of an experiment; an existing file of the name is replaced as a whole."""
+    """Write the page to `path` and return it; an existing file is replaced atomically."""
     from writecliff.report.pages import render_page
     from writecliff.store.files import write_atomically
 

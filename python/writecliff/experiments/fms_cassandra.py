@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import ConfigError
 from writecliff.experiments import Log
-from writecliff.parallel import Task, run_side_by_side
+from writecliff.parallel import Task, map_side_by_side, run_side_by_side
 from writecliff.replay.model import Replayed, ReplaySetup, Sizing, lay_out, replay
 from writecliff.replay.summary import stream_rows
 
@@ -39,11 +39,11 @@ OPERATIONS = 1_000_000
 # What the deck leaves open.
 FILLS_PCT = (50.0, 70.0, 80.0, 90.0, 95.0)
 ALLOCATORS = ("next-fit", "first-fit", "folders")
-# Nodes on the drive, and besides 1 the sizes of reclaim units, in flushed tables, that are compared
-# at one fill: the files of one node leave too few larger units for streams and collection.
+# By nodes on the drive: sizes of reclaim units besides 1, in flushed tables, compared at one fill.
+# The files of one node leave too few larger units for streams and garbage collection.
 UNIT_SHARES = {1: (0.25, 0.5), 4: (0.25, 0.5, 2.0, 4.0)}
 UNIT_FILL_PCT = 90.0
-# Assignments: the streams of the rules, merged. Those with a name are of HotStorage 2014.
+# Assignments: the streams of the rules, merged. Names in brackets are from HotStorage 2014.
 ORACLE = "oracle"
 ASSIGNMENTS: dict[str, dict[int, int]] = {
     "one stream": {1: 0, 2: 0, 3: 0, 4: 0, 5: 0},
@@ -53,7 +53,7 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
 }
 DRIVE_WRITES = 24.0
 TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
-# Outstanding at a time: as many reads as a node has threads for them (concurrent_reads).
+# Outstanding at a time; a node has as many threads for reads (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32
 BLOCK_BYTES = 4096
 MEMORY_BYTES = 256 << 20  # of the requests of one trace, beside its drive
@@ -63,7 +63,7 @@ CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One set of conditions. `unit_share`: a reclaim unit against a flushed table."""
+    """One set of conditions. `unit_share`: size of a reclaim unit, in flushed tables."""
 
     nodes: int
     trim: bool
@@ -74,18 +74,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Side:
-    """Without streams, or with them."""
+    """The measurements of one drive, without streams or with them."""
 
     waf: float
     waf_drift: float | None  # from the third quarter of what is written to the fourth
-    mapped_bytes: int  # what the drive takes for valid at the end
-    mixed_bytes_per_s: float  # written, with a read of the drive for each read of the client
-    write_bytes_per_s: float  # written, with all reads met by caches
+    mapped_bytes: int  # that the drive holds valid at the end
+    mixed_bytes_per_s: float  # written, while every read of the client goes to the drive
+    write_bytes_per_s: float  # written, while caches serve all reads
     read_p9999_ns: int | None
 
 
 @dataclass(frozen=True)
 class Row:
+    """One set of conditions without and with streams, on the same drive."""
+
     case: Case
     capacity_bytes: int
     units: int
@@ -103,12 +105,12 @@ class Row:
 
     @property
     def io_ratio(self) -> float:
-        """Operations of the client, where every read goes to the drive."""
+        """Ratio of the client's operations while every read goes to the drive."""
         return self.on.mixed_bytes_per_s / self.off.mixed_bytes_per_s
 
     @property
     def io_ratio_cached(self) -> float:
-        """The same where caches meet all reads, so that writes alone are left."""
+        """Ratio of the client's operations while caches serve all reads."""
         return self.on.write_bytes_per_s / self.off.write_bytes_per_s
 
 
@@ -122,7 +124,7 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Load:
-    """A capture, and what is known of its load."""
+    """A capture and the key figures of its load."""
 
     io: FileIO
     table_bytes: int  # of a flushed memtable
@@ -147,9 +149,10 @@ class Result:
 
 
 def run(*, scale: float, log: Log) -> Result:
-    """Capture (unless that was done), lay and replay. `scale` means nothing here: the drive is cut
-    to the files. Raises TargetError where Java, Maven or the machine lacks what Cassandra needs,
-    ConfigError for a capture of another load."""
+    """Capture (unless there is a capture already) and replay.
+
+    `scale` has no effect: the drive is cut to the files. Raises TargetError where Java or Maven is
+    missing, ConfigError for a capture of another load."""
     from writecliff.capture.rules import load_rules
     from writecliff.capture.trace import read_trace
 
@@ -157,11 +160,11 @@ def run(*, scale: float, log: Log) -> Result:
     if captured_now:
         _capture(TRACE, log)
     else:
-        log(f"using the capture in {TRACE}; remove it to capture anew")
+        log(f"using the capture in {TRACE}; remove it to capture again")
     trace, rules = read_trace(TRACE), load_rules(RULES)
     load = load_of(trace, rules)
     rows = compare(load, cases(), log)
-    log("coarser assignments, and an oracle")
+    log("replaying coarser assignments and an oracle")
     assigned = tuple(
         assignments(trace, rules, load, Case(nodes, trim, ALLOCATORS[0], UNIT_FILL_PCT))
         for nodes in UNIT_SHARES
@@ -178,14 +181,14 @@ def _capture(path: Path, log: Log) -> None:
 
 
 def load_of(trace: Trace, rules: Rules) -> Load:
-    """Raises ConfigError for a capture that does not say what its load was."""
+    """The load of a capture. Raises ConfigError if the capture does not describe it."""
     from writecliff.replay.columns import file_io
 
     size = trace.metadata.get("load")
     if not size:
         raise ConfigError(
-            "the capture does not say how many records and operations it is of",
-            hint="remove it, so that Cassandra is captured anew",
+            "the capture does not say how many records and operations it has",
+            hint="remove it to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(False)["written_bytes"]
@@ -207,17 +210,17 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
     file = table.column("file").to_numpy()[mask]
     end = (table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy())[mask]
     if not len(file):
-        raise ConfigError("the capture has no flushed tables", hint="it needs a longer load")
+        raise ConfigError("the capture has no flushed tables", hint="capture a longer load")
     sizes = np.zeros(int(file.max()) + 1, np.int64)
     np.maximum.at(sizes, file, end)
-    # System tables flush a few kilobytes; they would hide the table that matters.
+    # System tables flush a few kilobytes, which would distort the median.
     large = sizes[sizes >= sizes.max() / 4]
     return int(np.median(large))
 
 
 def cases() -> Iterator[Case]:
-    """Every fill, with and without TRIM, under each allocator, alone and among others; then sizes
-    of reclaim units at one fill."""
+    """Every fill, with and without TRIM, under each allocator, with one node and with several; then
+    sizes of reclaim units at one fill."""
     for nodes, shares in UNIT_SHARES.items():
         for trim in (True, False):
             for allocator in ALLOCATORS:
@@ -228,7 +231,7 @@ def cases() -> Iterator[Case]:
 
 
 def compare(load: Load, wanted: Sequence[Case] | Iterator[Case], log: Log) -> tuple[Row, ...]:
-    """All cases side by side."""
+    """Replay all cases side by side."""
     memory = {case: _memory_bytes(load, case) for case in wanted}
     log(f"{len(memory)} sets of conditions, without and with streams")
     return tuple(
@@ -280,25 +283,11 @@ def _row(load: Load, case: Case) -> Row:
 
 
 def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Side, Replayed]:
-    mixed = replay(
-        setup,
-        scheme,
-        streams,
-        timed=True,
-        queue_depth=QUEUE_DEPTH,
-        readers=READERS,
-        reads_per_block=load.reads_per_block,
-        timed_bytes=TIMED_BYTES,
+    timed = partial(
+        replay, setup, scheme, streams, timed=True, queue_depth=QUEUE_DEPTH, timed_bytes=TIMED_BYTES
     )
-    alone = replay(
-        setup,
-        scheme,
-        streams,
-        timed=True,
-        queue_depth=QUEUE_DEPTH,
-        readers=0,
-        timed_bytes=TIMED_BYTES,
-    )
+    mixed = timed(readers=READERS, reads_per_block=load.reads_per_block)
+    alone = timed(readers=0)
     side = Side(
         waf=mixed.waf,
         waf_drift=mixed.waf_drift,
@@ -311,21 +300,19 @@ def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Si
 
 
 def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
-    """One set of conditions by how finely the node's files are told apart, and by an oracle that
-    knows when data die, with as many streams as the finest."""
+    """Write amplification by assignments of increasing detail, and by an oracle that knows when
+    data die and has as many streams as the most detailed one."""
     from writecliff.replay.columns import file_io
 
     streams = max(load.io.streams) + 1
-    tasks = []
-    for name, merged in ASSIGNMENTS.items():
+    runs = []
+    for merged in ASSIGNMENTS.values():
         coarser = tuple(replace(r, stream=merged.get(r.stream, r.stream)) for r in rules.rules)
         io = file_io(trace.table, replace(rules, rules=coarser))
-        waf = partial(_waf, replace(load, io=io), case, "rules", streams)
-        tasks.append(Task(name, _memory_bytes(load, case), waf))
-    oracle = partial(_waf, load, case, "oracle", streams)
-    tasks.append(Task(ORACLE, _memory_bytes(load, case), oracle))
-    found = run_side_by_side(tasks)
-    return Assigned(case, {task.name: waf for task, waf in zip(tasks, found, strict=True)})
+        runs.append((replace(load, io=io), case, "rules", streams))
+    runs.append((load, case, "oracle", streams))
+    found = map_side_by_side(_waf, runs, _memory_bytes(load, case))
+    return Assigned(case, dict(zip((*ASSIGNMENTS, ORACLE), found, strict=True)))
 
 
 def _waf(load: Load, case: Case, scheme: str, streams: int) -> float:

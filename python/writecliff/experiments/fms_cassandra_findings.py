@@ -1,6 +1,6 @@
-"""What `fms-cassandra` found: which conditions make streams matter, and what comes of the claim.
+"""The findings of `fms-cassandra`: which conditions make streams matter, and how the claim fares.
 
-Nothing is known beforehand: every sentence is made of the rows that were measured.
+Every sentence is derived from the rows that were measured.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from writecliff.experiments.fms_cassandra import (
     CLAIMED_IO,
@@ -19,17 +20,17 @@ from writecliff.experiments.fms_cassandra import (
     Row,
 )
 
-# What a condition has to change in the ratio of lifetimes to be said to matter.
+# Change of the lifetime ratio from which a condition matters.
 MATTERS = 0.1
-# How much write amplification may still move in the last quarter of a drive that has settled.
+# Change of write amplification in the last quarter below which a drive has settled.
 SETTLED = 0.05
-# How near a ratio counts as the deck's.
+# Relative distance within which a ratio counts as that of the deck.
 NEAR = 0.1
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One condition while all others stay: by how much the ratio of lifetimes moves."""
+    """Effect of one condition on the lifetime ratio while all others stay."""
 
     name: str
     levels: tuple[str, ...]
@@ -43,12 +44,21 @@ class Factor:
         return self.median >= MATTERS
 
 
-_NAMES: dict[str, tuple[str, Callable[[Case], object], Callable[[Case], str]]] = {
-    "trim": ("TRIM", lambda c: c.trim, lambda c: "on" if c.trim else "off"),
-    "allocator": ("allocator", lambda c: c.allocator, lambda c: c.allocator),
-    "fill": ("files at their peak", lambda c: c.fill_pct, lambda c: f"{c.fill_pct:g} %"),
-    "nodes": ("nodes", lambda c: c.nodes, lambda c: str(c.nodes)),
-    "unit": ("reclaim unit / table", lambda c: c.unit_share, lambda c: f"{c.unit_share:g}"),
+def on_off(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def nodes_text(nodes: int) -> str:
+    return "one node" if nodes == 1 else f"{nodes} nodes"
+
+
+# Fields of a case: the name of the condition, and how its values are written.
+_CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "trim": ("TRIM", on_off),
+    "allocator": ("allocator", str),
+    "fill_pct": ("files at their peak", lambda fill: f"{fill:g} %"),
+    "nodes": ("nodes", str),
+    "unit_share": ("reclaim unit / table", lambda share: f"{share:g}"),
 }
 
 
@@ -57,44 +67,46 @@ def factors(rows: Sequence[Row]) -> tuple[Factor, ...]:
     allocator's is taken without TRIM and with it: it decides which dead data are overwritten, and
     with TRIM there are none."""
     found = []
-    for key in _NAMES:
+    for key, (name, _) in _CONDITIONS.items():
         if key != "allocator":
-            found.append(_factor(key, _NAMES[key][0], rows))
+            found.append(_factor(key, name, rows))
             continue
         for trim in (False, True):
             some = [row for row in rows if row.case.trim == trim]
-            name = f"allocator, TRIM {'on' if trim else 'off'}"
-            found.append(_factor(key, name, some))
+            found.append(_factor(key, f"{name}, TRIM {on_off(trim)}", some))
     return tuple(factor for factor in found if factor is not None)
 
 
 def _factor(key: str, name: str, rows: Sequence[Row]) -> Factor | None:
-    others = [pick for other, (_, pick, _) in _NAMES.items() if other != key]
-    _, own, text = _NAMES[key]
     groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[tuple(pick(row.case) for pick in others)].append(row)
+        groups[_without(row.case, key)].append(row)
     spreads = [
         max(r.lifetime_ratio for r in group) - min(r.lifetime_ratio for r in group)
         for group in groups.values()
-        if len({own(r.case) for r in group}) > 1
+        if len({getattr(r.case, key) for r in group}) > 1
     ]
     if not spreads:
         return None
-    levels = tuple(dict.fromkeys(text(row.case) for row in rows))
+    text = _CONDITIONS[key][1]
+    levels = tuple(dict.fromkeys(text(getattr(row.case, key)) for row in rows))
     return Factor(name, levels, min(spreads), median(spreads), max(spreads), len(spreads))
+
+
+def _without(case: Case, key: str) -> tuple[object, ...]:
+    """All conditions but one."""
+    return tuple(value for name, value in vars(case).items() if name != key)
 
 
 def describe(case: Case) -> str:
     """The conditions in words."""
-    nodes = "one node" if case.nodes == 1 else f"{case.nodes} nodes"
     trim = "TRIM" if case.trim else f"no TRIM, {case.allocator}"
     share = "" if case.unit_share == 1 else f", units of {case.unit_share:g} tables"
-    return f"{nodes}, {case.fill_pct:g} % full, {trim}{share}"
+    return f"{nodes_text(case.nodes)}, {case.fill_pct:g} % full, {trim}{share}"
 
 
 def findings(rows: Sequence[Row], assigned: Sequence[Assigned]) -> tuple[str, ...]:
-    """What an engineer would want to be told, in sentences."""
+    """The findings in sentences."""
     said = [_claim(rows), _trim(rows), *_matter(rows), _assignments(assigned), _io(rows)]
     said.append(_settled(rows))
     return tuple(sentence for sentence in said if sentence)
@@ -110,18 +122,22 @@ def _claim(rows: Sequence[Row]) -> str:
     nothing = sum(row.lifetime_ratio < 1 + NEAR / 2 for row in rows)
     count = f"{len(near)} of {len(rows)} sets of conditions" if near else "none of the conditions"
     return (
-        f"Streams lengthen the drive's life {_span([r.lifetime_ratio for r in rows])} times. "
-        f"The claimed {CLAIMED_LIFETIME:g} is reached, to a tenth, in {count}; most in "
+        f"Streams extend the drive's lifetime {_span([r.lifetime_ratio for r in rows])} times. "
+        f"The claimed {CLAIMED_LIFETIME:g} is reached, within 10 %, in {count}; the best is "
         f"{describe(best.case)}: write amplification {best.off.waf:.2f} without streams, "
-        f"{best.on.waf:.2f} with them, {best.lifetime_ratio:.2f} times. In {nothing} streams win "
+        f"{best.on.waf:.2f} with them, {best.lifetime_ratio:.2f} times. In {nothing} streams gain "
         "less than 5 %."
     )
 
 
 def _trim(rows: Sequence[Row]) -> str:
-    """TRIM and streams against one another, in places measured with both."""
-    with_trim = {_place(r): r for r in rows if r.case.trim}
-    pairs = [(with_trim[_place(r)], r) for r in rows if not r.case.trim and _place(r) in with_trim]
+    """TRIM against streams, in conditions measured with both."""
+    with_trim = {_without(row.case, "trim"): row for row in rows if row.case.trim}
+    pairs = [
+        (with_trim[case], row)
+        for row in rows
+        if not row.case.trim and (case := _without(row.case, "trim")) in with_trim
+    ]
     if not pairs:
         return ""
     better = sum(trimmed.off.waf <= other.on.waf for trimmed, other in pairs)
@@ -135,15 +151,10 @@ def _trim(rows: Sequence[Row]) -> str:
     )
     shown = ", ".join(f"{name} {median(values):.2f}" for name, values in columns)
     return (
-        f"With TRIM streams lengthen life {trimmed_life} times, without {other_life} times. "
+        f"With TRIM streams extend the lifetime {trimmed_life} times, without {other_life} times. "
         f"Median write amplification: {shown}. TRIM alone does as well as streams alone, or "
         f"better, in {better} of {len(pairs)} sets of conditions."
     )
-
-
-def _place(row: Row) -> tuple[object, ...]:
-    case = row.case
-    return case.nodes, case.allocator, case.fill_pct, case.unit_share
 
 
 def _matter(rows: Sequence[Row]) -> list[str]:
@@ -154,14 +165,14 @@ def _matter(rows: Sequence[Row]) -> list[str]:
         if some:
             parts = [f"{f.name} ({f.median:.2f}, at most {f.most:.2f})" for f in some]
             said.append(
-                f"Conditions that {words} (what they change in the ratio of lifetimes, in the "
-                f"middle, all else equal): {'; '.join(parts)}."
+                f"Conditions that {words} (median change of the lifetime ratio, all else equal): "
+                f"{'; '.join(parts)}."
             )
     return said
 
 
 def _assignments(assigned: Sequence[Assigned]) -> str:
-    """How much of what the oracle wins each assignment wins."""
+    """Share of the oracle's gain that each assignment reaches."""
     shares: dict[str, list[float]] = defaultdict(list)
     for one in assigned:
         names = list(one.waf)
@@ -184,21 +195,21 @@ def _io(rows: Sequence[Row]) -> str:
     reached_cached = sum(row.io_ratio_cached >= CLAIMED_IO for row in rows)
     best = max(rows, key=lambda row: row.io_ratio_cached)
     return (
-        f"The drive carries {_span([r.io_ratio for r in rows])} times as many operations if "
+        f"The drive sustains {_span([r.io_ratio for r in rows])} times as many operations if "
         "every read of the client goes to it, "
-        f"{_span([r.io_ratio_cached for r in rows])} times if caches meet all reads. The claimed "
+        f"{_span([r.io_ratio_cached for r in rows])} times if caches serve all reads. The claimed "
         f"{CLAIMED_IO:g} is reached in {reached} and {reached_cached} of {len(rows)} sets of "
-        f"conditions; most in {describe(best.case)}."
+        f"conditions; the best is {describe(best.case)}."
     )
 
 
 def _settled(rows: Sequence[Row]) -> str:
-    """Which figures are of a drive that is still on its way."""
+    """How many drives had not settled."""
     moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
     unsettled = sum(drift > SETTLED for drift in moved)
     if not unsettled:
         return ""
     return (
-        f"In {unsettled} of {len(rows)} sets of conditions write amplification still moved by more "
-        f"than {100 * SETTLED:.0f} % in the last quarter, at most by {100 * max(moved):.0f} %."
+        f"In {unsettled} of {len(rows)} sets of conditions write amplification still changed by "
+        f"more than {100 * SETTLED:.0f} % in the last quarter, at most by {100 * max(moved):.0f} %."
     )

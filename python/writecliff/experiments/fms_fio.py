@@ -1,25 +1,24 @@
 """`fms-fio`: the multi-stream demonstration of the Flash Memory Summit 2016, rebuilt.
 
 Four sequential writers (`lifetimes.py`), six random readers, 70 % reads and 30 % writes by volume;
-once with all writes in one stream, once with a stream a writer. Two parts:
+once with all writes in one stream, once with a stream for each writer. Two parts:
 
-* **Write amplification** on a flat drive of which 4094 units of 256 slots circulate, fast-forward:
-  every range written once, one after the other, then 20 capacities by the four writers, then 10
-  capacities measured. For both readings, for interleaves of 4 and 128 KiB, for three ways of a
-  drive to move what it collects, greedy and FIFO, beside all values that FIFO could stay at, and
-  beside the figures of another simulator (`fms_fio_reference.py`).
+* **Write amplification** on a flat drive of which 4094 reclaim units of 256 slots circulate,
+  fast-forward: every range written once, one after the other, then 20 capacities by the four
+  writers, then 10 capacities measured. For both readings, for interleaves of 4 and 128 KiB, for
+  three ways to relocate valid data, greedy and FIFO; beside all values at which FIFO is stable and
+  the figures of another simulator (`fms_fio_reference.py`).
 * **Throughput and latency** on the simulated drive `sas-ms-480` at a fraction of its size, with its
   user capacity set for each over-provisioning: the same preconditioning, then the highest load with
-  30 % writes that it carries, found by bisection from the same saved state each time.
+  30 % writes that it sustains, found by bisection from the same saved state.
 
-The slide's bars are not in any text that can be quoted: only its claim, more than twice the
+The slide's bars are not in any text that can be quoted, so only its claim, more than twice the
 lifetime, is compared. Block sizes are not on it either: all I/Os here are 128 KiB.
 """
 
 from __future__ import annotations
 
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import _native
-from writecliff.devices import read_device_file
+from writecliff.devices import describe_device, read_device_file
+from writecliff.devices.edit import with_values
 from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import SLOT_BYTES, scaled_device
 from writecliff.engines.sim import SimEngine
@@ -39,19 +39,20 @@ from writecliff.experiments.lifetimes import (
     fifo_fixed_points,
     writers,
 )
-from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
+from writecliff.parallel import drive_memory_bytes, map_side_by_side
 from writecliff.workload.model import BlockSize, Job, Workload
 
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
-UNITS, SLOTS_PER_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
+UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
-# How the flat drive collects: which units, where to, how much at a time.
-DRIVES = (
+# How the flat drive collects: which units, where relocated data go, how much at a time.
+Drive = tuple[str, str, str]
+DRIVES: tuple[Drive, ...] = (
     ("greedy", "rejoin", "whole"),
     ("greedy", "rejoin", "even"),
     ("greedy", "own", "even"),
@@ -118,9 +119,11 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Measure everything; some minutes. `scale`: by how much the timed drive is smaller;
-    `passes`: capacities written to warm up and while amplification is measured."""
-    flat_bytes = UNITS * SLOTS_PER_UNIT * SLOT_BYTES
+    """Measure everything, which takes some minutes.
+
+    `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
+    while amplification is measured."""
+    flat_bytes = UNITS * SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)
     variants = [
         (reading, op, request, policy, collected, pacing)
@@ -130,32 +133,22 @@ def run(
         for request in (SLOT_BYTES, REQUEST_BYTES)
         if policy == "greedy" or request == REQUEST_BYTES
     ]
-    text, _ = read_device_file(DEVICE)
-    raw_bytes = _raw_bytes(scaled_device(text, scale))
+    text, name = read_device_file(DEVICE)
+    raw_bytes = describe_device(scaled_device(text, scale), name).flash_bytes("streams")
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
-    log(f"{len(timed)} drives in time, then write amplification of {len(variants)} without")
-    timed_memory = drive_memory_bytes(raw_bytes, raw_bytes)
-    speed = run_side_by_side(
-        [
-            Task(" ".join(map(str, row)), timed_memory, partial(_speed, *row, scale, passes))
-            for row in timed
-        ]
-    )
-    flat = run_side_by_side(
-        [
-            Task(" ".join(map(str, row)), flat_memory, partial(amplification, *row, passes))
-            for row in variants
-        ]
-    )
+    log(f"{len(timed)} timed drives, then write amplification of {len(variants)} untimed ones")
+    memory_bytes = drive_memory_bytes(raw_bytes, raw_bytes)
+    speed = map_side_by_side(partial(_speed, scale, passes), timed, memory_bytes)
+    flat = map_side_by_side(partial(amplification, passes=passes), variants, flat_memory)
     return Result(precondition(passes), scale, tuple(flat), tuple(speed))
 
 
 def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:
-    """Said wherever a figure of this experiment stands."""
+    """The precondition, which every output of this experiment states."""
     return (
         "empty drive; every range written once, one after the other; then "
         f"{passes[0]} capacities by the four writers, then {passes[1]} capacities over which write "
-        "amplification is taken; without time"
+        "amplification is measured; untimed"
     )
 
 
@@ -176,8 +169,8 @@ def amplification(
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_placement(
             reading, op, streams=streams, collected=collected, pacing=pacing, policy=policy,
-            request=request_bytes // SLOT_BYTES, pages_per_block=SLOTS_PER_UNIT, blocks=UNITS,
-            warm_up=passes[0], measured=passes[1],
+            request=request_bytes // SLOT_BYTES, pages_per_block=SLOTS_PER_RECLAIM_UNIT,
+            blocks=UNITS, warm_up=passes[0], measured=passes[1],
         )  # fmt: skip
         return measured
 
@@ -192,30 +185,17 @@ def amplification(
 # -- throughput and latency ---------------------------------------------------------------------
 
 
-def _raw_bytes(text: str) -> int:
-    """Flash of a device file, in bytes."""
-    flash = tomllib.loads(text)["flash"]
-    counts = ("channels", "dies_per_channel", "planes_per_die", "blocks_per_plane")
-    size = int(flash["pages_per_block"]) * _native.parse_size(flash["page"])
-    for key in counts:
-        size *= int(flash[key])
-    return size
-
-
 def drive_text(overprovision: float, scale: float) -> str:
     """The device file of the drive with this over-provisioning, (flash - user) / user."""
-    text, _ = read_device_file(DEVICE)
-    raw = _raw_bytes(text)
+    text, name = read_device_file(DEVICE)
+    raw = describe_device(text, name).flash_bytes("streams")
     user = round(raw / (1 + overprovision) / REQUEST_BYTES) * REQUEST_BYTES
-    lines = [
-        f'user_capacity = "{user} B"' if line.startswith("user_capacity") else line
-        for line in text.splitlines()
-    ]
-    return scaled_device("\n".join(lines), scale)
+    text = with_values(text, {"user_capacity": (f'"{user} B"', None)})
+    return scaled_device(text, scale)
 
 
 def _jobs(reading: Reading, capacity_bytes: int, streams: bool) -> list[Job]:
-    """The four writers, without rates and ends."""
+    """The four writers, without rates and volumes."""
     jobs = []
     start = 0
     for number, writer in enumerate(writers(reading)):
@@ -251,7 +231,7 @@ def _write(reading: Reading, jobs: list[Job], volume_bytes: float) -> Workload:
 
 
 def _mix(reading: Reading, jobs: list[Job], rate: float, duration_ns: int) -> Workload:
-    """Writers at `rate` bytes/s together, readers as fast as they can over what is written."""
+    """Writers at `rate` bytes/s in total; readers as fast as they can, over the written data."""
     used = sum(job.range_bytes or 0 for job in jobs)
     load = [
         replace(job, rate_bytes_per_s=writer.writes * rate, duration_ns=duration_ns, queue_depth=64)
@@ -278,7 +258,7 @@ def _saved(engine: SimEngine) -> Iterator[Path]:
 
 
 def _speed(
-    reading: Reading, op: float, streams: bool, scale: float, passes: tuple[int, int]
+    scale: float, passes: tuple[int, int], reading: Reading, op: float, streams: bool
 ) -> Speed:
     engine = SimEngine.from_text(drive_text(op, scale), f"{DEVICE}, OP {100 * op:g} %")
     capacity = engine.identify().capacity_bytes
@@ -312,7 +292,7 @@ def _speed(
 
 
 def _highest(engine: SimEngine, state: Path, reading: Reading, jobs: list[Job]) -> StepResult:
-    """The drive, from `state`, at the rate of writes that is 30 % of all that it then moves."""
+    """The step, from `state`, whose write rate is nearest to 30 % of the total throughput."""
     low, high = 0.0, _MAX_RATE
     closest: tuple[float, StepResult] | None = None
     for _ in range(_BISECTIONS):

@@ -105,7 +105,7 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
     spare = describe_device(drive.text, drive.file_name).overprovision_pct
     if spare is None:
         raise ConfigError(f"{drive.name} is a hard disk; streams require flash")
-    flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_UNIT * SLOT_BYTES
+    flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     tasks = [
         Task(
             f"{drive.name}, {reading}",

@@ -91,7 +91,7 @@ def test_figures_of_a_drive_on_its_way_are_said(result: fms_cassandra.Result) ->
     still = replace(some, on=replace(some.on, waf_drift=-0.12))
     rows = [replace(some, off=replace(some.off, waf_drift=None)), still]
     assert fms_cassandra_findings.findings(rows, [])[-1] == (
-        "In 1 of 2 sets of conditions write amplification still moved by more than 5 % in the "
+        "In 1 of 2 sets of conditions write amplification still changed by more than 5 % in the "
         "last quarter, at most by 12 %."
     )
 
@@ -192,5 +192,5 @@ def test_a_capture_that_exists_is_used_again(
     said: list[str] = []
     with pytest.raises(TraceError, match="fms-cassandra"):
         fms_cassandra.run(scale=32.0, log=said.append)
-    assert "remove it to capture anew" in said[0]
+    assert "remove it to capture again" in said[0]
     assert (tmp_path / fms_cassandra.TRACE).read_bytes() == b"no trace"

@@ -56,7 +56,7 @@ def small() -> fms_fio.Result:
     with patch.context() as changed:
         changed.setattr(fms_fio, "OVERPROVISIONS", (0.145, 0.28))
         changed.setattr(fms_fio, "UNITS", 512)
-        changed.setattr(fms_fio, "SLOTS_PER_UNIT", 64)
+        changed.setattr(fms_fio, "SLOTS_PER_RECLAIM_UNIT", 64)
         changed.setattr(fms_fio, "_WINDOW_NS", 100_000_000)
         changed.setattr(fms_fio, "_BISECTIONS", 6)
         return fms_fio.run(scale=192, passes=(4, 2))

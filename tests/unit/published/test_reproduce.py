@@ -265,7 +265,7 @@ def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
 
 def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derived.fms_fio, "UNITS", 512)
-    monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_UNIT", 64)
+    monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_RECLAIM_UNIT", 64)
     one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
     said: list[str] = []
     drives = {"sas-ms-480": ComparedDrive.preset("sas-ms-480")}
