@@ -24,7 +24,8 @@ from writecliff.engines.fiojson_stats import (
     sample_block,
     samples,
 )
-from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep, Reporting
+from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
+from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _own_version() -> str:
 
 def _step_of(workload: Workload, group_id: int) -> FioStep:
     sections = tuple(
-        FioSection(job.name, describe_job(job), Reporting(), group_id, (index,))
+        FioSection(job.name, describe_job(job), FioOptions(), group_id, (index,))
         for index, job in enumerate(workload.jobs)
     )
     return FioStep(workload, sections)
@@ -196,10 +197,10 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]]) -> list[_Entry]:
     last_group: int | None = None
     for result, step in measured:
         for section in step.sections:
-            if not section.reporting.shown:
+            if not section.settings.stats:
                 continue
             for index in section.jobs:
-                joins = section.reporting.grouped and last_group == section.group_id
+                joins = section.settings.group_reporting and last_group == section.group_id
                 if not entries or not joins:
                     entries.append(_Entry(section, section.options))
                 last_group = section.group_id
@@ -224,7 +225,7 @@ def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operati
 
 
 def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> Json:
-    reporting = entry.section.reporting
+    settings = entry.section.settings
     every = merged(h for operation in OPERATIONS for h in entry.histograms(operation))
     document: Json = {
         "jobname": entry.section.name,
@@ -234,11 +235,11 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
         "elapsed": -(-elapsed_ns // 1_000_000_000),
         "job options": dict(entry.options),
     }
-    if reporting.unified != "mixed":
+    if settings.unified_rw_reporting != "mixed":
         for operation in OPERATIONS:
             document[operation] = _direction(entry, (operation,), group)
         document["sync"] = {"total_ios": 0, "lat_ns": latency_block(None, None)}
-    if reporting.unified != "none":
+    if settings.unified_rw_reporting != "none":
         document["mixed"] = _direction(entry, OPERATIONS, group)
     document |= {
         "job_runtime": entry.job_runtime_ms(),
@@ -249,15 +250,15 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
         "minf": 0,
     }
     document |= _depths(entry)
-    document |= latency_distribution(every if reporting.lat or reporting.clat else None)
+    document |= latency_distribution(every if settings.shows_lat or settings.shows_clat else None)
     document |= {
         "latency_depth": max(job.queue_depth for job in entry.jobs),
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
     }
-    if reporting.description:
-        document["desc"] = reporting.description
+    if settings.description:
+        document["desc"] = settings.description
     return document
 
 
@@ -265,13 +266,13 @@ def _direction(
     entry: _Entry, operations: tuple[Operation, ...], group: Mapping[Operation, float]
 ) -> Json:
     """`read`, `write` or `trim`; or all of them as `mixed`."""
-    reporting = entry.section.reporting
+    settings = entry.section.settings
     size = sum(entry.bytes(operation) for operation in operations)
     ios = sum(entry.ios(operation) for operation in operations)
     runtime = max(entry.runtime_ms(operation) for operation in operations)
     rate = 1000 * size // runtime if runtime else 0
     histogram = merged(h for operation in operations for h in entry.histograms(operation))
-    wanted = reporting.percentiles
+    wanted = sorted(settings.percentile_list)
     block: Json = {
         "io_bytes": size,
         "io_kbytes": size >> 10,
@@ -284,10 +285,10 @@ def _direction(
         "drop_ios": 0,
         "slat_ns": latency_block(None, None),
         "clat_ns": latency_block(
-            histogram, wanted if reporting.clat_percentiles else None, shown=reporting.clat
+            histogram, wanted if settings.clat_percentiles else None, shown=settings.shows_clat
         ),
         "lat_ns": latency_block(
-            histogram, wanted if reporting.lat_percentiles else None, shown=reporting.lat
+            histogram, wanted if settings.lat_percentiles else None, shown=settings.shows_lat
         ),
     }
     return block | _samples(entry, operations, sum(group[operation] for operation in operations))
@@ -310,7 +311,8 @@ def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarra
     import numpy as np
 
     issued = any(entry.ios(operation) for operation in operations)
-    if not (entry.section.reporting.samples and issued):
+    settings = entry.section.settings
+    if settings.gtod_reduce or settings.disable_bw_measurement or not issued:
         return np.empty(0), np.empty(0)
     pairs = [samples(entry.members, operation) for operation in operations]
     bandwidth, ios = zip(*pairs, strict=True)

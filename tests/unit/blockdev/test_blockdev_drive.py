@@ -14,9 +14,9 @@ from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.purge import purge_device
-from writecliff.engines.blockdev.smart import ata_counters, nvme_counters
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
+from writecliff.engines.blockdev.vitals import read_vitals
 from writecliff.errors import EngineError
 
 NVME = "/dev/nvme0n1"
@@ -88,24 +88,24 @@ def test_a_hard_disk_says_so_and_a_loop_device_is_not_believed(machine: Machine)
 def test_nvme_counters(machine: Machine, nvme: BlockDevice) -> None:
     log = {"data_units_written": 1000, "data_units_read": "2,000", "percent_used": 3}
     machine.answer("nvme smart-log", json.dumps(log))
-    assert nvme_counters(machine.run, NVME) == Counters(
+    assert read_vitals(machine.system, nvme, NVME).counters == Counters(
         host_write_bytes=512_000_000, host_read_bytes=1_024_000_000, percentage_used=3.0
     )
     machine.answer("nvme endurance-log", json.dumps({"media_units_written": 7}))
-    assert nvme_counters(machine.run, NVME).nand_write_bytes == 7 * 10**9
+    assert read_vitals(machine.system, nvme, NVME).counters.nand_write_bytes == 7 * 10**9
 
 
-def test_nvme_counters_from_smartctl(machine: Machine) -> None:
+def test_nvme_counters_from_smartctl(machine: Machine, nvme: BlockDevice) -> None:
     log = {"data_units_written": 2, "data_units_read": 1, "percentage_used": 0}
     machine.answer("smartctl -j -A", json.dumps({"nvme_smart_health_information_log": log}))
-    assert nvme_counters(machine.run, NVME).host_write_bytes == 1_024_000
+    assert read_vitals(machine.system, nvme, NVME).counters.host_write_bytes == 1_024_000
 
 
 def row(number: int, name: str, raw: int, value: int = 100) -> dict[str, object]:
     return {"id": number, "name": name, "value": value, "raw": {"value": raw}}
 
 
-def test_ata_counters_go_by_names_with_units(machine: Machine) -> None:
+def test_ata_counters_go_by_names_with_units(machine: Machine, sata: BlockDevice) -> None:
     table = [
         row(177, "Wear_Leveling_Count", 40, value=98),
         row(241, "Total_LBAs_Written", 1000),
@@ -113,7 +113,7 @@ def test_ata_counters_go_by_names_with_units(machine: Machine) -> None:
         row(249, "NAND_Writes_1GiB", 3),
     ]
     machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
-    assert ata_counters(machine.run, SATA) == Counters(
+    assert read_vitals(machine.system, sata, SATA).counters == Counters(
         host_write_bytes=512_000,
         host_read_bytes=5120,
         nand_write_bytes=3 << 30,
@@ -121,17 +121,19 @@ def test_ata_counters_go_by_names_with_units(machine: Machine) -> None:
     )
 
 
-def test_an_attribute_without_a_known_unit_stays_unknown(machine: Machine) -> None:
+def test_an_attribute_without_a_known_unit_stays_unknown(
+    machine: Machine, sata: BlockDevice
+) -> None:
     table = [row(251, "NAND_Writes", 12345), row(241, "Host_Writes_32MiB", 2)]
     machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
-    found = ata_counters(machine.run, SATA)
+    found = read_vitals(machine.system, sata, SATA).counters
     assert found.nand_write_bytes is None
     assert found.host_write_bytes == 64 << 20
 
 
-def test_no_tools_no_counters(machine: Machine) -> None:
-    assert ata_counters(machine.run, SATA) == Counters()
-    assert nvme_counters(machine.run, NVME) == Counters()
+def test_no_tools_no_counters(machine: Machine, sata: BlockDevice, nvme: BlockDevice) -> None:
+    assert read_vitals(machine.system, sata, SATA).counters == Counters()
+    assert read_vitals(machine.system, nvme, NVME).counters == Counters()
 
 
 def test_nvme_format_comes_first(machine: Machine, nvme: BlockDevice) -> None:

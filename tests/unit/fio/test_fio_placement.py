@@ -14,7 +14,6 @@ from writecliff.engines.fio.placement import find_placement
 
 OLD = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
 NEW = Fio("/usr/bin/fio", (3, 38), "fio-3.38", "io_uring")
-NVME = "/dev/nvme0n1"
 STATUS = """Placement Identifier 0; Reclaim Unit Handle Identifier 0
   Estimated Active Reclaim Unit Time Remaining (EARUTR): 0
 Placement Identifier 1; Reclaim Unit Handle Identifier 1
@@ -36,7 +35,7 @@ def disk(machine: Machine, name: str = "nvme0n1") -> BlockDevice:
 
 
 def test_found(machine: Machine) -> None:
-    found = find_placement(machine.system, NEW, disk(machine), NVME)
+    found = find_placement(machine.system, NEW, disk(machine))
     assert found == Placement("fdp", str(machine.dev / "ng0n1"), 2)
 
 
@@ -51,10 +50,10 @@ RETURN_PARAMETERS = """dir-receive: type 0x1, operation 0x1, spec 0x0, nsid 0x1,
 
 def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
     machine.answer("nvme id-ctrl", json.dumps({"ctratt": 0, "oacs": 1 << 5}))
-    off = find_placement(machine.system, NEW, disk(machine), NVME)
+    off = find_placement(machine.system, NEW, disk(machine))
     assert off == "the Streams directive is not enabled on this namespace"
     machine.answer("nvme dir-receive", RETURN_PARAMETERS)
-    found = find_placement(machine.system, NEW, disk(machine), NVME)
+    found = find_placement(machine.system, NEW, disk(machine))
     assert found == Placement("streams", str(machine.dev / "ng0n1"), 13)
     assert machine.calls[-1][3:5] == ["-n", "1"]
 
@@ -63,23 +62,21 @@ def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
     machine.attributes("sdb", queue__max_write_streams="8")
     middle = Fio("/usr/bin/fio", (3, 37), "fio-3.37", "io_uring")
-    assert find_placement(machine.system, middle, disk(machine, "sdb"), "x") == Placement(
-        "hint", "", 6
-    )
-    old = find_placement(machine.system, OLD, disk(machine, "sdb"), "x")
+    assert find_placement(machine.system, middle, disk(machine, "sdb")) == Placement("hint", "", 6)
+    old = find_placement(machine.system, OLD, disk(machine, "sdb"))
     assert old == "fio-3.33 cannot set hints; 3.37 or later can"
 
 
 def test_reasons(machine: Machine) -> None:
     system = machine.system
-    assert find_placement(system, NEW, None, "x") == "a file has no streams"
+    assert find_placement(system, NEW, None) == "a file has no streams"
     machine.disk("sda", (8, 0))
-    assert find_placement(system, NEW, disk(machine, "sda"), "x") == "sda is not an NVMe drive"
-    old = find_placement(system, OLD, disk(machine), NVME)
+    assert find_placement(system, NEW, disk(machine, "sda")) == "sda is not an NVMe drive"
+    old = find_placement(system, OLD, disk(machine))
     assert old == "fio-3.33 cannot place writes; 3.38 or later can"
     machine.answer("nvme fdp status", "", returncode=1)
-    assert "not enabled" in str(find_placement(system, NEW, disk(machine), NVME))
+    assert "not enabled" in str(find_placement(system, NEW, disk(machine)))
     machine.answer("nvme id-ctrl", "{}")
-    assert "has neither flexible" in str(find_placement(system, NEW, disk(machine), NVME))
+    assert "has neither flexible" in str(find_placement(system, NEW, disk(machine)))
     (machine.dev / "ng0n1").unlink()
-    assert "no generic device" in str(find_placement(system, NEW, disk(machine), NVME))
+    assert "no generic device" in str(find_placement(system, NEW, disk(machine)))

@@ -24,8 +24,8 @@ from writecliff.engines.blockdev.topology import (
 )
 from writecliff.errors import TargetError
 
-CTRATT_FDP = 1 << 19  # NVMe Base 2.1, Identify Controller: CTRATT
-OACS_DIRECTIVES = 1 << 5  # the same: OACS
+_CTRATT_FDP = 1 << 19  # NVMe Base 2.1, Identify Controller: CTRATT
+_OACS_DIRECTIVES = 1 << 5  # the same: OACS
 _NAMESPACE = re.compile(r"^nvme(\d+)(?:c\d+)?n(\d+)$")
 _FDP_HANDLE = re.compile(r"^Placement Identifier\s+(\d+);", re.MULTILINE)
 _FIELD = re.compile(r"\((MSL|NSSA|NSSO|SWS|SGS|NSA|NSO)\)\D*?(\d+)")
@@ -62,9 +62,10 @@ def probe(path: str, system: System | None = None) -> PlacementProbe:
     disk = _disk_below(system, Path(path), notes)
     hints = _hints(Path(path), notes)
     queue = disk.directory / "queue" if disk is not None else None
-    fdp = streams = None
+    nvme = NvmePlacement()
     if disk is not None and is_nvme(disk):
-        fdp, streams = _ask_nvme(system, disk, notes)
+        nvme = ask_nvme(system, disk)
+        notes += nvme.notes
     elif disk is not None and is_scsi(disk):
         notes.append(
             "SCSI: the kernel puts hints into the group number of drives with permanent streams "
@@ -79,8 +80,8 @@ def probe(path: str, system: System | None = None) -> PlacementProbe:
         write_stream_granularity_bytes=(
             None if queue is None else read_int(queue / "write_stream_granularity")
         ),
-        fdp_handles=fdp,
-        streams=streams,
+        fdp_handles=nvme.fdp_handles,
+        streams=nvme.streams,
         notes=tuple(notes),
     )
 
@@ -108,46 +109,47 @@ def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | N
         return None
 
 
-def fdp_handles(system: System, path: str) -> int:
-    """Placement handles of an NVMe namespace; 0 if FDP is not enabled, or nobody says."""
-    status = system.run(["nvme", "fdp", "status", path])
-    return len(_FDP_HANDLE.findall(status.stdout)) if status.ok else 0
+@dataclass(frozen=True)
+class NvmePlacement:
+    """What an NVMe namespace offers; see `PlacementProbe`. `notes` say what is not enabled."""
+
+    fdp_handles: int | None = None
+    streams: Mapping[str, int] | None = None
+    notes: tuple[str, ...] = ()
 
 
-def stream_parameters(system: System, disk: BlockDevice, path: str) -> dict[str, int]:
+def ask_nvme(system: System, disk: BlockDevice) -> NvmePlacement:
+    """Ask a drive for placement handles and streams; None where nvme-cli cannot ask it."""
+    node = str(disk.node(system))
+    answer = system.run(["nvme", "id-ctrl", node, "-o", "json"])
+    if not answer.ok:
+        absent = "nvme-cli is not installed: FDP and directives were not asked for"
+        return NvmePlacement(
+            notes=(absent if answer.absent else f"nvme id-ctrl: {answer.message}",)
+        )
+    controller, notes = answer.json(), []
+    handles, streams = 0, dict[str, int]()
+    if int(controller.get("ctratt", 0)) & _CTRATT_FDP:
+        status = system.run(["nvme", "fdp", "status", node])
+        handles = len(_FDP_HANDLE.findall(status.stdout)) if status.ok else 0
+        if not handles:
+            notes.append("flexible data placement is not enabled on this namespace")
+    if int(controller.get("oacs", 0)) & _OACS_DIRECTIVES:
+        streams = _stream_parameters(system, disk, node)
+        if not streams:
+            notes.append("the Streams directive is not enabled on this namespace")
+    return NvmePlacement(handles, streams, tuple(notes))
+
+
+def _stream_parameters(system: System, disk: BlockDevice, node: str) -> dict[str, int]:
     """Return parameters of the Streams directive (NVMe Base 2.1, 8.1.8.3); empty if it is off."""
     match = _NAMESPACE.match(disk.name)
     if match is None:
         return {}
-    words = ["nvme", "dir-receive", path, "-n", match.group(2), "-D", "1", "-O", "1", "-H"]
-    said = system.run(words)
-    fields = _FIELD.findall(said.stdout) if said.ok else []
+    words = ["nvme", "dir-receive", node, "-n", match.group(2), "-D", "1", "-O", "1", "-H"]
+    answer = system.run(words)
+    fields = _FIELD.findall(answer.stdout) if answer.ok else []
     return {name.lower(): int(value) for name, value in fields}
-
-
-def _ask_nvme(
-    system: System, disk: BlockDevice, notes: list[str]
-) -> tuple[int | None, dict[str, int] | None]:
-    node = str(disk.node(system))
-    said = system.run(["nvme", "id-ctrl", node, "-o", "json"])
-    if said.absent:
-        notes.append("nvme-cli is not installed: FDP and directives were not asked for")
-        return None, None
-    if not said.ok:
-        notes.append(f"nvme id-ctrl: {said.message}")
-        return None, None
-    controller = said.json()
-    fdp = 0
-    if int(controller.get("ctratt", 0)) & CTRATT_FDP:
-        fdp = fdp_handles(system, node)
-        if fdp == 0:
-            notes.append("the drive has flexible data placement; this namespace has not")
-    streams: dict[str, int] = {}
-    if int(controller.get("oacs", 0)) & OACS_DIRECTIVES:
-        streams = stream_parameters(system, disk, node)
-        if not streams:
-            notes.append("the drive has directives; streams are not enabled (see nvme dir-send)")
-    return fdp, streams
 
 
 def verdict(found: PlacementProbe) -> tuple[str, ...]:

@@ -44,13 +44,6 @@ SIGNATURE_FLAG = "--wipe-signatures"
 
 
 @dataclass(frozen=True)
-class Partition:
-    name: str
-    path: str
-    size_bytes: int
-
-
-@dataclass(frozen=True)
 class Protection:
     """Everything that decides whether a block device may be written, as found by `inspect`."""
 
@@ -61,7 +54,7 @@ class Protection:
     label: Label
     size_bytes: int
     read_only: bool
-    partitions: tuple[Partition, ...]
+    partitions: tuple[BlockDevice, ...]
     signatures: tuple[Signature, ...]
     uses: tuple[Use, ...]
     system: System = field(repr=False, compare=False, default_factory=System)
@@ -81,12 +74,6 @@ class Protection:
             f"partition {part.name} ({units.size(part.size_bytes)})" for part in self.partitions
         ]
         return (*lines, *(str(signature) for signature in self.signatures))
-
-    def describe(self) -> str:
-        """One line for prompts and reports: model, serial, size."""
-        name = self.label.model or self.disk.name
-        serial = f"serial {self.label.serial}" if self.has_serial else "no serial"
-        return f"{self.path}: {name}, {serial}, {units.size(self.size_bytes)}"
 
     def refusal(self, destroy_serial: str, *, allow_signatures: bool) -> TargetError | None:
         """Why the device must not be written; None if it may be."""
@@ -148,9 +135,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
         label=label_of(disk),
         size_bytes=device.size_bytes,
         read_only=device.read_only or disk.read_only,
-        partitions=tuple(
-            Partition(part.name, str(part.node(system)), part.size_bytes) for part in parts
-        ),
+        partitions=parts,
         signatures=tuple(found),
         uses=uses,
         system=system,
@@ -226,8 +211,8 @@ def claim(
         ata_erase.clear_password(system.run, found.node)
     for part in found.partitions:
         # One at a time: a claim on a partition would keep us from claiming the whole disk.
-        if system.stat_node(Path(part.path)) is not None:
-            os.close(_open_exclusive(part.path, os.O_RDONLY))
+        if system.stat_node(part.node(system)) is not None:
+            os.close(_open_exclusive(part.node(system), os.O_RDONLY))
     held = Claim(_open_exclusive(found.node, os.O_RDWR), found)
     try:
         held.verify(processes=True)  # somebody may have been quicker than the claim

@@ -28,11 +28,6 @@ _NAND_WRITES = re.compile(r"^NAND_Writes_(\w+)$")
 _WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Left)$")
 
 
-def counters_of(run: Runner, path: str, *, nvme: bool) -> Counters:
-    """Counters of a drive. All None where there is no SMART data or no tool to read it."""
-    return nvme_counters(run, path) if nvme else ata_counters(run, path)
-
-
 def integer(value: object) -> int | None:
     """A count, or None. Some versions of nvme-cli print 128-bit counters as text."""
     if isinstance(value, bool) or value is None:
@@ -65,12 +60,8 @@ def ata_answer(run: Runner, path: str) -> Mapping[str, Any]:
     return run(["smartctl", "-j", "-A", "-l", "devstat", path]).json()
 
 
-def nvme_counters(run: Runner, path: str) -> Counters:
-    """From the SMART log; NAND writes from the endurance group log."""
-    return nvme_counters_in(nvme_log(run, path), nvme_media_writes(run, path))
-
-
-def nvme_counters_in(log: Mapping[str, Any], nand_write_bytes: int | None) -> Counters:
+def nvme_counters(log: Mapping[str, Any], nand_write_bytes: int | None) -> Counters:
+    """Counters from the SMART log; what the log does not hold is None."""
     used = integer(log.get("percentage_used", log.get("percent_used")))
     return Counters(
         host_write_bytes=_scaled(log.get("data_units_written"), NVME_DATA_UNIT),
@@ -93,17 +84,13 @@ def nvme_media_writes(run: Runner, path: str) -> int | None:
     return written or None  # zero: the field is optional and not kept
 
 
-def ata_counters(run: Runner, path: str) -> Counters:
-    """From `smartctl -A`: attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
-    return ata_counters_in(ata_answer(run, path))
-
-
 def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     table = answer.get("ata_smart_attributes", {}).get("table")
     return [row for row in table or [] if isinstance(row, dict)]
 
 
-def ata_counters_in(answer: Mapping[str, Any]) -> Counters:
+def ata_counters(answer: Mapping[str, Any]) -> Counters:
+    """Counters from attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
     counters = Counters()
     for row in ata_attributes(answer):
         name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))

@@ -73,11 +73,11 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
         return Vitals(Counters(), temperature, limit, marks)
     if is_nvme(disk):
         log = smart.nvme_log(system.run, path)
-        counters = smart.nvme_counters_in(log, smart.nvme_media_writes(system.run, path))
+        counters = smart.nvme_counters(log, smart.nvme_media_writes(system.run, path))
         told, found = _nvme_temperature(log), log
     else:
         answer = smart.ata_answer(system.run, path)
-        counters = smart.ata_counters_in(answer)
+        counters = smart.ata_counters(answer)
         told, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
     marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
     return Vitals(counters, told if told is not None else temperature, limit, marks, _link(disk))

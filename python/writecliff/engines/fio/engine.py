@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from writecliff.engines.base import (
@@ -53,7 +53,7 @@ class _Step:
     last: dict[str, Any] | None = None
 
 
-class FioEngine:
+class FioEngine(AbstractContextManager["FioEngine"]):
     """Engine for a real target. Open it with `open_device` or `open_file`; close it when done."""
 
     kind: Literal["sim", "fio"] = "fio"
@@ -179,15 +179,7 @@ class FioEngine:
         self._closed = True
         self._target.close()
 
-    def __enter__(self) -> FioEngine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _require_open(self) -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.engines.blockdev import cache, identity, purge, vitals
@@ -34,47 +34,11 @@ from writecliff.errors import TargetError
 _DEFAULT_SECTOR = 512
 
 
-class FioTarget(Protocol):
-    """What the engine needs of a target."""
-
-    @property
-    def name(self) -> str:
-        """As the user named it."""
-
-    @property
-    def disk_name(self) -> str:
-        """The kernel's name of the whole disk, for messages."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks for the user, to be stored with every step."""
-
-    def require_writable(self) -> None:
-        """Raise `TargetError` if it must not be written."""
-
-    def verify(self) -> None:
-        """Raise `TargetError` if the path no longer leads to what was opened."""
-
-    def identify(self) -> DeviceIdentity: ...
-
-    def reading(self) -> Reading:
-        """The machine and the drive now, its counters with them."""
-
-    def health(self) -> Mapping[str, Any] | None: ...
-
-    def purge(self) -> PurgeReport: ...
-
-    def set_write_cache(self, enabled: bool) -> CacheReport: ...
-
-    def placement(self, fio: Fio) -> Placement | str: ...
-
-    def for_command(self, placement: Placement | str) -> Target: ...
-
-    def close(self) -> None: ...
-
-
 class DeviceTarget:
-    """A block device: claimed exclusively for writing, or only looked at for reading."""
+    """A block device: claimed exclusively for writing, or only looked at for reading.
+
+    `name` is what the user wrote; `notes` are remarks to be stored with every step.
+    """
 
     notes: tuple[str, ...] = ()
 
@@ -95,9 +59,11 @@ class DeviceTarget:
 
     @property
     def disk_name(self) -> str:
+        """The kernel's name of the whole disk, for messages."""
         return self.protection.disk.name
 
     def require_writable(self) -> None:
+        """Raise `TargetError` if it must not be written."""
         self._writing_claim()
 
     def _writing_claim(self) -> Claim:
@@ -110,6 +76,7 @@ class DeviceTarget:
         return self._claim
 
     def verify(self) -> None:
+        """Raise `TargetError` if the path no longer leads to what was opened."""
         if self._claim is not None:
             self._claim.verify()
         else:
@@ -131,6 +98,7 @@ class DeviceTarget:
         return replace(found, target=self.name, capacity_bytes=self.protection.size_bytes)
 
     def reading(self) -> Reading:
+        """The machine and the drive now, its counters included."""
         disk = self.protection.disk
         drive = vitals.read_vitals(self._system, disk, self.protection.node)
         return Reading(take_sample(self._system, disk.directory), drive)
@@ -150,7 +118,7 @@ class DeviceTarget:
         )
 
     def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self._system, fio, self.protection.disk, self.protection.node)
+        return find_placement(self._system, fio, self.protection.disk)
 
     def for_command(self, placement: Placement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
@@ -219,7 +187,7 @@ class FileBackedTarget:
         return CacheReport(None, "a file: the cache of the drive below it is left as it is")
 
     def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self._system, fio, None, self.name)
+        return find_placement(self._system, fio, None)
 
     def for_command(self, placement: Placement | str) -> Target:
         held = self._held
@@ -227,3 +195,6 @@ class FileBackedTarget:
 
     def close(self) -> None:
         self._held.close()
+
+
+FioTarget = DeviceTarget | FileBackedTarget

@@ -7,7 +7,6 @@ page is made (`python -m writecliff.workload.fiojob.reference`).
 
 from __future__ import annotations
 
-from writecliff.workload.fiojob.reporting import Reporting
 from writecliff.workload.fiojob.steps import (
     FioJobFile,
     FioSection,
@@ -16,4 +15,4 @@ from writecliff.workload.fiojob.steps import (
     read_fio_job,
 )
 
-__all__ = ["FioJobFile", "FioSection", "FioStep", "Reporting", "load_fio_job", "read_fio_job"]
+__all__ = ["FioJobFile", "FioSection", "FioStep", "load_fio_job", "read_fio_job"]

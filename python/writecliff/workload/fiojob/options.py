@@ -249,6 +249,14 @@ class FioOptions:
         read.boolean, "as disable_lat, _clat, _slat and _bw together", default="0"
     )
 
+    @property
+    def shows_clat(self) -> bool:
+        return not (self.gtod_reduce or self.disable_clat)
+
+    @property
+    def shows_lat(self) -> bool:
+        return not (self.gtod_reduce or self.disable_lat)
+
 
 def _fdp(text: str, context: read.Context) -> str:
     return "fdp" if read.boolean(text, context) else "none"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob.jobs import SectionJobs, section_jobs
-from writecliff.workload.fiojob.reporting import Reporting, reporting
+from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.fiojob.settings import Settings, written_options
 from writecliff.workload.fiojob.syntax import SourceLocation, fail, read_sections
 from writecliff.workload.model import SECOND_NS, Job, Workload
@@ -25,7 +25,7 @@ class FioSection:
 
     name: str
     options: Mapping[str, str]  # as written, canonical names
-    reporting: Reporting
+    settings: FioOptions
     group_id: int
     jobs: tuple[int, ...]  # indices into the step's workload
 
@@ -187,7 +187,7 @@ def _step(name: str, group: _Open, *, first: bool, notes: list[str]) -> FioStep:
     for settings, own, group_id, options in group.members:
         indices = tuple(range(len(jobs), len(jobs) + len(own.jobs)))
         jobs += own.jobs
-        sections.append(FioSection(own.name, options, reporting(settings), group_id, indices))
+        sections.append(FioSection(own.name, options, settings, group_id, indices))
     _check_delays(group, jobs, first)
     workload = Workload(name, tuple(jobs), _seed(group, notes), _interval_ns(group))
     return FioStep(workload, tuple(sections), _ramp(workload, group))
