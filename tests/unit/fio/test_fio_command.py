@@ -6,15 +6,11 @@ from textwrap import dedent
 
 import pytest
 
+from tests.support.fio_target import DISK, FILE, FIO, GIB
 from writecliff.engines.fio.capability import Fio, Placement
 from writecliff.engines.fio.command import Target, job_options, plan, section_name
 from writecliff.errors import EngineError
 from writecliff.workload.model import Addresses, BlockSize, Job, Segments, Workload, Zone
-
-GIB = 1 << 30
-FIO = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
-DISK = Target("/dev/sdx", 4 * GIB, 512, False, "sdx is not an NVMe drive")
-FILE = Target("/data/x.img", GIB, 4096, True, "a file has no streams")
 
 GLOBAL = dedent("""\
     [global]

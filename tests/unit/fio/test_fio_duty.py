@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.fio.test_fio_command import DISK, FIO
+from tests.support.fio_target import DISK, FIO
 from writecliff.engines.base import Operation
 from writecliff.engines.fio.capability import Fio
 from writecliff.engines.fio.command import plan

@@ -23,11 +23,22 @@ def documents() -> list[dict[str, Any]]:
     return DocumentSplitter().feed(RECORDED.read_bytes())
 
 
+def fio_bin(value_ns: int) -> tuple[int, int]:
+    """(key that fio prints, upper end) of a latency's bin: stat.c, plat_val_to_idx and back."""
+    if value_ns.bit_length() <= 7:
+        return value_ns, value_ns
+    error_bits = value_ns.bit_length() - 7
+    index = ((error_bits + 1) << 6) + (63 & (value_ns >> error_bits))
+    width = 1 << ((index >> 6) - 1)
+    start = (1 << ((index >> 6) + 5)) + (index % 64) * width
+    return start + width // 2, start + width - 1
+
+
 def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
-    """What fio would tell of these latencies (bins by their upper end; any value in it will do)."""
+    """What fio would report of these latencies."""
     bins: dict[int, int] = {}
     for value in latencies_ns:
-        key = parse.bin_upper_ns(value)
+        key, _ = fio_bin(value)
         bins[key] = bins.get(key, 0) + 1
     sd = statistics.stdev(latencies_ns) if len(latencies_ns) > 1 else 0.0
     return parse.OperationStats(
@@ -87,12 +98,23 @@ def test_missing_keys_are_an_engine_error() -> None:
         parse.read_document({"jobs": [{"groupid": 0}]})
 
 
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 129, 255, 256, 12345, 10**6, 16 * 10**9])
-def test_bin_upper_end(value: int) -> None:
-    upper = parse.bin_upper_ns(value)
-    assert value <= upper <= value + max(0, value // 64)
-    assert parse.bin_upper_ns(upper) == upper
-    assert parse.bin_upper_ns(upper + 1) > upper
+@pytest.mark.parametrize(
+    ("value", "upper"), [(0, 0), (127, 127), (128, 129), (12_345, 12_415), (10**6, 1_007_615)]
+)
+def test_bin_upper_end(value: int, upper: int) -> None:
+    assert parse.bin_upper_ns(value) == upper
+
+
+def test_every_bin_ends_where_fios_does() -> None:
+    for bits in range(34):
+        for value in {1 << bits, (1 << bits) + (1 << bits) // 3, (2 << bits) - 1}:
+            middle, upper = fio_bin(value)
+            assert parse.bin_upper_ns(value) == parse.bin_upper_ns(middle) == upper, value
+
+
+def test_recorded_bins_have_fios_layout(documents: list[dict[str, Any]]) -> None:
+    for one in parse.read_document(documents[-1]).values():
+        assert [fio_bin(middle)[0] for middle in one.bins] == list(one.bins)
 
 
 def test_latencies_beyond_fios_last_bin_count_as_the_maximum() -> None:

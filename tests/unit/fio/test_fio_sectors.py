@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.fio.test_fio_command import DISK, FIO
+from tests.support.fio_target import DISK, FIO
 from writecliff.engines.fio.command import FioPlan, Target, plan
 from writecliff.errors import EngineError
 from writecliff.workload.model import Addresses, BlockSize, Job, Workload, Zone

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.fio.test_fio_command import DISK, FIO
+from tests.support.fio_target import DISK, FIO
 from writecliff.engines.base import Operation
 from writecliff.engines.blockdev.machine import DiskIo, Sample
 from writecliff.engines.blockdev.vitals import Vitals
