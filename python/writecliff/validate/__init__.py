@@ -1,1 +1,1 @@
-"""The simulator against what is known to be right."""
+"""Validates the simulator against theory, recorded runs and published figures."""

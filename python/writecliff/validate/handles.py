@@ -1,19 +1,18 @@
-"""Initially or persistently isolated handles, as Song et al. compare them ("Characterizing and
+"""Initially and persistently isolated handles, as Song et al. compare them ("Characterizing and
 Emulating FDP SSDs with WARP", FAST 2026, figure 17).
 
-The simulated drive has their emulator's over-provisioning, thresholds and handles and their three
-writers (`crates/runner/src/validation/handles.rs` says where each is from). Two questions:
+The simulated drive has the over-provisioning, thresholds and handles of their emulator and their
+three writers (`crates/runner/src/validation/handles.rs` gives the sources). Two questions:
 
 * does it write what the emulator wrote? Recorded runs (`emulator_runs.py`) are repeated at the
   rates of their writers, from the empty drive to the same volume, and judged;
-* where does persistent isolation begin to pay? The figure's points are taken as there, when five
-  capacities have been written from the empty drive on, and long after (`waf_settled`).
+* where does persistent isolation begin to pay? The points of the figure are measured as there,
+  after five capacities from the empty drive, and long after (`waf_settled`).
 
-How fast each of the three writes is set by no parameter: it follows from the speed of the machine,
-the guest and the emulator, and differs between recorded runs (the sequential writer has 74 to 88 %
-of the bytes). The paper does not say how fast they were in its own. Assumed are, for both kinds,
-the mean rates of the recorded runs with units of 256 MiB; beside that, what comes out if the
-sequential writer was slower in the runs with persistent isolation.
+No parameter sets the rates of the three writers: they follow from the speed of machine, guest and
+emulator, and differ between recorded runs (the sequential writer has 74 to 88 % of the bytes). The
+paper does not give those of its figure. Both kinds are measured at the mean rates of the recorded
+runs with units of 256 MiB, and persistent isolation with slower sequential writers too.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ Rates = tuple[float, float, float]
 
 
 def mean_rates() -> Rates:
-    """Of the recorded runs with units of 256 MiB."""
+    """The mean rates of the recorded runs with units of 256 MiB."""
     rates = [run.rates for run in RUNS if run.unit_mib == 256]
     first, second, third = (fmean(of) for of in zip(*rates, strict=True))
     return first, second, third
 
 
 def _with_share(sequential: float) -> Rates:
-    """The other two writers alike, as they nearly are in every recorded run."""
+    """Rates with this sequential share; the other two are nearly equal in every recorded run."""
     return sequential, (1 - sequential) / 2, (1 - sequential) / 2
 
 
@@ -92,7 +91,7 @@ def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
 
 
 def largest_pages(pages_per_block: int) -> int:
-    """Pages of the largest drive, for the memory that a case needs."""
+    """Pages of the largest drive, which decides how much memory a case needs."""
     overprovision = max(run.overprovision for run in RUNS)
     return round(_SLOTS_RECORDED * pages_per_block * _USER_MIB / 256 * (1 + overprovision))
 
@@ -102,13 +101,13 @@ def _slots(pages: int, unit_mib: int) -> int:
 
 
 def _units(unit_mib: int, overprovision: float) -> tuple[int, int]:
-    """All units, rounded down as in the artifact's scripts, and those that the host sees."""
+    """All reclaim units, rounded down as in the artifact's scripts, and those of the host."""
     user = _USER_MIB // unit_mib
     return math.floor(user * (1 + overprovision) + 1e-9), user
 
 
 def recorded(run: RecordedRun, pages_per_block: int) -> StreamsCase:
-    """One recorded run, to the volume that its log ends with."""
+    """Repeat one recorded run to the volume at the end of its log."""
     measured, _ = _native.validate_handles(
         *_units(run.unit_mib, run.overprovision),
         _slots(_SLOTS_RECORDED * pages_per_block, run.unit_mib),
@@ -139,7 +138,7 @@ def figure(
     settled: tuple[float, float],
     pages_per_block: int,
 ) -> StreamsCase:
-    """One point of the published figure; `settled` as `validate_handles` takes it."""
+    """Measure one point of the published figure; `settled` as for `validate_handles`."""
     measured, later = _native.validate_handles(
         *_units(unit_mib, op),
         _slots(_SLOTS_FIGURE * pages_per_block, unit_mib),
@@ -165,7 +164,7 @@ def figure(
 
 
 def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
-    """By unit: at equal rates, long after at equal rates, and with slower sequential writers."""
+    """By reclaim unit: at equal rates, when settled, and with slower sequential writers."""
     mean = mean_rates()[0]
     cases = (
         ((mean, mean), False),

@@ -1,5 +1,4 @@
-"""What `validate streams` answers with: its rows, where persistent isolation begins to pay, and the
-verdict over all."""
+"""The result of `validate streams`: rows, crossovers of persistent isolation, and the verdict."""
 
 from __future__ import annotations
 
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StreamsCase:
-    """One row. `reference` is theory ("theory"), a figure in a paper ("published") or the log of
-    somebody's run ("recorded"); `tolerance_pct` is None where nothing is required.
-    `sequential_share` is that of the first of three writers, `waf_settled` the write amplification
-    long after the filling; both None elsewhere."""
+    """One row. `reference` is from theory, a figure in a paper, or the log of a recorded run;
+    `tolerance_pct` is None where no agreement is required. `sequential_share` is that of the first
+    of three writers, `waf_settled` the write amplification long after the fill; None elsewhere."""
 
     load: str
     treatment: str
@@ -30,15 +28,15 @@ class StreamsCase:
 
     @property
     def ok(self) -> bool:
-        """Within its tolerance; rows that require nothing are always well."""
+        """Whether the row is within its tolerance; always true without one."""
         error = self.error_pct
         return self.tolerance_pct is None or error is None or abs(error) <= self.tolerance_pct
 
 
 @dataclass(frozen=True)
 class Crossover:
-    """Over-provisioning above which persistently isolated handles write less than initially
-    isolated ones: the two measured points between which it lies, None beyond the last one.
+    """The over-provisioning above which persistently isolated handles write less than initially
+    isolated ones: the two measured points around it, None beyond the last one.
     `sequential_shares` are the first writer's (initially, persistently isolated)."""
 
     unit_mib: int
@@ -58,6 +56,8 @@ class Crossover:
 
 @dataclass(frozen=True)
 class StreamsReport:
+    """All rows and crossovers; `ok` if every row is within its tolerance."""
+
     rows: tuple[StreamsCase, ...]
     crossovers: tuple[Crossover, ...]
 

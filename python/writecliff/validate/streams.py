@@ -1,10 +1,10 @@
-"""What keeping data apart is worth, against theory and against published measurements.
+"""The gain from streams, against theory and against published measurements.
 
 Three loads, all on the fast-forward clock and on drives of flat geometry:
 
 * hot and cold random data, where the best split of the spare space is known in closed form
-  (`crates/ftl/src/theory.rs`): the drive that tunes its spare space itself has to come within 2 %
-  of it; the drives that do not are beside it;
+  (`crates/ftl/src/theory.rs`): a drive that tunes its spare space itself must come within 2 %
+  of it; drives that do not are shown beside it;
 * sequential writers with a stream each, which must not amplify at all;
 * the three writers of Song et al. (FAST 2026) on reclaim unit handles: see `handles.py`.
 
@@ -15,6 +15,7 @@ load, all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,7 @@ BLOCKS = 4096
 HOT_COLD = ((0.2, 0.8, 0.07), (0.1, 0.9, 0.07), (0.05, 0.95, 0.07), (0.2, 0.8, 0.28))
 SEQUENTIAL_OVERPROVISIONS = (0.07, 0.145, 0.28)
 
-# Where the streams go, where collected data go, how the spare space is split.
+# Streams, the destination of relocated data, and how the spare space is split.
 TREATMENTS: dict[str, dict[str, Any]] = {
     "one stream": {"streams": False},
     "streams": {"streams": True},
@@ -42,12 +43,14 @@ TREATMENTS: dict[str, dict[str, Any]] = {
 TUNED = "streams, self-tuned spare"
 
 
+Size = tuple[int, int, int]  # pages per block, blocks, passes
+
+
 def run(
     *, pages_per_block: int = PAGES_PER_BLOCK, blocks: int = BLOCKS, passes: int = 10
 ) -> StreamsReport:
-    """All rows, in order; smaller values give a rougher answer sooner. Results do not depend on how
-    many cases run at a time."""
-    size = (pages_per_block, blocks, passes)
+    """Measure all rows, side by side, in order; smaller values give a rougher answer sooner."""
+    size: Size = (pages_per_block, blocks, passes)
     calls: list[Callable[[], StreamsCase]] = [
         *(partial(_hot_cold, hot, treatment, size) for hot in HOT_COLD for treatment in TREATMENTS),
         *(
@@ -65,41 +68,34 @@ def run(
     return StreamsReport(rows, handles.crossovers(rows))
 
 
-def _hot_cold(
-    hot: tuple[float, float, float], treatment: str, size: tuple[int, int, int]
-) -> StreamsCase:
+def _hot_cold(hot: tuple[float, float, float], treatment: str, size: Size) -> StreamsCase:
     data, writes, op = hot
-    pages, blocks, passes = size
-    measured, best = _native.validate_placement(
-        "hot-cold", op, data=data, writes=writes, pages_per_block=pages, blocks=blocks, seed=SEED,
-        warm_up=passes, measured=passes, **TREATMENTS[treatment],
-    )  # fmt: skip
-    return StreamsCase(
-        load=f"hot/cold, {100 * writes:g} % of the writes to {100 * data:g} % of the data",
-        treatment=treatment,
-        overprovision=op,
-        unit_mib=None,
-        waf_measured=measured,
-        reference=best,
-        source="theory: best split of the spare space",
-        tolerance_pct=TOLERANCE_PCT if treatment == TUNED else None,
-    )
+    load = f"hot/cold, {100 * writes:g} % of the writes to {100 * data:g} % of the data"
+    source, tolerance = "theory: best split of the spare space", TOLERANCE_PCT
+    case = _case("hot-cold", op, treatment, size, load, source, tolerance, data=data, writes=writes)
+    return case if treatment == TUNED else replace(case, tolerance_pct=None)
 
 
-def _sequential(load: str, op: float, treatment: str, size: tuple[int, int, int]) -> StreamsCase:
-    pages, blocks, passes = size
-    measured, best = _native.validate_placement(
-        load, op, pages_per_block=pages, blocks=blocks, seed=SEED, warm_up=min(passes, 3),
-        measured=min(passes, 3), **TREATMENTS[treatment],
-    )  # fmt: skip
+def _sequential(load: str, op: float, treatment: str, size: Size) -> StreamsCase:
     what = {"by-size": "ranges 1:10:33:55", "by-rate": "rates 1:1/10:1/33:1/55"}[load]
-    return StreamsCase(
-        load=f"four sequential writers, {what}",
-        treatment=treatment,
-        overprovision=op,
-        unit_mib=None,
-        waf_measured=measured,
-        reference=best,
-        source="theory: units die whole",
-        tolerance_pct=0.0,
-    )
+    name, source = f"four sequential writers, {what}", "theory: units die whole"
+    size = (*size[:2], min(size[2], 3))
+    return _case(load, op, treatment, size, name, source, 0.0)
+
+
+def _case(
+    load: str,
+    op: float,
+    treatment: str,
+    size: Size,
+    name: str,
+    source: str,
+    tolerance_pct: float,
+    **more: Any,
+) -> StreamsCase:
+    pages, blocks, passes = size
+    measured, best = _native.validate_placement(
+        load, op, pages_per_block=pages, blocks=blocks, seed=SEED, warm_up=passes, measured=passes,
+        **more, **TREATMENTS[treatment],
+    )  # fmt: skip
+    return StreamsCase(name, treatment, op, None, measured, best, source, tolerance_pct)

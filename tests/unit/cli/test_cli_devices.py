@@ -10,9 +10,8 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import preset_names
-from writecliff.validate import reduction
-from writecliff.validate.reduction import ReductionCase
-from writecliff.validate.waf import OVERPROVISIONS, POLICIES, WafCase
+from writecliff.validate import theory
+from writecliff.validate.theory import OVERPROVISIONS, POLICIES, REDUCED_LOADS, TheoryCase
 
 
 def test_device_list(cli: CommandLine) -> None:
@@ -92,22 +91,23 @@ def test_validate_waf_holds_every_row_to_half_a_percent(cli: CommandLine) -> Non
 def test_validate_reduction_holds_every_row_to_half_a_percent(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduction, "OVERPROVISIONS", (0.28,))
+    monkeypatch.setattr(theory, "REDUCTION_OVERPROVISIONS", (0.28,))
     said = cli("validate reduction --json")
     answer = json.loads(said.out)
     assert (said.code, answer["ok"]) == (0, True)
     rows = answer["rows"]
-    assert [row["data"] for row in rows] == [load.name for load in reduction.LOADS]
+    assert [row["data"] for row in rows] == [load.name for load in REDUCED_LOADS]
     assert all(abs(row["error_pct"]) <= 0.5 for row in rows)
     waf = {row["data"]: row["waf_measured"] for row in rows}
-    assert waf["as it is"] > waf["three quarters"] > 1 > waf["half"] > waf["a quarter"]
+    assert waf["uncompressed"] > waf["three quarters"] > 1 > waf["half"] > waf["a quarter"]
 
 
 def test_validate_reduction_fails_when_a_row_is_off(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = ReductionCase("half", "greedy", 0.28, 0.56, 0.55, 1.8)
-    monkeypatch.setattr(reduction, "run", lambda: [bad])
+    conditions = {"data": "half", "policy": "greedy", "overprovision": 0.28}
+    bad = TheoryCase(conditions, 0.56, 0.55)
+    monkeypatch.setattr(theory, "reduction_cases", lambda: [bad])
     said = cli("validate reduction")
     assert said.code == 1
     assert "OFF" in said.out
@@ -117,9 +117,9 @@ def test_validate_reduction_fails_when_a_row_is_off(
 def test_validate_waf_fails_when_a_row_is_off(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = WafCase("greedy", 0.07, 256, 4096, 7.6, 7.6, 0.0)
-    bad = WafCase("greedy", 0.20, 256, 4096, 3.2, 3.15, 1.6)
-    monkeypatch.setattr("writecliff.validate.waf.run", lambda: [good, bad])
+    conditions = {"policy": "greedy", "overprovision": 0.07}
+    good, bad = TheoryCase(conditions, 7.6, 7.6), TheoryCase(conditions, 3.2, 3.15)
+    monkeypatch.setattr(theory, "waf_cases", lambda: [good, bad])
     said = cli("validate waf")
     assert said.code == 1
     assert [line.rstrip().rpartition(" ")[2] for line in said.out.splitlines()[1:]] == ["ok", "OFF"]
