@@ -14,14 +14,40 @@ class NativeConfigError(ValueError):
     """Bad input. `args` is (message, hint); the hint is a text or None."""
 
 @final
+class Device:
+    """A parsed and checked device file, of an SSD or a hard disk."""
+
+    def __new__(cls, text: str, file_name: str) -> Device:
+        """`file_name` is for messages. Raises NativeConfigError."""
+    @property
+    def text(self) -> str: ...
+    @property
+    def file_name(self) -> str: ...
+    def describe(self) -> dict[str, Any]:
+        """The fields of `DeviceDescription`, with `canonical` (the text that the device hash is
+        taken over) and `rows` (as `toml_rows`)."""
+    def scales(self) -> list[float]:
+        """Factors by which the drive can be made smaller, the largest first; 1 is not among
+        them."""
+    def scaled(self, scale: float, largest_io_bytes: int) -> Device:
+        """The drive `scale` times smaller, which answers as the whole one would under loads whose
+        largest command is `largest_io_bytes`. Raises NativeConfigError."""
+    def for_streams(
+        self, streams: int, capacity_bytes: int | None = None, units: int | None = None
+    ) -> Device:
+        """The drive with so many streams, and with about `capacity_bytes` and `units` reclaim units
+        (default: so many that they keep their size, but enough for the streams). Raises
+        NativeConfigError: it would be too small for a drive, or has no flash."""
+
+@final
 class Drive:
     """A simulated drive, SSD or hard disk. Every method that works lets go of the interpreter.
 
     While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
     """
 
-    def __new__(cls, text: str, file_name: str, seed: int) -> Drive:
-        """From the text of a device file; `file_name` is for messages. Raises NativeConfigError."""
+    def __new__(cls, device: Device, seed: int) -> Drive:
+        """A new drive. Raises NativeConfigError."""
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
@@ -90,7 +116,7 @@ class PlacementCommands:
 class SimBench:
     """Benchmark cases on a device; `scale` shortens what is measured."""
 
-    def __new__(cls, text: str, file_name: str, scale: float) -> SimBench: ...
+    def __new__(cls, device: Device, scale: float) -> SimBench: ...
     def run(self, case: str) -> dict[str, str | float]:
         """Run one case, preparing what it needs; its name as `case`, its figures by name."""
 
@@ -215,8 +241,7 @@ class BlockTrace:
     def rounds(self) -> int: ...
     def replay(
         self,
-        text: str,
-        file_name: str,
+        device: Device,
         scheme: str,
         streams: int,
         *,
@@ -263,12 +288,13 @@ def synthetic_trace(
 def bench_cases() -> list[str]:
     """The benchmark's cases, in the order in which they are best run on one device."""
 
-def describe_device(text: str, file_name: str) -> dict[str, Any]:
-    """Read and check a device file; returns the fields of `DeviceDescription`, with `canonical`
-    (the text that the device hash is taken over) and `rows` (key, value, comment, line).
+def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
+    """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises
+    NativeConfigError."""
 
-    Raises NativeConfigError.
-    """
+def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | None]]) -> str:
+    """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
+    there). Raises NativeConfigError: a key whose table is not there."""
 
 def parse_size(text: str) -> int:
     """Bytes of "4 KiB", "120 GB", ... Raises NativeConfigError."""

@@ -17,6 +17,7 @@
 //! a key as a comment is its source, and [`LocatedToml::documented`] hands it out.
 
 mod comments;
+mod edit;
 mod table;
 
 use std::ops::Range;
@@ -25,7 +26,9 @@ use thiserror::Error;
 use toml_edit::Document;
 
 pub use comments::Documented;
+pub use edit::Change;
 pub use table::Table;
+pub use toml_edit::Array as List;
 
 /// What is wrong, where. Prints as `file:line: message`; the hint says what would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -98,6 +101,21 @@ impl LocatedToml {
     /// The top of the file.
     pub fn root(&self) -> Table<'_> {
         Table::new(&self.source, self.document.as_table(), String::new(), 1)
+    }
+
+    /// The text as it was read.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The name that messages give the file.
+    pub fn file_name(&self) -> &str {
+        &self.source.file
+    }
+
+    /// Whether the file has a value for the dotted `key`.
+    pub fn has(&self, key: &str) -> bool {
+        self.documented().iter().any(|row| row.key == key)
     }
 
     /// Every key with a value, in the order of the file, with the comment that stands beside it.

@@ -93,6 +93,9 @@ pub struct DiskConfig {
     pub flash_cache: Option<FlashCacheConfig>,
     /// Of the choice of accesses that have to be repeated.
     pub seed: u64,
+    /// Every value that changes how the disk behaves, one `key = value` a line. Two device files
+    /// with the same text describe the same disk; the device hash is taken over it.
+    pub canonical: String,
 }
 
 /// What the values of a description make impossible together.
@@ -134,51 +137,5 @@ impl DiskConfig {
         let m = &self.mechanics;
         SeekCurve::new(layout.cylinders(), m.seek_track, m.seek_average, m.seek_full)
             .map_err(|(least, most)| Impossible::Average(least, most))
-    }
-
-    /// Every value that changes how the disk behaves, one `key = value` a line: the text that the
-    /// device hash is taken over. Names and descriptions are not in it.
-    pub fn canonical(&self) -> String {
-        let (m, cache, l) = (&self.mechanics, &self.cache, &self.link);
-        let mut lines = vec![
-            format!("user_capacity_bytes = {}", self.user_capacity.0),
-            format!("rpm = {}", m.rpm),
-            format!("heads = {}", m.heads),
-            format!("zones = {}", m.zones),
-            format!("outer_bytes_per_s = {}", m.outer_rate.0),
-            format!("inner_bytes_per_s = {}", m.inner_rate.0),
-            format!("seek_track_ns = {}", m.seek_track.0),
-            format!("seek_average_ns = {}", m.seek_average.0),
-            format!("seek_full_ns = {}", m.seek_full.0),
-            format!("head_switch_ns = {}", m.head_switch.0),
-            format!("write_settle_ns = {}", m.write_settle.0),
-            format!("seek_margin_ns = {}", m.seek_margin.0),
-            format!("retry_probability = {}", m.retry_probability),
-            format!("retries = {}", m.retries),
-            format!("cache_bytes = {}", cache.size.0),
-            format!("segments = {}", cache.segments),
-            format!("write_cache = {}", cache.write_cache),
-            format!("cached_writes = {}", cache.cached_writes),
-            format!("command_time_ns = {}", self.controller.command_time.0),
-            format!("latency_ns = {}", self.controller.latency.0),
-            format!("age_limit_ns = {}", self.controller.age_limit.0),
-            format!("link_bytes_per_s = {}", l.bandwidth.0),
-            format!("link_duplex = {:?}", l.duplex),
-            format!("link_command_ns = {}", l.command.0),
-            format!("queues = {}", l.queues),
-            format!("queue_depth = {}", l.queue_depth),
-        ];
-        if let Some(r) = &m.recalibration {
-            lines.push(format!("recalibration_interval_ns = {}", r.interval.0));
-            lines.push(format!("recalibration_radii = {}", r.radii));
-        }
-        if let Some(f) = &self.flash_cache {
-            lines.push(format!("flash_cache_bytes = {}", f.size.0));
-            lines.push(format!("flash_block_bytes = {}", f.block.0));
-            lines.push(format!("flash_promote_after = {}", f.promote_after));
-            lines.push(format!("flash_read_ns = {}", f.read_time.0));
-            lines.push(format!("flash_bytes_per_s = {}", f.bandwidth.0));
-        }
-        lines.join("\n")
     }
 }

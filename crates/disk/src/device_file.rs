@@ -3,6 +3,8 @@
 //! A file with a table `[disk]` is a disk's. As in those of SSDs, every key is one line here, and
 //! what the file says beyond that is refused with file, line and the nearest key.
 
+mod scaled;
+
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 use writecliff_port::read::{positive, rate};
@@ -14,17 +16,23 @@ use crate::config::{
 };
 use crate::layout::SECTOR_BYTES;
 
+pub use scaled::{SCALES, scaled};
+
 type Answer<T> = Result<T, LocatedError>;
 
-/// Does the text describe a disk? Text that is not TOML does not.
-pub fn is_disk(text: &str) -> bool {
-    LocatedToml::parse(text, "").is_ok_and(|toml| toml.root().keys().contains(&"disk"))
+/// Does the file describe a disk?
+pub fn is_disk(toml: &LocatedToml) -> bool {
+    toml.root().keys().contains(&"disk")
 }
 
 /// Read the device file of a disk. `file_name` is for messages only; `seed` chooses the accesses
 /// that are repeated.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
-    let toml = LocatedToml::parse(text, file_name)?;
+    describe(&LocatedToml::parse(text, file_name)?, seed)
+}
+
+/// Read a device file that is parsed already.
+pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let root = toml.root();
     let identity = Identity::read(&root)?;
     let user_capacity = root.required_size("user_capacity")?;
@@ -51,6 +59,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
         link: LinkConfig::read(&link)?,
         flash_cache: flash.as_ref().map(flash_cache).transpose()?,
         seed,
+        canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_together(&disk, &config)?;
     check_queues(&link, &config)?;

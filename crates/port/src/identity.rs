@@ -16,6 +16,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Keys of a device file, of whatever kind, that say who the drive is and do not change what it
+    /// does: they stay out of the device hash. All others are in it.
+    pub const DOCUMENTARY: [&str; 7] =
+        ["name", "description", "vendor", "model", "firmware", "rated_writes", "link.interface"];
+
     /// The keys at the top of a device file that say who the drive is.
     pub fn read(root: &Table<'_>) -> Result<Self, LocatedError> {
         Ok(Self {

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_runner::bench::{Bench, CASES};
-use writecliff_ssd::device_file;
 
+use crate::device::PyDevice;
 use crate::errors;
 
 /// The benchmark's cases, in the order in which they are best run on one device.
@@ -22,8 +22,8 @@ pub(crate) struct SimBench {
 #[pymethods]
 impl SimBench {
     #[new]
-    fn new(text: &str, file_name: &str, scale: f64) -> PyResult<Self> {
-        let config = device_file::read(text, file_name, 1).map_err(|e| errors::located(&e))?;
+    fn new(device: &PyDevice, scale: f64) -> PyResult<Self> {
+        let config = device.ssd(1)?;
         Ok(Self { inner: std::sync::Mutex::new(Bench::new(config, scale)) })
     }
 

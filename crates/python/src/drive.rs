@@ -7,9 +7,10 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use writecliff_runner::{AnyConfig, AnyDrive, StepOutcome};
+use writecliff_runner::{AnyDrive, StepOutcome};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
+use crate::device::PyDevice;
 use crate::errors;
 use crate::placement::PlacementCommands;
 use crate::step::{Hook, counters_to_dict, outcome_to_dict};
@@ -60,8 +61,8 @@ impl Drive {
 #[pymethods]
 impl Drive {
     #[new]
-    fn new(text: &str, file_name: &str, seed: u64) -> PyResult<Self> {
-        let config = AnyConfig::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+    fn new(device: &PyDevice, seed: u64) -> PyResult<Self> {
+        let config = device.inner.with_seed(seed);
         let name = config.identity().name.clone();
         let drive = AnyDrive::new(config).map_err(|e| errors::config(&e, None))?;
         Ok(Self { inner: Mutex::new(drive), name })

@@ -3,7 +3,7 @@
 //! of the interpreter while the simulator works.
 
 mod bench;
-mod description;
+mod device;
 mod drive;
 mod errors;
 mod histogram;
@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeConfigError", module.py().get_type::<errors::NativeConfigError>())?;
     module.add_class::<bench::SimBench>()?;
+    module.add_class::<device::PyDevice>()?;
     module.add_class::<drive::Drive>()?;
     module.add_class::<placement::PlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
@@ -31,7 +32,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::allocators, module)?)?;
     module.add_function(wrap_pyfunction!(trace::row_classes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::synthetic_trace, module)?)?;
-    module.add_function(wrap_pyfunction!(description::describe_device, module)?)?;
+    module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(workload::parse_workload_toml, module)?)?;

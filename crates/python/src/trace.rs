@@ -7,13 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_runner::Counters;
 use writecliff_runner::replay::{self, BUCKETS, ReplayOptions, ReplayOutcome, Timed};
-use writecliff_ssd::{Ssd, device_file};
+use writecliff_ssd::Ssd;
 use writecliff_workload::assign::{Bucketing, Scheme};
 use writecliff_workload::trace::{
     Allocator, BLOCK_BYTES, Batch, BlockTrace, Classes, Events, FileSystem, Labels, LayOut,
     Repeats, TraceError, WriteBack, deaths, synthetic,
 };
 
+use crate::device::PyDevice;
 use crate::errors;
 use crate::histogram::PyHistogram;
 use crate::placement;
@@ -177,15 +178,14 @@ impl PyBlockTrace {
     }
 
     #[pyo3(signature = (
-        text, file_name, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
+        device, scheme, streams, *, mistag = 0.0, seed = 1, timed_bytes = 0,
         queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn replay<'py>(
         &self,
         py: Python<'py>,
-        text: &str,
-        file_name: &str,
+        device: &PyDevice,
         scheme: &str,
         streams: u16,
         mistag: f64,
@@ -196,7 +196,7 @@ impl PyBlockTrace {
         command_bytes: u32,
         reads_per_block: Option<f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let config = device_file::read(text, file_name, seed).map_err(|e| errors::located(&e))?;
+        let config = device.ssd(seed)?;
         let scheme = self.checked(scheme, streams, &config)?;
         let timed = (timed_bytes > 0).then(|| Timed {
             queue_depth: queue_depth.max(1),

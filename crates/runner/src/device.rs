@@ -7,7 +7,7 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::located::LocatedError;
+use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
 use writecliff_port::state::RestoreError;
@@ -206,14 +206,14 @@ pub enum AnyConfig {
 }
 
 impl AnyConfig {
-    /// Read a device file: a table `[disk]` makes it a disk's. `file_name` is for messages only;
-    /// `seed` feeds the drive's own random choices.
-    pub fn read(text: &str, file_name: &str, seed: u64) -> Result<Self, LocatedError> {
-        if writecliff_disk::device_file::is_disk(text) {
-            let config = writecliff_disk::device_file::read(text, file_name, seed)?;
+    /// Read a device file that is parsed already: a table `[disk]` makes it a disk's. `seed` feeds
+    /// the drive's own random choices.
+    pub fn describe(toml: &LocatedToml, seed: u64) -> Result<Self, LocatedError> {
+        if writecliff_disk::device_file::is_disk(toml) {
+            let config = writecliff_disk::device_file::describe(toml, seed)?;
             return Ok(Self::Disk(Box::new(config)));
         }
-        let config = writecliff_ssd::device_file::read(text, file_name, seed)?;
+        let config = writecliff_ssd::device_file::describe(toml, seed)?;
         Ok(Self::Ssd(Box::new(config)))
     }
 
@@ -247,10 +247,10 @@ impl AnyConfig {
     }
 
     /// The text that the device hash is taken over.
-    pub fn canonical(&self) -> String {
+    pub fn canonical(&self) -> &str {
         match self {
-            Self::Ssd(config) => config.canonical(),
-            Self::Disk(config) => config.canonical(),
+            Self::Ssd(config) => &config.canonical,
+            Self::Disk(config) => &config.canonical,
         }
     }
 }

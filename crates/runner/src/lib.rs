@@ -9,6 +9,7 @@
 //! drives measured through fio fill the same types.
 
 pub mod bench;
+pub mod described;
 pub mod device;
 pub mod drive;
 pub mod fast_forward;
@@ -23,6 +24,7 @@ pub mod series;
 pub mod validation;
 mod watch;
 
+pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, AnyDrive, Counters, Drive};
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;

@@ -4,6 +4,10 @@
 //! line and the nearest key. Values that are each possible but not together (a capacity larger than
 //! the flash, a buffer that cannot hold the open units) are refused at the key to change.
 
+mod resized;
+mod scaled;
+mod streams;
+
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -19,11 +23,19 @@ use writecliff_port::{Identity, LinkConfig};
 use crate::config::{ControllerConfig, DeviceConfig};
 use crate::{ecc, endurance, housekeeping, placement, power, reduction, slc_cache, thermal};
 
+pub use resized::{ResizeError, resized};
+pub use scaled::{scaled, scales};
+pub use streams::with_streams;
+
 type Answer<T> = Result<T, LocatedError>;
 
 /// Read a device file. `file_name` is for messages only; `seed` feeds the FTL's random choices.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
-    let toml = LocatedToml::parse(text, file_name)?;
+    describe(&LocatedToml::parse(text, file_name)?, seed)
+}
+
+/// Read a device file that is parsed already.
+pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let root = toml.root();
     let identity = Identity::read(&root)?;
     let user_capacity = root.required_size("user_capacity")?;
@@ -73,6 +85,7 @@ pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
         thermal,
         endurance,
         slc_cache,
+        canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_buffer(&controller_table, &config)?;
 
@@ -130,16 +143,17 @@ fn times(table: &Table<'_>, key: &str, count: usize, what: &str) -> Answer<Vec<N
 }
 
 fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
-    let d = table.optional_integer("d", 1..=1024)?;
+    let d = table.or("d", 10, |t, key| t.optional_integer(key, 1..=1024))? as u32;
     let gc = [
         ("greedy", GcPolicy::Greedy),
         ("fifo", GcPolicy::Fifo),
-        ("d-choices", GcPolicy::DChoices { d: d.unwrap_or(10) as u32 }),
+        ("d-choices", GcPolicy::DChoices { d }),
         ("random", GcPolicy::DChoices { d: 1 }),
         ("cost-benefit", GcPolicy::CostBenefit),
     ];
     let pacing = [Pacing::Even, Pacing::Whole, Pacing::Floor].map(|p| (p.name(), p));
-    let threshold = table.optional_integer("wear_threshold", 1..=1_000_000)?.unwrap_or(50);
+    let threshold =
+        table.or("wear_threshold", 50, |t, key| t.optional_integer(key, 1..=1_000_000))?;
     let wear = [
         ("none", WearPolicy::None),
         ("dynamic", WearPolicy::Dynamic),
@@ -158,9 +172,9 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         user_slots: 0,
         streams: count("streams", 128)? as u16,
         gc: table.required_choice("gc", &gc)?,
-        pacing: table.optional_choice("gc_pacing", &pacing)?.unwrap_or(Pacing::Even),
+        pacing: table.or("gc_pacing", Pacing::Even, |t, key| t.optional_choice(key, &pacing))?,
         placement: table.required_choice("placement", &placement)?,
-        spare: table.optional_choice("spare", &spare)?.unwrap_or(SparePolicy::Global),
+        spare: table.or("spare", SparePolicy::Global, |t, key| t.optional_choice(key, &spare))?,
         wear: table.required_choice("wear_leveling", &wear)?,
         gc_start: count("gc_start", 1 << 20)?,
         gc_floor: count("gc_floor", 1 << 20)?,
@@ -189,7 +203,7 @@ fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
 
 fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
     let command_time = table.required_time("command_time")?;
-    let read_command_time = table.optional_time("read_command_time")?.unwrap_or(command_time);
+    let read_command_time = table.or("read_command_time", command_time, Table::optional_time)?;
     if read_command_time < command_time {
         let message = "read_command_time is below command_time; it must be as long or longer";
         return Err(table.error("read_command_time", message.to_owned(), None));
@@ -202,9 +216,9 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
         command_time,
         read_command_time,
         latency: table.required_time("latency")?,
-        place_time: table.optional_time("place_time")?.unwrap_or(Nanos::ZERO),
-        collect_time: table.optional_time("collect_time")?.unwrap_or(Nanos::ZERO),
-        lookup_time: table.optional_time("lookup_time")?.unwrap_or(Nanos::ZERO),
+        place_time: table.or("place_time", Nanos::ZERO, Table::optional_time)?,
+        collect_time: table.or("collect_time", Nanos::ZERO, Table::optional_time)?,
+        lookup_time: table.or("lookup_time", Nanos::ZERO, Table::optional_time)?,
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
         idle_delay: table.required_time("idle_delay")?,
@@ -253,19 +267,16 @@ fn check_together(
 
 /// The buffer must hold the partly filled units of all streams and one more unit.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
-    let slc_unit = config.slc_cache.map_or(0, |_| config.geometry.slots_per_group);
-    // Data are in the buffer as the host sent them: a slot for each piece that a unit may have.
-    let unit = u64::from(config.geometry.places_per_unit * SLOT_BYTES);
-    let needed = (u64::from(config.ftl.streams) + 1) * unit + u64::from(slc_unit * SLOT_BYTES);
-    let buffer = config.controller.write_buffer;
-    if buffer.0 < needed {
+    let (needed, buffer) =
+        (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);
+    if buffer < needed {
         let message = format!(
             "write_buffer is {buffer}; {} streams with program units of {} KiB{} need {} KiB or \
              more",
             config.ftl.streams,
-            unit / 1024,
-            if slc_unit > 0 { " and an SLC cache" } else { "" },
-            needed / 1024
+            config.program_unit_bytes() * config.pieces_per_slot() / 1024,
+            if config.slc_cache.is_some() { " and an SLC cache" } else { "" },
+            needed.0 / 1024
         );
         return Err(table.error("write_buffer", message, None));
     }

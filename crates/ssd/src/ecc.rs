@@ -55,17 +55,18 @@ pub struct EccCounters {
 /// Names the key where a value is missing or impossible.
 pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
     let rate = |key| table.required_number(key, 0.0..=0.5);
-    let number = |key, range, otherwise| {
-        table.optional_number(key, range).map(|found| found.unwrap_or(otherwise))
-    };
+    let number =
+        |key, range, otherwise| table.or(key, otherwise, |t, key| t.optional_number(key, range));
     let errors = BitErrors {
         fresh: rate("rber")?,
         at_rated: rate("rber_at_rated")?,
         wear_exponent: number("wear_exponent", 0.1..=10.0, 1.0)?,
         retention_factor: number("retention_factor", 1.0..=1e6, 1.0)?,
-        retention_time: table
-            .optional_time("retention_time")?
-            .unwrap_or(Nanos::from_secs(90 * 86_400)),
+        retention_time: table.or(
+            "retention_time",
+            Nanos::from_secs(90 * 86_400),
+            Table::optional_time,
+        )?,
     };
     if errors.at_rated < errors.fresh {
         let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
@@ -95,26 +96,6 @@ fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
     let bits = bytes as u32 * 8;
     let correctable = table.required_integer("correctable", 0..=u64::from(bits))? as u32;
     Ok(Code { bits, correctable })
-}
-
-impl EccConfig {
-    /// What changes how the drive behaves, as lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        let e = &self.errors;
-        lines.extend([
-            format!("rber = {:e}", e.fresh),
-            format!("rber_at_rated = {:e}", e.at_rated),
-            format!("wear_exponent = {}", e.wear_exponent),
-            format!("retention_factor = {}", e.retention_factor),
-            format!("retention_ns = {}", e.retention_time.0),
-            format!("rber_spread = {}", self.spread),
-            format!("codeword_bits = {}", self.code.bits),
-            format!("correctable = {}", self.code.correctable),
-            format!("retry_ns = {}", self.retry_time.0),
-            format!("retry_gain = {}", self.retry_gain),
-            format!("retries_max = {}", self.retries_max),
-        ]);
-    }
 }
 
 /// The section at work.

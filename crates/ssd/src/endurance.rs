@@ -24,22 +24,14 @@ pub struct EnduranceConfig {
 /// # Errors
 /// Names the key where a value is missing or impossible.
 pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
-    let throttle = table.optional_flag("throttle")?.unwrap_or(true);
+    let throttle = table.or("throttle", true, Table::optional_flag)?;
     let life = table.required_time("life")?;
     if life == Nanos::ZERO {
         return Err(table.error("life", "it must be above zero", None));
     }
-    let reserve = table.optional_percent("reserve", 0.0..=100.0)?.unwrap_or(10.0) / 100.0;
+    let reserve = table.or("reserve", 10.0, |t, key| t.optional_percent(key, 0.0..=100.0))? / 100.0;
     table.finish()?;
     Ok(throttle.then_some(EnduranceConfig { life, reserve }))
-}
-
-impl EnduranceConfig {
-    /// Lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        lines.push(format!("planned_life_ns = {}", self.life.0));
-        lines.push(format!("wear_reserve = {}", self.reserve));
-    }
 }
 
 /// The section at work.

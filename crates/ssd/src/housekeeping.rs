@@ -88,7 +88,7 @@ pub fn read(table: Table<'_>, geometry: &Geometry) -> Result<HousekeepingConfig,
 }
 
 fn media(table: &Table<'_>, geometry: &Geometry) -> Result<Option<MediaWork>, LocatedError> {
-    let suspendable = table.optional_flag("media_suspendable")?.unwrap_or(true);
+    let suspendable = table.or("media_suspendable", true, Table::optional_flag)?;
     let Some(interval) = table.optional_time("media_interval")? else {
         together(table, "media_time", "media_interval")?;
         together(table, "media_suspendable", "media_interval")?;
@@ -150,27 +150,6 @@ fn operation_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
         return Err(table.error(key, format!("{time} is not above zero and below 4.29 s"), None));
     }
     Ok(time)
-}
-
-impl HousekeepingConfig {
-    /// What changes how the drive behaves, as lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        if let Some(media) = self.media {
-            lines.push(format!("media_interval_ns = {}", media.interval.0));
-            lines.push(format!("media_ns = {}", media.time.0));
-            lines.push(format!("media_suspendable = {}", media.suspendable));
-        }
-        for (name, each) in [("journal", self.journal), ("checkpoint", self.checkpoint)] {
-            if let Some(each) = each {
-                lines.push(format!("{name}_interval_bytes = {}", each.interval.0));
-                lines.push(format!("{name}_ns = {}", each.time.0));
-            }
-        }
-        if let Some(hiccups) = self.hiccups {
-            lines.push(format!("hiccup_probability = {}", hiccups.probability));
-            lines.push(format!("hiccup_ns = {}", hiccups.time.0));
-        }
-    }
 }
 
 /// A media operation: where, from when.

@@ -33,8 +33,7 @@ pub struct PowerConfig {
 /// # Errors
 /// Names the key where a value is missing or no power.
 pub fn read(table: Table<'_>) -> Result<PowerConfig, LocatedError> {
-    let watts =
-        |key| table.optional_physical(key, Physical::Power).map(|watts| watts.unwrap_or(0.0));
+    let watts = |key| table.or(key, 0.0, |t, key| t.optional_physical(key, Physical::Power));
     let config = PowerConfig {
         idle: table.required_physical("idle", Physical::Power)?,
         active: watts("active")?,
@@ -46,23 +45,6 @@ pub fn read(table: Table<'_>) -> Result<PowerConfig, LocatedError> {
     };
     table.finish()?;
     Ok(config)
-}
-
-impl PowerConfig {
-    /// Lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        for (key, watts) in [
-            ("idle", self.idle),
-            ("active", self.active),
-            ("read", self.read),
-            ("program", self.program),
-            ("erase", self.erase),
-            ("transfer", self.transfer),
-            ("link", self.link),
-        ] {
-            lines.push(format!("{key}_w = {watts}"));
-        }
-    }
 }
 
 /// How long dies and channels have worked, summed over all of them, in nanoseconds.

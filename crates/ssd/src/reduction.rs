@@ -51,9 +51,3 @@ fn least(table: &Table<'_>) -> Result<u32, LocatedError> {
     }
     Ok(sectors as u32)
 }
-
-/// Lines of the device's canonical text.
-pub fn canonical(config: &ReductionConfig, lines: &mut Vec<String>) {
-    lines.push(format!("reduction_least_sectors = {}", config.least));
-    lines.push(format!("reduction_duplicates = {}", config.duplicates));
-}

@@ -66,24 +66,11 @@ pub fn read(
         size,
         program: positive(&table, "program")?,
         read: positive(&table, "read")?,
-        bypass: table.optional_flag("bypass")?.unwrap_or(true),
+        bypass: table.or("bypass", true, Table::optional_flag)?,
         fold_at,
     };
     table.finish()?;
     Ok(config)
-}
-
-impl SlcCacheConfig {
-    /// Lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        lines.push(format!("slc_cache_bytes = {}", self.size.0));
-        lines.push(format!("slc_program_ns = {}", self.program.0));
-        lines.push(format!("slc_read_ns = {}", self.read.0));
-        lines.push(format!("slc_bypass = {}", self.bypass));
-        if let Some(share) = self.fold_at {
-            lines.push(format!("slc_fold_at = {share}"));
-        }
-    }
 }
 
 /// What was done, in slots, since the drive was new.

@@ -20,14 +20,14 @@ impl Ssd {
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut pending = WordWriter::default();
         self.save_pending(&mut pending);
-        let mut out = state::begin(out, &self.config.canonical(), &pending)?;
+        let mut out = state::begin(out, &self.config.canonical, &pending)?;
         self.ftl.save(&mut out)?;
         out.finish()
     }
 
     /// Replace the state of this drive. On an error the drive must not be used further.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
-        let (mut input, words) = state::open(input, &self.config.canonical())?;
+        let (mut input, words) = state::open(input, &self.config.canonical)?;
         let mut pending = WordReader::new(&words);
         self.restore_pending(&mut pending)?;
         pending.finish()?;

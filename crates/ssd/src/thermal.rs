@@ -57,7 +57,7 @@ pub fn read(table: Table<'_>, has_power: bool) -> Result<ThermalConfig, LocatedE
         resistance: above_zero(&table, "resistance", Physical::ThermalResistance)?,
         capacity: above_zero(&table, "capacity", Physical::HeatCapacity)?,
         throttle: throttle(&table)?,
-        period: table.optional_time("period")?.unwrap_or(PERIOD),
+        period: table.or("period", PERIOD, Table::optional_time)?,
     };
     if config.period < Nanos(1_000_000) {
         return Err(table.error("period", "it must be 1 ms or more", None));
@@ -87,21 +87,6 @@ fn throttle(table: &Table<'_>) -> Result<Option<Throttle>, LocatedError> {
     }
     let factor = table.required_number("throttle_factor", 1.0..=1000.0)?;
     Ok(Some(Throttle { at, recover_at, factor }))
-}
-
-impl ThermalConfig {
-    /// Lines of the device's canonical text.
-    pub fn canonical(&self, lines: &mut Vec<String>) {
-        lines.push(format!("ambient_c = {}", self.ambient));
-        lines.push(format!("thermal_resistance_c_per_w = {}", self.resistance));
-        lines.push(format!("heat_capacity_j_per_c = {}", self.capacity));
-        lines.push(format!("thermal_period_ns = {}", self.period.0));
-        if let Some(throttle) = self.throttle {
-            lines.push(format!("throttle_at_c = {}", throttle.at));
-            lines.push(format!("recover_at_c = {}", throttle.recover_at));
-            lines.push(format!("throttle_factor = {}", throttle.factor));
-        }
-    }
 }
 
 /// The section at work.

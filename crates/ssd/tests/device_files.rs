@@ -2,6 +2,9 @@
 
 mod common;
 
+use writecliff_ftl::Pacing;
+use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::spare::SparePolicy;
 use writecliff_ssd::device_file;
 
 fn error(from: &str, to: &str) -> (String, Option<String>) {
@@ -56,17 +59,15 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         let all = format!("{message} {}", hint.unwrap_or_default());
         assert!(all.contains(place) && all.contains(what), "{to}: {all}");
     }
-    let text = |to| common::DRIVE.replace(placement, to);
-    let read = |to| device_file::read(&text(to), "drive.toml", 1).unwrap().canonical();
-    let per_handle = read("placement = \"per-handle\"\nisolated_streams = [0, 2]");
-    assert!(per_handle.contains("placement = per-handle(0,2)"));
-    assert!(read("placement = \"own\"\nspare = \"self-tuned\"").contains("spare = self-tuned"));
-    assert_eq!(read("placement = \"own\"\nspare = \"global\""), read(placement));
-    let whole = read("placement = \"own\"\ngc_pacing = \"whole\"");
-    assert!(whole.contains("gc_pacing = whole"));
-    let floor = read("placement = \"own\"\ngc_pacing = \"floor\"");
-    assert!(floor.contains("gc_pacing = floor"));
-    assert_eq!(read("placement = \"own\"\ngc_pacing = \"even\""), read(placement));
+    let read = |to| {
+        let text = common::DRIVE.replace(placement, to);
+        device_file::read(&text, "drive.toml", 1).unwrap().ftl
+    };
+    let per_handle = read("placement = \"per-handle\"\nisolated_streams = [0, 2]").placement;
+    assert_eq!(per_handle, PlacementPolicy::PerHandle { isolated: 0b101 });
+    assert_eq!(read("placement = \"own\"\nspare = \"self-tuned\"").spare, SparePolicy::SelfTuned);
+    assert_eq!(read("placement = \"own\"\ngc_pacing = \"whole\"").pacing, Pacing::Whole);
+    assert_eq!(read(placement).pacing, Pacing::Even);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, config, precondition, read};
+use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, precondition, read};
 use common::{user_slots, write};
 use writecliff_base::{Lpn, Nanos, Prng};
 use writecliff_flash::errors::Code;
@@ -131,17 +131,6 @@ fn collection_reads_flash_with_the_same_errors() {
     closed_loop(&mut ssd, 8, 20_000, |_| write(random.below(user), 1));
     let c = ssd.counters().ecc.unwrap();
     assert!(c.reads > 5_000 && c.retried_reads > c.reads / 10, "{c:?}");
-}
-
-#[test]
-fn a_drive_without_the_section_is_the_drive_that_it_was() {
-    let none = config(&[]).canonical();
-    let keys = "[ecc]\nrber = 1e-5\nrber_at_rated = 1e-3\ncodeword = \"1 KiB\"\ncorrectable = 72\n\
-                retry_time = \"60 us\"\nretries_max = 8\n[link]";
-    let some = config(&[("[link]", keys)]).canonical();
-    let added = some.strip_prefix(none.as_str()).unwrap();
-    assert!(added.starts_with("\nrber = 1e-5\nrber_at_rated = 1e-3\n"), "{added}");
-    assert_eq!(added.lines().count(), 1 + 11);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, config, read, user_slots, write};
+use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::housekeeping::Housekeeping;
 use writecliff_ssd::{Operation, Ssd};
@@ -205,19 +205,6 @@ fn hiccups_of_the_flush() -> u64 {
         .housekeeping
         .unwrap()
         .hiccups
-}
-
-#[test]
-fn a_drive_without_the_section_is_the_drive_that_it_was() {
-    let none = config(&[]);
-    assert!(none.housekeeping.is_none());
-    assert!(!none.canonical().contains("media") && !none.canonical().contains("hiccup"));
-    let keys = "[housekeeping]\nmedia_interval = \"5 ms\"\nmedia_time = \"2.2 ms\"\n[link]";
-    let some = config(&[("[link]", keys)]).canonical();
-    assert_eq!(
-        some.strip_prefix(none.canonical().as_str()).unwrap(),
-        "\nmedia_interval_ns = 5000000\nmedia_ns = 2200000\nmedia_suspendable = true"
-    );
 }
 
 #[test]

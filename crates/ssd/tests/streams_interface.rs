@@ -254,11 +254,8 @@ fn both_clocks_route_alike_and_a_restored_drive_keeps_its_streams() {
 }
 
 #[test]
-fn without_the_section_nothing_changes() {
-    let plain = config(&[]).canonical();
-    assert!(!plain.contains("placement_interface"));
+fn a_drive_with_the_interface_none_has_none() {
     let none = [("[controller]", "[placement]\ninterface = \"none\"\n[controller]")];
-    assert_eq!(config(&none).canonical(), plain);
-    let nvme = nvme().config().canonical();
-    assert!(nvme.starts_with(&plain) && nvme.ends_with("open_streams = 3"), "{nvme}");
+    assert_eq!(config(&none).placement, None);
+    assert_eq!(config(&[]).placement, None);
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{alone, closed_loop, command, config, read, user_slots, write};
+use common::{alone, closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::thermal::{Thermal, ThermalConfig, Throttle};
 use writecliff_ssd::{Operation, Ssd, device_file};
@@ -118,19 +118,9 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
 }
 
 #[test]
-fn a_drive_without_the_section_is_the_drive_that_it_was() {
+fn a_drive_without_the_section_has_no_temperature() {
     let power = "[power]\nidle = \"2 W\"\n[link]";
-    let none = config(&[("[link]", power)]);
-    assert!(Ssd::new(none.clone()).unwrap().counters().thermal.is_none());
-    let keys = "[power]\nidle = \"2 W\"\n[thermal]\nambient = \"35 C\"\n\
-                resistance = \"10 C/W\"\ncapacity = \"20 J/C\"\n[link]";
-    let some = config(&[("[link]", keys)]).canonical();
-    let added = some.strip_prefix(none.canonical().as_str()).unwrap();
-    assert_eq!(
-        added,
-        "\nambient_c = 35\nthermal_resistance_c_per_w = 10\nheat_capacity_j_per_c = 20\n\
-         thermal_period_ns = 100000000"
-    );
+    assert!(drive(&[("[link]", power)]).counters().thermal.is_none());
 }
 
 #[test]

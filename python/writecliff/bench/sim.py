@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from writecliff import _native
 from writecliff.bench import replay
-from writecliff.devices import read_device_file, show_device
+from writecliff.devices import describe, open_device, read_device_file
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 
@@ -39,9 +39,10 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
     """Run cases one after the other on one device and yield a row for each as it is done."""
     if not 0.0 < scale <= 100.0:
         raise ConfigError(f"--scale is {scale:g}; it must be above 0, and 100 at most")
-    show_device(device).flash_bytes("the benchmark")
+    opened = open_device(*read_device_file(device))
+    describe(opened).flash_bytes("the benchmark")
     with as_user_errors():
-        bench = _native.SimBench(*read_device_file(device), scale)
+        bench = _native.SimBench(opened, scale)
     for name in names:
         if name in replay.CASES:
             continue

@@ -59,6 +59,9 @@ class DeviceDescription:
     firmware: str
     capacity_bytes: int
     raw_bytes: int | None
+    mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 for a hard disk
+    reclaim_units: int | None
+    rated_cycles: int | None
     overprovision_pct: float | None
     interface: str
     nand_type: str | None
@@ -81,13 +84,9 @@ class DeviceDescription:
             raise ConfigError(f"{self.name} is a hard disk; {what_for} needs flash", hint=hint)
         return self.raw_bytes
 
-    @property
-    def mapped_bytes(self) -> int:
-        """What the map of the flash has entries for, at 4 KiB each: the flash, times the pieces of
-        compressed data that 4 KiB may hold. 0 for a hard disk."""
-        least = next((one.value for one in self.values if one.key == "reduction.least"), None)
-        pieces = 1 if least is None else 4096 // _native.parse_size(least.strip('"'))
-        return (self.raw_bytes or 0) * pieces
+    def has(self, key: str) -> bool:
+        """Whether the device file has a value for the dotted `key`."""
+        return any(value.key == key for value in self.values)
 
 
 def preset_names() -> list[str]:
@@ -119,10 +118,21 @@ def _text(path: Path) -> str:
 
 
 @lru_cache(maxsize=64)
+def open_device(text: str, file_name: str) -> _native.Device:
+    """The parsed and checked text of a device file. Raises ConfigError with file and line."""
+    with as_user_errors():
+        return _native.Device(text, file_name)
+
+
 def describe_device(text: str, file_name: str) -> DeviceDescription:
     """Describe the drive of a device file's text. Raises ConfigError with file and line."""
-    with as_user_errors():
-        raw = dict(_native.describe_device(text, file_name))
+    return describe(open_device(text, file_name))
+
+
+@lru_cache(maxsize=64)
+def describe(device: _native.Device) -> DeviceDescription:
+    """Describe the drive of a parsed device file."""
+    raw = dict(device.describe())
     rows = raw.pop("rows")
     raw["placement_reports"] = raw["placement_reports"] or {}
     spare = raw.pop("overprovisioning")
@@ -131,7 +141,7 @@ def describe_device(text: str, file_name: str) -> DeviceDescription:
         **raw,
         overprovision_pct=None if spare is None else round(100 * spare, 2),
         device_hash=digest,
-        path=file_name,
+        path=device.file_name,
         values=tuple(DeviceValue(*row) for row in rows),
     )
 

@@ -16,29 +16,30 @@ its own reason: `"controller.write_cache" = false`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+from writecliff import _native
 from writecliff.devices.edit import with_values
 from writecliff.devices.quantities import size_bytes
 from writecliff.errors import ConfigError
+from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent / "families"
 _MARK = re.compile(r"^\[variants\]", re.MULTILINE)
-_SOURCE = re.compile(r'^"?([\w.]+)"? *= *[^#\n]*?# *(.*)$')
+_NAME = re.compile(r"^\[variants\.([\w-]+)\]", re.MULTILINE)
+Value = tuple[str, str]  # as TOML, and its source
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One drive of a family. `changes` maps dotted keys to (TOML value, reason)."""
+    """One drive of a family. `changes` maps dotted keys to (TOML value, source)."""
 
     name: str
     family: Path
-    changes: Mapping[str, tuple[str, str]]
+    changes: Mapping[str, Value]
 
 
 @lru_cache(maxsize=1)
@@ -65,64 +66,44 @@ def _split(path: Path) -> tuple[str, str]:
 
 def _read(path: Path) -> list[Variant]:
     base_text, tables_text = _split(path)
-    base = tomllib.loads(base_text)
-    tables = tomllib.loads(tables_text)["variants"]
-    sources = _sources(tables_text)
-    return [
-        Variant(name, path, _changes(path, base, name, table, sources.get(name, {})))
-        for name, table in tables.items()
-    ]
+    base, tables = _values(base_text, path), _values(tables_text, path)
+    variants = []
+    for name in _NAME.findall(tables_text):
+        start = f"variants.{name}."
+        own = {k.removeprefix(start): v for k, v in tables.items() if k.startswith(start)}
+        variants.append(Variant(name, path, _changes(path, base, name, own)))
+    return variants
 
 
-def _sources(text: str) -> dict[str, dict[str, str]]:
-    """The comment of each key of each variant."""
-    found: dict[str, dict[str, str]] = {}
-    current: dict[str, str] = {}
-    for line in text.splitlines():
-        if line.startswith("[variants."):
-            current = found.setdefault(line.split("]")[0].removeprefix("[variants."), {})
-        elif match := _SOURCE.match(line):
-            current[match[1]] = match[2]
-    return found
+def _values(text: str, path: Path) -> dict[str, Value]:
+    """Values as TOML and their comments, by dotted key."""
+    with as_user_errors():
+        rows = _native.toml_rows(text, path.name)
+    return {key: (value, comment) for key, value, comment, _ in rows}
 
 
 def _changes(
-    path: Path,
-    base: Mapping[str, Any],
-    name: str,
-    table: Mapping[str, Any],
-    sources: Mapping[str, str],
-) -> dict[str, tuple[str, str]]:
-    own = dict(table)
-    capacity = own.pop("user_capacity", base["user_capacity"])
-    changes = {
-        "name": (_toml(name), ""),
-        "model": (_toml(own.pop("model", f"simulated {name}")), ""),
-    }
-    if capacity != base["user_capacity"]:
-        source = sources.get("user_capacity", "marketed capacity")
-        changes["user_capacity"] = (_toml(capacity), source)
+    path: Path, base: Mapping[str, Value], name: str, own: dict[str, Value]
+) -> dict[str, Value]:
+    changes = {"name": (f'"{name}"', ""), "model": (f'"simulated {name}"', "")}
+    whole, whole_source = base["user_capacity"]
+    capacity, source = own.pop("user_capacity", (whole, whole_source))
+    if capacity != whole:
+        changes["user_capacity"] = (capacity, source or "marketed capacity")
     if "dies" in own:
-        dies = int(own.pop("dies"))
-        channels = min(int(base["flash"]["channels"]), dies)
+        count, source = own.pop("dies")
+        dies = int(count)
+        channels = min(int(base["flash.channels"][0]), dies)
         if dies % channels:
             raise ConfigError(f"{path.name}: {name} has {dies} dies on {channels} channels")
-        reason = sources.get("dies", f"{dies} dies")
         changes["flash.channels"] = (str(channels), f"{channels} of the controller's in use")
-        changes["flash.dies_per_channel"] = (str(dies // channels), reason)
-    if "user_capacity" in changes and "rated_writes" in base and "rated_writes" not in own:
+        changes["flash.dies_per_channel"] = (str(dies // channels), source or f"{dies} dies")
+    if "user_capacity" in changes and "rated_writes" in base:
         # Drive writes, not bytes, are what a family shares.
-        ratio = size_bytes(capacity) / size_bytes(base["user_capacity"])
-        rated = round(size_bytes(base["rated_writes"]) * ratio / 1e12)
-        changes["rated_writes"] = (_toml(f"{rated} TB"), "as many drive writes as the family")
-    for key, value in own.items():
-        changes[key] = (_toml(value), sources.get(key, ""))
-    return changes
+        rated = round(_bytes(base["rated_writes"][0]) * _bytes(capacity) / _bytes(whole) / 1e12)
+        changes["rated_writes"] = (f'"{rated} TB"', "as many drive writes as the family")
+    return changes | own
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(one) for one in value) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+def _bytes(value: str) -> int:
+    return size_bytes(value.strip('"'))

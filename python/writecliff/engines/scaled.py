@@ -1,34 +1,12 @@
 """A simulated drive at a fraction of its size that answers as the whole drive would.
 
-For estimates before a run. Time and volume shrink by the same factor, so every rate stays what it
-is. What has to stay alike for that:
-
-* the number of reclaim units and every pool counted in them, hence over-provisioning, write
-  amplification and wear per drive fill: blocks get fewer word lines, never fewer blocks;
-* dies, planes, channels, pages and their times, hence the work that one I/O causes;
-* the share of time that erases take: their time shrinks with the block;
-* idle time against the drive's patience: `idle_delay` shrinks too;
-* the share of time that checkpoints stop the firmware for: their interval and time shrink;
-* how warm it gets and how its life is planned: heat capacity and life shrink;
-* when its SLC cache is full: that shrinks like the capacity, to a page of every die at least.
-
-The write buffer cannot shrink as far: it has to keep all dies busy beside the largest command, and
-to hold the open units of all streams. Where it empties (pauses, a change to reads) a small drive
-takes in too much; that error is about proportional to the scale, so that two scales can be
-extrapolated.
-
-A hard disk shrinks by its capacity alone: seeks take the share of the stroke that they span, so a
-small disk answers as the large one does.
-
-Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume within 0.1 % at
-1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because the reserve
-of collection cannot shrink.
+For estimates before a run. How the device file shrinks is said where it does, in
+`crates/ssd/src/device_file/scaled.rs`; here the load shrinks with it, and what was measured grows
+again.
 """
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from writecliff import _native
 from writecliff.engines.base import (
     CacheReport,
     Counters,
@@ -51,140 +28,11 @@ from writecliff.engines.base import (
 )
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import EngineError
+from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Job, Segments, Workload
 
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
-UNITS_A_DIE = 2  # program units in the buffer: one is programmed while the next one fills
-DISK_SCALES = (64.0, 32.0, 16.0, 8.0, 4.0, 2.0)
-_BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
-
-
-def scales(full: SimEngine) -> list[float]:
-    """Factors by which the drive can be made smaller, the largest first; 1 is not among them."""
-    if full.description.kind == "disk":
-        return list(DISK_SCALES)
-    lines = _word_lines(full)
-    counts = []
-    count = 1
-    while count < lines:
-        counts.append(count)
-        count *= 2
-    return [lines / count for count in counts]
-
-
-def _word_lines(full: SimEngine) -> int:
-    flash = tomllib.loads(full.device_text)["flash"]
-    return int(flash["pages_per_block"]) // _BITS[flash["cell"]]
-
-
-def scaled_device(text: str, scale: float, *, largest_io_bytes: int = SLOT_BYTES) -> str:
-    """The device file `text` for a drive that is `scale` times smaller; see the module text.
-
-    `largest_io_bytes` of the load: a command waits until the buffer has room for all of it.
-    """
-    device = tomllib.loads(text)
-    if "disk" in device:
-        return _scaled_disk(device, scale)
-    flash, controller = device["flash"], device["controller"]
-    bits = _BITS[flash["cell"]]
-    flash["pages_per_block"] = max(1, round(flash["pages_per_block"] / bits / scale)) * bits
-    capacity = _native.parse_size(device["user_capacity"])
-    controller["write_buffer"] = f"{_buffer_bytes(device, scale, largest_io_bytes)} B"
-    device["user_capacity"] = f"{max(1, round(capacity / scale / SLOT_BYTES)) * SLOT_BYTES} B"
-    for table, key in ((flash, "erase"), (controller, "idle_delay")):
-        time_ns = _native.parse_time(table[key])
-        table[key] = f"{max(1, round(time_ns / scale))} ns" if time_ns else "0 ns"
-    _shrink_checkpoints(device, scale)
-    _shrink_life(device, scale)
-    resize_slc_cache(device, 1 / scale)
-    return device_toml(device)
-
-
-def _shrink_checkpoints(device: Mapping[str, Any], scale: float) -> None:
-    housekeeping = device.get("housekeeping", {})
-    if "checkpoint_interval" not in housekeeping:
-        return
-    whole: int = _native.parse_size(housekeeping["checkpoint_interval"])
-    shrunk = max(round(whole / scale), _unit_bytes(device))
-    time_ns = round(_native.parse_time(housekeeping["checkpoint_time"]) * shrunk / whole)
-    housekeeping["checkpoint_interval"] = f"{shrunk} B"
-    housekeeping["checkpoint_time"] = f"{max(1, time_ns)} ns"
-
-
-def _shrink_life(device: Mapping[str, Any], scale: float) -> None:
-    if (thermal := device.get("thermal")) is not None:
-        joules = float(str(thermal["capacity"]).strip().removesuffix("J/C"))
-        thermal["capacity"] = f"{joules / scale} J/C"
-    if (endurance := device.get("endurance")) is not None:
-        time_ns = _native.parse_time(endurance["life"])
-        endurance["life"] = f"{max(1, round(time_ns / scale))} ns"
-
-
-def resize_slc_cache(device: Mapping[str, Any], factor: float) -> None:
-    """Let the SLC cache follow the capacity of its drive, if it has one."""
-    if (cache := device.get("slc_cache")) is None:
-        return
-    flash = device["flash"]
-    least = flash["channels"] * flash["dies_per_channel"] * slc_unit_bytes(device)
-    wanted = round(_native.parse_size(cache["size"]) * factor / SLOT_BYTES) * SLOT_BYTES
-    most: int = _native.parse_size(device["user_capacity"])
-    cache["size"] = f"{min(most, max(least, wanted))} B"
-
-
-def slc_unit_bytes(device: Mapping[str, Any]) -> int:
-    """What the SLC cache programs at once on a die: part of the write buffer; 0 without one."""
-    if "slc_cache" not in device:
-        return 0
-    flash = device["flash"]
-    page: int = _native.parse_size(flash["page"])
-    return page * (int(flash["planes_per_die"]) if flash["multi_plane"] else 1)
-
-
-def pieces_per_slot(device: Mapping[str, Any]) -> int:
-    """Slots of host data that may end up in one slot of flash, and are all in the buffer before."""
-    least = device.get("reduction", {}).get("least")
-    return 1 if least is None else SLOT_BYTES // int(_native.parse_size(least))
-
-
-def _unit_bytes(device: Mapping[str, Any]) -> int:
-    flash = device["flash"]
-    page: int = _native.parse_size(flash["page"])
-    return page * int(flash["planes_per_die"]) * _BITS[flash["cell"]]
-
-
-def _scaled_disk(device: dict[str, Any], scale: float) -> str:
-    """Fewer tracks of the same kind; the flash of a hybrid keeps its share of them."""
-    for table in (device, device.get("flash_cache", {})):
-        for key in {"user_capacity", "size"} & table.keys():
-            size_bytes = _native.parse_size(table[key])
-            table[key] = f"{max(1, round(size_bytes / scale / SLOT_BYTES)) * SLOT_BYTES} B"
-    return device_toml(device)
-
-
-def _buffer_bytes(device: Mapping[str, Any], scale: float, largest_io_bytes: int) -> int:
-    flash = device["flash"]
-    unit = _unit_bytes(device)
-    dies = flash["channels"] * flash["dies_per_channel"]
-    needed: int = max(UNITS_A_DIE * dies, device["ftl"]["streams"] + 1) * unit
-    needed *= pieces_per_slot(device)
-    needed += slc_unit_bytes(device) + largest_io_bytes
-    whole = _native.parse_size(device["controller"]["write_buffer"])
-    return max(min(needed, whole), round(whole / scale / SLOT_BYTES) * SLOT_BYTES)
-
-
-def device_toml(device: Mapping[str, Any]) -> str:
-    """Device files are keys and one level of tables; their values read the same in JSON."""
-    lines = [f"{key} = {json.dumps(value)}" for key, value in device.items() if _is_value(value)]
-    for name, table in device.items():
-        if not _is_value(table):
-            lines.append(f"[{name}]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _is_value(value: Any) -> bool:
-    return not isinstance(value, dict)
 
 
 class ScaledEngine:
@@ -198,8 +46,9 @@ class ScaledEngine:
     ) -> None:
         self.scale = scale
         self._identity = full.identify()
-        text = scaled_device(full.device_text, scale, largest_io_bytes=largest_io_bytes)
-        self._small = SimEngine.from_text(text, f"{full.description.path}, scaled", seed=full.seed)
+        with as_user_errors():
+            device = full.device.scaled(scale, largest_io_bytes)
+        self._small = SimEngine.from_device(device, seed=full.seed)
         self._capacity_bytes = self._small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:

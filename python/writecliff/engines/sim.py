@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from writecliff import _native
-from writecliff.devices import DeviceDescription, describe_device, read_device_file
+from writecliff.devices import DeviceDescription, describe, open_device, read_device_file
 from writecliff.engines.base import (
     CacheReport,
     Counters,
@@ -44,42 +43,46 @@ class SimEngine:
     kind: Literal["sim", "fio"] = "sim"
 
     def __init__(self, name_or_path: str, *, seed: int = 1) -> None:
-        self._open(*read_device_file(name_or_path), target=f"sim:{name_or_path}", seed=seed)
+        device = open_device(*read_device_file(name_or_path))
+        self._open(device, target=f"sim:{name_or_path}", seed=seed)
 
     @classmethod
     def from_text(cls, text: str, file_name: str, *, seed: int = 1) -> Self:
         """A drive from the text of a device file; `file_name` is for messages."""
+        return cls.from_device(open_device(text, file_name), seed=seed)
+
+    @classmethod
+    def from_device(cls, device: _native.Device, *, seed: int = 1) -> Self:
+        """A drive from a parsed device file."""
         engine = cls.__new__(cls)
-        engine._open(text, file_name, target=f"sim:{file_name}", seed=seed)
+        engine._open(device, target=f"sim:{device.file_name}", seed=seed)
         return engine
 
-    def _open(self, text: str, file_name: str, *, target: str, seed: int) -> None:
-        self._description = describe_device(text, file_name)
-        self._target = target
-        self.device_text = text
+    def _open(self, device: _native.Device, *, target: str, seed: int) -> None:
+        self.device = device
         self.seed = seed
-        self._file_name = file_name
+        self._target = target
         with as_user_errors():
-            self._drive = _native.Drive(text, file_name, seed)
+            self._drive = _native.Drive(device, seed)
 
     def renew(self) -> None:
         """Take a new drive of the same kind, with the write cache as it is set."""
         write_cache = self.write_cache
         del self._drive  # the memory of two large drives may not be there
         with as_user_errors():
-            self._drive = _native.Drive(self.device_text, self._file_name, self.seed)
+            self._drive = _native.Drive(self.device, self.seed)
         self.set_write_cache(write_cache)
 
     @property
     def description(self) -> DeviceDescription:
-        return self._description
+        return describe(self.device)
 
     @property
     def write_cache(self) -> bool:
         return self._drive.write_cache
 
     def identify(self) -> DeviceIdentity:
-        device = self._description
+        device = self.description
         return DeviceIdentity(
             target=self._target,
             vendor=device.vendor,
@@ -94,7 +97,7 @@ class SimEngine:
             device_hash=device.device_hash,
             simulated=True,
             rotational=device.kind == "disk",
-            rated_cycles=_rated_cycles(self.device_text),
+            rated_cycles=device.rated_cycles,
         )
 
     @property
@@ -104,7 +107,7 @@ class SimEngine:
 
     def purge(self) -> PurgeReport:
         self._drive.purge()
-        if self._description.kind == "disk":
+        if self.description.kind == "disk":
             return PurgeReport(
                 method="not applicable (hard disk)",
                 conformant=True,
@@ -114,7 +117,7 @@ class SimEngine:
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         self._drive.set_write_cache(enabled)
-        protected = self._description.power_loss_protection
+        protected = self.description.power_loss_protection
         note = "the buffer is protected against power loss" if protected and not enabled else ""
         return CacheReport(enabled=self._drive.write_cache, note=note)
 
@@ -160,11 +163,6 @@ class SimEngine:
 
     def close(self) -> None:
         """Nothing to give back: the drive is memory."""
-
-
-def _rated_cycles(device_text: str) -> int | None:
-    cycles = tomllib.loads(device_text).get("flash", {}).get("rated_cycles")
-    return None if cycles is None else int(cycles)
 
 
 def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:

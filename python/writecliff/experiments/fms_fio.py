@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import _native
-from writecliff.devices import describe_device, read_device_file
+from writecliff.devices import describe, describe_device, open_device, read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.engines.base import StepResult
-from writecliff.engines.scaled import SLOT_BYTES, scaled_device
+from writecliff.engines.scaled import SLOT_BYTES
 from writecliff.engines.sim import SimEngine
 from writecliff.experiments.fms_fio_reference import reference_waf
 from writecliff.experiments.lifetimes import (
@@ -133,8 +133,8 @@ def run(
         for request in (SLOT_BYTES, REQUEST_BYTES)
         if policy == "greedy" or request == REQUEST_BYTES
     ]
-    text, name = read_device_file(DEVICE)
-    raw_bytes = describe_device(scaled_device(text, scale), name).flash_bytes("streams")
+    small = open_device(*read_device_file(DEVICE)).scaled(scale, SLOT_BYTES)
+    raw_bytes = describe(small).flash_bytes("the experiment")
     timed = [(r, op, on) for r in READINGS for op in OVERPROVISIONS for on in (False, True)]
     log(f"{len(timed)} timed drives, then write amplification of {len(variants)} untimed ones")
     memory_bytes = drive_memory_bytes(raw_bytes, raw_bytes)
@@ -185,13 +185,14 @@ def amplification(
 # -- throughput and latency ---------------------------------------------------------------------
 
 
-def drive_text(overprovision: float, scale: float) -> str:
-    """The device file of the drive with this over-provisioning, (flash - user) / user."""
-    text, name = read_device_file(DEVICE)
-    raw = describe_device(text, name).flash_bytes("streams")
+def drive(overprovision: float, scale: float) -> _native.Device:
+    """The drive with this over-provisioning, (flash - user) / user, at 1/`scale` of its size."""
+    text, file_name = read_device_file(DEVICE)
+    raw = describe_device(text, file_name).flash_bytes("the experiment")
     user = round(raw / (1 + overprovision) / REQUEST_BYTES) * REQUEST_BYTES
     text = with_values(text, {"user_capacity": (f'"{user} B"', None)})
-    return scaled_device(text, scale)
+    name = f"{DEVICE}, OP {100 * overprovision:g} %"
+    return open_device(text, name).scaled(scale, SLOT_BYTES)
 
 
 def _jobs(reading: Reading, capacity_bytes: int, streams: bool) -> list[Job]:
@@ -260,7 +261,7 @@ def _saved(engine: SimEngine) -> Iterator[Path]:
 def _speed(
     scale: float, passes: tuple[int, int], reading: Reading, op: float, streams: bool
 ) -> Speed:
-    engine = SimEngine.from_text(drive_text(op, scale), f"{DEVICE}, OP {100 * op:g} %")
+    engine = SimEngine.from_device(drive(op, scale))
     capacity = engine.identify().capacity_bytes
     jobs = _jobs(reading, capacity, streams)
     for job in jobs:

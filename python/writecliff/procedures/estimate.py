@@ -146,10 +146,11 @@ def _agree(before: _Pilot, last: _Pilot) -> bool:
 def _scales(procedure: Procedure, engine: SimEngine) -> list[float]:
     """The scales to try in order. Short steps must not become too short; a drive that cannot be
     made smaller at all is tried as it is."""
-    from writecliff.engines.scaled import scales
 
     shortest_ns = _shortest_step_ns(procedure, engine)
-    possible = [k for k in scales(engine) if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS]
+    possible = [
+        k for k in engine.device.scales() if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS
+    ]
     return possible or [1.0]
 
 

@@ -7,12 +7,10 @@ derived is named with its reason.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from writecliff.devices import describe_device
 from writecliff.errors import ConfigError
 from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
@@ -70,20 +68,20 @@ def derive(
 
 
 def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
-    if "flash" not in tomllib.loads(drive.text):
+    if drive.describe().kind == "disk":
         return None, "a hard disk has no flash that wears"
     waf = _metric(one, results, "waf")
     if waf is None:
         return None, "nothing was written, so there is no write amplification"
-    total = rated_bytes(drive.text, drive.file_name, waf)
+    total = rated_bytes(drive, waf)
     if one.metric == "tbw":
         return total / _TB, ""
-    capacity = describe_device(drive.text, drive.file_name).capacity_bytes
+    capacity = drive.describe().capacity_bytes
     return total / (capacity * 365 * warranty_years(one.device)), ""
 
 
 def _power(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
-    if "power" not in tomllib.loads(drive.text):
+    if not drive.describe().has("power.idle"):
         return None, "the device file has no power model"
     if one.load is None:
         return idle_watts(drive), "idle power was not measured"
@@ -102,7 +100,7 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
 
     Write amplification alone decides it. The slide can be read in two ways; the smaller of both
     ratios is taken, at the over-provisioning of the drive."""
-    spare = describe_device(drive.text, drive.file_name).overprovision_pct
+    spare = drive.describe().overprovision_pct
     if spare is None:
         raise ConfigError(f"{drive.name} is a hard disk; streams require flash")
     flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES

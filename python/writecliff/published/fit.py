@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from writecliff.devices import read_device_file
+from writecliff.devices import open_device, read_device_file
 from writecliff.devices.edit import value_of, with_values
 from writecliff.devices.quantities import number
-from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
+from writecliff.native_errors import as_user_errors
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.published.conditions import Load, baseline_condition, condition, preset_of
 from writecliff.published.figures import PublishedFigure
@@ -213,7 +213,9 @@ class _Problem:
             keys = [p.key for p in self.spec.parameters]
             text = _with_values(text, dict(zip(keys, np.exp(at).tolist(), strict=True)))
         if self.spec.scale > 1:
-            text = scaled_device(text, self.spec.scale, largest_io_bytes=LARGEST_IO_BYTES)
+            with as_user_errors():
+                device = open_device(text, file_name).scaled(self.spec.scale, LARGEST_IO_BYTES)
+            text = device.text
         return ComparedDrive(name, text, file_name)
 
     def _measure(self, drive: ComparedDrive) -> Mapping[Load, Mapping[str, float]]:

@@ -7,7 +7,6 @@ first. Preconditioned states come from the cache of the program where it has the
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,7 @@ from threading import Event
 import numpy as np
 
 from writecliff import _native
-from writecliff.devices import describe_device, read_device_file
+from writecliff.devices import DeviceDescription, describe_device, read_device_file
 from writecliff.engines.base import Progress, StepResult
 from writecliff.engines.preconditioned import StateCache, bring_to, default_folder, recipe
 from writecliff.engines.sim import SimEngine
@@ -47,6 +46,9 @@ class ComparedDrive:
     @classmethod
     def preset(cls, name: str) -> ComparedDrive:
         return cls(name, *read_device_file(name))
+
+    def describe(self) -> DeviceDescription:
+        return describe_device(self.text, self.file_name)
 
 
 class MeasurementObserver:
@@ -145,7 +147,7 @@ def _bring(
 ) -> None:
     """Bring a drive to the state that a load requires."""
     capacity = engine.identify().capacity_bytes
-    if load.state == "fresh" or not _has_flash(engine.device_text):
+    if load.state == "fresh" or engine.description.kind == "disk":
         # New, whatever earlier loads did to the drive; the state of a disk never changes.
         engine.renew()
         return
@@ -262,16 +264,12 @@ def idle_watts(drive: ComparedDrive) -> float | None:
     return metrics_of(engine.run(Workload("idle", (late,)))).get("power")
 
 
-def rated_bytes(device_text: str, file_name: str, waf: float) -> float:
+def rated_bytes(drive: ComparedDrive, waf: float) -> float:
     """Host bytes until all flash has its rated cycles, at this write amplification."""
-    cycles = tomllib.loads(device_text)["flash"]["rated_cycles"]
-    return float(cycles * describe_device(device_text, file_name).raw_bytes / waf)
-
-
-def _has_flash(text: str) -> bool:
-    return "flash" in tomllib.loads(text)
+    described = drive.describe()
+    return (described.rated_cycles or 0) * described.flash_bytes("an endurance rating") / waf
 
 
 def drive_memory(drive: ComparedDrive) -> int:
-    described = describe_device(drive.text, drive.file_name)
+    described = drive.describe()
     return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)

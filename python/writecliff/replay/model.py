@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import _native
-from writecliff.devices import describe_device, read_device_file
+from writecliff.devices import describe, open_device, read_device_file
 from writecliff.engines.placement_status import FdpStatistics, PlacementStatus, status_of
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import drive_memory_bytes
-from writecliff.replay.sizing import PURPOSE, sized_device, with_streams
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +31,7 @@ TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of e
 TIMED_LEAST_BYTES = 4e9
 BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
+PURPOSE = "a replay"  # what messages say that hard disks do not do
 COPIES_MAX = 64
 
 
@@ -58,7 +57,7 @@ class ReplaySetup:
     io: FileIO
     blocks: _native.BlockTrace
     device: DeviceDescription  # as --on names it
-    text: str  # of the drive that is simulated
+    drive: _native.Device  # that is simulated
     simulated: DeviceDescription
     streams: int  # that it has
     units: int  # reclaim units that it has
@@ -180,25 +179,24 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     that does not fit names the size that does.
     """
     _check(sizing)
-    text, file_name = read_device_file(simulated_name(target))
-    device = describe_device(text, file_name)
+    opened = open_device(*read_device_file(simulated_name(target)))
+    device = describe(opened)
     device.flash_bytes(PURPOSE)
     with as_user_errors():
         needs = io.native.footprint(sizing.coalesce, sizing.copies)
+    capacity_bytes = units = None
     if sizing.fill_pct is not None:
         capacity_bytes = round(needs["peak_bytes"] / (sizing.fill_pct / 100))
         units = sizing.units
         if units is None and sizing.unit_bytes is not None:
             raw_bytes = capacity_bytes * device.flash_bytes(PURPOSE) / device.capacity_bytes
             units = max(1, round(raw_bytes / sizing.unit_bytes))
-        text = sized_device(
-            text, file_name, capacity_bytes, streams=streams or device.streams, units=units
-        )
     streams = streams or device.streams
     if not 1 <= streams <= STREAMS_MAX:
         raise ConfigError(f"{streams} streams; a drive has 1 to {STREAMS_MAX}")
-    text = with_streams(text, streams)
-    simulated = describe_device(text, file_name)
+    with as_user_errors():
+        drive = opened.for_streams(streams, capacity_bytes, units)
+    simulated = describe(drive)
     enough = max(FILLS_LEAST, WRITTEN_LEAST_BYTES / simulated.capacity_bytes)
     fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
@@ -211,16 +209,15 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
             trim=sizing.trim,
             copies=sizing.copies,
         )
-    flash = tomllib.loads(text)["flash"]
     return ReplaySetup(
         io=io,
         blocks=blocks,
         device=device,
-        text=text,
+        drive=drive,
         simulated=simulated,
         streams=streams,
-        units=int(flash["blocks_per_plane"]),
-        rated_cycles=int(flash["rated_cycles"]),
+        units=simulated.reclaim_units or 0,
+        rated_cycles=simulated.rated_cycles or 0,
         peak_bytes=needs["peak_bytes"],
         written_bytes=needs["written_bytes"],
         sizing=sizing,
@@ -268,8 +265,7 @@ def replay(
         timed_bytes = round(max(TIMED_FILLS * setup.simulated.capacity_bytes, TIMED_LEAST_BYTES))
     with as_user_errors():
         raw = setup.blocks.replay(
-            setup.text,
-            setup.simulated.path,
+            setup.drive,
             scheme,
             streams,
             mistag=mistag_pct / 100,

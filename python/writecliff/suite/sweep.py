@@ -90,6 +90,7 @@ def _device(target: str, percent: float) -> str:
     with which collection cannot work, and for a drive that is not simulated.
     """
     from writecliff.devices import describe_device, read_device_file
+    from writecliff.devices.edit import with_values
 
     if not target.startswith("sim:"):
         raise ConfigError(
@@ -99,12 +100,7 @@ def _device(target: str, percent: float) -> str:
     text, name = read_device_file(target.removeprefix("sim:"))
     raw_bytes = describe_device(text, name).flash_bytes("over-provisioning")
     capacity_mb = int(raw_bytes / (1 + percent / 100)) // 1_000_000
-    lines = [
-        f'user_capacity = "{capacity_mb} MB"  # {percent:g} % over-provisioning'
-        if line.split("=")[0].strip() == "user_capacity"
-        else line
-        for line in text.splitlines()
-    ]
-    made = "\n".join(lines) + "\n"
+    source = f"{percent:g} % over-provisioning"
+    made = with_values(text, {"user_capacity": (f'"{capacity_mb} MB"', source)})
     describe_device(made, f"{name} with {percent:g} % over-provisioning")
     return made

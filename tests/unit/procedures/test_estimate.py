@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.fake_engine import FakeEngine
 from tests.support.small_drive import write_small_drive
+from writecliff.devices import open_device
 from writecliff.engines.base import StepResult
-from writecliff.engines.scaled import ScaledEngine, scaled_device, scales
+from writecliff.engines.scaled import ScaledEngine
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import EngineError
 from writecliff.procedures.estimate import estimate, with_estimate
@@ -69,7 +70,7 @@ def test_pilots_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
     seconds = iter(range(10_000))
     found = estimate(procedure, engine, budget_s=12, clock=lambda: float(next(seconds)))
     assert found is not None
-    assert found.pilots < len(scales(engine))
+    assert found.pilots < len(engine.device.scales())
 
 
 def test_the_estimate_leaves_the_drive_alone(tmp_path: Path) -> None:
@@ -87,8 +88,8 @@ def test_the_estimate_leaves_the_drive_alone(tmp_path: Path) -> None:
 
 def test_a_scaled_drive_keeps_units_and_over_provisioning(tmp_path: Path) -> None:
     full = SimEngine(str(write_small_drive(tmp_path)))
-    assert scales(full) == [8.0, 4.0, 2.0]
-    small = SimEngine.from_text(scaled_device(full.device_text, 4.0), "scaled")
+    assert full.device.scales() == [8.0, 4.0, 2.0]
+    small = SimEngine.from_device(full.device.scaled(4.0, 4096))
     then, now = full.description, small.description
     assert now.overprovision_pct == pytest.approx(then.overprovision_pct, abs=0.01)
     assert now.capacity_bytes * 4 == pytest.approx(then.capacity_bytes, rel=1e-4)
@@ -105,7 +106,7 @@ def test_a_scaled_drive_stops_warms_up_and_ages_at_the_same_share_of_its_time(
     section += '[endurance]\nlife = "4 years"\n[power]\nidle = "1 W"\n'
     section += '[thermal]\nambient = "35 C"\nresistance = "8 C/W"\ncapacity = "20 J/C"\n'
     text = write_small_drive(tmp_path).read_text() + section
-    small = SimEngine.from_text(scaled_device(text, 4.0), "scaled")
+    small = SimEngine.from_device(open_device(text, "small").scaled(4.0, 4096))
     values = {value.key: value.value for value in small.description.values}
     assert values["housekeeping.checkpoint_interval"] == '"16777216 B"'
     assert values["housekeeping.checkpoint_time"] == '"5000000 ns"'

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.devices import read_device_file
+from writecliff.devices import open_device, read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.devices.families import FOLDER as FAMILIES
 from writecliff.devices.quantities import number
-from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure
@@ -49,7 +48,7 @@ def _figure(device: str, metric: str, read_pct: float, depth: int, size: int) ->
 @pytest.fixture(scope="module")
 def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PublishedFigure]]:
     """A drive with wrong parameters, and figures of the same drive with the right ones."""
-    base = scaled_device(read_device_file("sata-tlc-120")[0], 48, largest_io_bytes=LARGEST_IO_BYTES)
+    base = open_device(*read_device_file("sata-tlc-120")).scaled(48, LARGEST_IO_BYTES).text
     path = tmp_path_factory.mktemp("fit") / "drive.toml"
     path.write_text(with_values(base, START), encoding="utf-8")
     asked = [

@@ -11,12 +11,11 @@ import pytest
 from writecliff import _native
 from writecliff.bench.replay import run as bench_replay
 from writecliff.capture.rules import Rules
-from writecliff.devices import describe_device, read_device_file
+from writecliff.devices import describe, describe_device, open_device, read_device_file
 from writecliff.errors import ConfigError
 from writecliff.replay.advice import advice_mapping, best_of, compare, stream_counts, verdict
 from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, file_io
 from writecliff.replay.model import ReplaySetup, Sizing, checked_scheme, lay_out, replay
-from writecliff.replay.sizing import sized_device
 from writecliff.replay.summary import median_lifetime_bytes, stream_rows
 from writecliff.replay.synthetic import synthetic_table
 
@@ -103,7 +102,7 @@ def test_classes_are_of_rows_that_agree_in_every_label() -> None:
 def test_a_drive_that_is_cut_down_is_one_of_its_kind(name: str, capacity_bytes: int) -> None:
     text, file_name = read_device_file(name)
     full = describe_device(text, file_name)
-    small = describe_device(sized_device(text, file_name, capacity_bytes, streams=8), file_name)
+    small = describe(open_device(text, file_name).for_streams(8, capacity_bytes))
     assert small.capacity_bytes == pytest.approx(capacity_bytes, rel=0.05)
     assert small.overprovision_pct == pytest.approx(full.overprovision_pct, abs=0.1)
     assert (small.nand_type, small.interface) == (full.nand_type, full.interface)
@@ -111,7 +110,7 @@ def test_a_drive_that_is_cut_down_is_one_of_its_kind(name: str, capacity_bytes: 
 
 def test_files_too_small_for_any_drive_are_refused(store_rules: Rules) -> None:
     table = synthetic_table(table_bytes=32 << 10, chunk_bytes=16 << 10, logged_bytes=1 << 20)
-    with pytest.raises(ConfigError, match="too small to have") as caught:
+    with pytest.raises(ConfigError, match="too small for") as caught:
         lay_out(file_io(table, store_rules), DRIVE, Sizing())
     assert "larger load" in str(caught.value.hint)
 

@@ -20,10 +20,11 @@ CRATE = ROOT / "crates" / "python" / "src"
 USERS = {
     "bench/sim.py",
     "devices/__init__.py",
+    "devices/edit.py",
+    "devices/families.py",
     "devices/quantities.py",  # reads sizes and times of device files as the simulator does
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
     "engines/preconditioned.py",
-    "engines/scaled.py",  # reads sizes and times of device files as the simulator does
     "engines/sim.py",
     "experiments/fms_fio.py",
     "native_errors.py",
@@ -37,7 +38,6 @@ USERS = {
     "workload/load.py",  # reads workload files as the simulator does
     "replay/columns.py",
     "replay/model.py",
-    "replay/sizing.py",
     "replay/synthetic.py",
 }
 CLASSES = sorted(

@@ -11,14 +11,15 @@ import pytest
 from writecliff import _native
 from writecliff.devices import FOLDER as PRESETS
 from writecliff.devices import (
+    describe,
     describe_device,
     families,
+    open_device,
     preset_names,
     read_device_file,
     show_device,
 )
 from writecliff.devices.families import FOLDER, variant_text, variants
-from writecliff.engines.scaled import scaled_device
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.workload.model import BlockSize, Job, Workload
@@ -82,9 +83,10 @@ def test_every_preset_reads_and_shows_its_sources(name: str) -> None:
 def test_every_preset_builds(name: str) -> None:
     """Drives with flash at a fraction of their size: a whole one of 8 TB takes 16 GB of memory."""
     text, file_name = read_device_file(name)
-    if "flash" in tomllib.loads(text):
-        text = scaled_device(text, 32, largest_io_bytes=1 << 20)
-    engine = SimEngine.from_text(text, file_name)
+    device = open_device(text, file_name)
+    if describe(device).kind == "ssd":
+        device = device.scaled(32, 1 << 20)
+    engine = SimEngine.from_device(device)
     job = Job(block_sizes=(BlockSize(128 * 1024),), pattern="sequential", ios=64, queue_depth=8)
     result = engine.run(Workload("w", (job,)))
     assert result.total("write") == (64, 64 * 128 * 1024)

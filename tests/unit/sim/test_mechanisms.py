@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff import Job, SimEngine, Workload
+from writecliff import Job, SimEngine, Workload, _native
 from writecliff.cli.results import result_mapping, result_table
+from writecliff.devices import open_device
 from writecliff.engines.base import StepResult
-from writecliff.engines.scaled import scaled_device
 from writecliff.errors import ConfigError
 from writecliff.workload.model import BlockSize
 
@@ -170,12 +170,17 @@ def test_an_slc_cache_makes_bursts_fast_and_its_end_slow(tmp_path: Path) -> None
     assert full.nand_write_bytes == full.host_write_bytes
 
 
+def scaled(text: str, scale: float, largest_io_bytes: int = 4096) -> _native.Device:
+    return open_device(text, "scaled.toml").scaled(scale, largest_io_bytes)
+
+
 def test_an_slc_cache_follows_the_size_of_its_drive(tmp_path: Path) -> None:
     text = "\n".join((write_small_drive(tmp_path).read_text(), SLC_CACHE))
-    small = tomllib.loads(scaled_device(text, 4))
+    small = tomllib.loads(scaled(text, 4).text)
     assert small["slc_cache"]["size"] == f"{16 * MIB} B"
-    SimEngine.from_text(scaled_device(text, 8), "scaled.toml")
-    least = tomllib.loads(scaled_device(text.replace("64 MiB", "1 MiB"), 8))["slc_cache"]["size"]
+    SimEngine.from_device(scaled(text, 8))
+    tiny = scaled(text.replace("64 MiB", "1 MiB"), 8)
+    least = tomllib.loads(tiny.text)["slc_cache"]["size"]
     dies, planes, page_bytes = 8, 2, 16_384
     assert least == f"{dies * planes * page_bytes} B"
 
@@ -223,6 +228,6 @@ def test_a_drive_that_compresses_is_as_fast_as_the_data_are_small(tmp_path: Path
 
 def test_a_scaled_drive_that_compresses_has_room_for_its_pieces(tmp_path: Path) -> None:
     text = write_small_drive(tmp_path).read_text() + REDUCTION
-    scaled = tomllib.loads(scaled_device(text, 4, largest_io_bytes=65536))
-    assert scaled["reduction"] == tomllib.loads(text)["reduction"]
-    SimEngine.from_text(scaled_device(text, 4, largest_io_bytes=65536), "scaled.toml")
+    small = scaled(text, 4, largest_io_bytes=65536)
+    assert tomllib.loads(small.text)["reduction"] == tomllib.loads(text)["reduction"]
+    SimEngine.from_device(small)

@@ -13,7 +13,6 @@ from tests.support.small_drive import write_small_drive
 from writecliff.engines.placement_status import FdpStatistics
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
-from writecliff.replay.sizing import with_streams
 from writecliff.workload.model import BlockSize, Job, Workload
 
 MIB = 1 << 20
@@ -138,6 +137,6 @@ def test_fewer_streams_keep_what_still_fits_of_the_section(tmp_path: Path) -> No
         ('interface = "nvme-fdp"\nhandles = [6]', "handles = [0]"),
         ('interface = "nvme-streams"\nopen_streams = 7', "open_streams = 3"),
     ):
-        text = engine(tmp_path, section).device_text
-        assert kept in with_streams(text, 4)
-        SimEngine.from_text(with_streams(text, 4), "fewer")
+        fewer = engine(tmp_path, section).device.for_streams(4)
+        assert kept in fewer.text
+        SimEngine.from_device(fewer)

@@ -1,5 +1,7 @@
 //! The comments of a file, by key. In device files they are the sources of the numbers.
 
+use std::ops::Range;
+
 use toml_edit::{Item, TableLike, Value};
 
 use super::Source;
@@ -15,6 +17,8 @@ pub struct Documented {
     pub comment: String,
     /// Counted from 1.
     pub line: usize,
+    /// Lines below the value that go on with the comment beside it.
+    pub(super) continued: Range<usize>,
 }
 
 pub(super) fn collect(source: &Source, root: &dyn TableLike) -> Vec<Documented> {
@@ -43,26 +47,29 @@ fn walk(source: &Source, table: &dyn TableLike, path: &str, found: &mut Vec<Docu
                 let key_span = table.get_key_value(key).and_then(|(key, _)| key.span());
                 let value_span = value.span().unwrap_or_default();
                 let line = source.line_of(key_span.map_or(value_span.start, |span| span.start));
-                let comment = comment_beside(source, line, value_span.end);
+                let (comment, continued) = comment_beside(source, line, value_span.end);
                 let value = source.slice(value_span).to_owned();
-                found.push(Documented { key: path, value, comment, line });
+                found.push(Documented { key: path, value, comment, line, continued });
             }
         }
     }
 }
 
-fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> String {
+/// The comment, and the lines below the value that belong to it.
+fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String, Range<usize>) {
     let last_line = source.line_of(value_end);
     let line_start = source.line_starts[last_line - 1];
     let column = value_end - line_start;
     let rest = source.line(last_line).get(column..).unwrap_or_default();
-    let Some(offset) = rest.find('#') else { return comment_above(source, key_line) };
+    let Some(offset) = rest.find('#') else {
+        return (comment_above(source, key_line), 0..0);
+    };
     let mut parts = vec![strip(&rest[offset..])];
     // Comment lines under a trailing comment, in its column, go on with it.
     let column = column + offset;
     let following = (last_line + 1..=source.line_starts.len()).map(|n| source.line(n));
     parts.extend(following.map_while(|line| continuation(line, column)));
-    parts.join(" ")
+    (parts.join(" "), last_line + 1..last_line + parts.len())
 }
 
 fn continuation(line: &str, column: usize) -> Option<&str> {

@@ -1,8 +1,10 @@
 //! A table of a located file: typed look-ups that remember what was asked for.
 
 use std::cell::RefCell;
-use std::fmt::Display;
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Display};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use toml_edit::{Item, TableLike, Value};
 
@@ -13,6 +15,9 @@ use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical, QuantityError};
 ///
 /// Call [`Table::finish`] on every table: a key that nobody asked for is a typing error of the
 /// user.
+///
+/// All tables of a file share one record of the values that they gave. [`Table::canonical`] makes a
+/// text of it that two files share if they mean the same.
 #[must_use = "call finish() so that unknown keys are refused"]
 pub struct Table<'a> {
     source: &'a Source,
@@ -21,7 +26,11 @@ pub struct Table<'a> {
     path: String,
     line: usize,
     asked: RefCell<Vec<String>>,
+    record: Record,
 }
+
+/// By dotted key: the value that a reader got.
+type Record = Rc<RefCell<BTreeMap<String, String>>>;
 
 type Answer<T> = Result<T, LocatedError>;
 
@@ -42,7 +51,43 @@ impl<'a> Table<'a> {
         path: String,
         line: usize,
     ) -> Self {
-        Self { source, items, path, line, asked: RefCell::default() }
+        let (asked, record) = (RefCell::default(), Record::default());
+        Self { source, items, path, line, asked, record }
+    }
+
+    fn inner(&self, items: &'a dyn TableLike, path: String, line: usize) -> Self {
+        Self { record: Rc::clone(&self.record), ..Self::new(self.source, items, path, line) }
+    }
+
+    /// Every value that was read in the whole file, one `key = value` a line, without the
+    /// `documentary` keys: those that describe the thing but do not change what it does. How a
+    /// value was written ("1 GiB", "1024 MiB") does not matter.
+    pub fn canonical(&self, documentary: &[&str]) -> String {
+        let record = self.record.borrow();
+        let lines = record.iter().filter(|(key, _)| !documentary.contains(&key.as_str()));
+        lines.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join("\n")
+    }
+
+    fn read<T: Debug>(&self, key: &str, value: T) -> Option<T> {
+        self.record.borrow_mut().insert(self.join(key), format!("{value:?}"));
+        Some(value)
+    }
+
+    /// What `read` finds under `key`, else `default`. A file that writes the default out has the
+    /// canonical text of one that leaves the key away.
+    pub fn or<T: PartialEq>(
+        &self,
+        key: &str,
+        default: T,
+        read: impl FnOnce(&Self, &str) -> Answer<Option<T>>,
+    ) -> Answer<T> {
+        match read(self, key)? {
+            Some(value) if value != default => Ok(value),
+            _ => {
+                self.record.borrow_mut().remove(&self.join(key));
+                Ok(default)
+            }
+        }
     }
 
     /// Dotted path of this table in the file; empty for the file itself.
@@ -83,36 +128,41 @@ impl<'a> Table<'a> {
 
     pub fn optional_text(&self, key: &str) -> Answer<Option<&'a str>> {
         let Some(item) = self.item(key) else { return Ok(None) };
-        item.as_str().map(Some).ok_or_else(|| self.wrong(key, item, "text in quotes", None))
+        let text = item.as_str().ok_or_else(|| self.wrong(key, item, "text in quotes", None))?;
+        Ok(self.read(key, text))
     }
 
     pub fn optional_flag(&self, key: &str) -> Answer<Option<bool>> {
         let Some(item) = self.item(key) else { return Ok(None) };
-        item.as_bool().map(Some).ok_or_else(|| self.wrong(key, item, "true or false", None))
+        let flag = item.as_bool().ok_or_else(|| self.wrong(key, item, "true or false", None))?;
+        Ok(self.read(key, flag))
     }
 
     /// A size such as `"16 KiB"`.
     pub fn optional_size(&self, key: &str) -> Answer<Option<Bytes>> {
         let Some(text) = self.quantity_text(key, "\"16 KiB\"")? else { return Ok(None) };
-        self.size_of(key, text).map(Some)
+        Ok(self.read(key, self.size_of(key, text)?))
     }
 
     /// A time such as `"75 us"`.
     pub fn optional_time(&self, key: &str) -> Answer<Option<Nanos>> {
         let Some(text) = self.quantity_text(key, "\"75 us\"")? else { return Ok(None) };
-        units::parse_time(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
+        let time = units::parse_time(text).map_err(|e| self.bad_quantity(key, &e))?;
+        Ok(self.read(key, time))
     }
 
     /// A rate such as `"550 MB/s"`.
     pub fn optional_rate(&self, key: &str) -> Answer<Option<BytesPerSecond>> {
         let Some(text) = self.quantity_text(key, "\"550 MB/s\"")? else { return Ok(None) };
-        units::parse_rate(text).map(Some).map_err(|e| self.bad_quantity(key, &e))
+        let rate = units::parse_rate(text).map_err(|e| self.bad_quantity(key, &e))?;
+        Ok(self.read(key, rate))
     }
 
     /// A physical quantity such as `"1.5 W"`.
     pub fn optional_physical(&self, key: &str, kind: Physical) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, kind.example())? else { return Ok(None) };
-        units::parse_physical(text, kind).map(Some).map_err(|e| self.bad_quantity(key, &e))
+        let value = units::parse_physical(text, kind).map_err(|e| self.bad_quantity(key, &e))?;
+        Ok(self.read(key, value))
     }
 
     pub fn required_physical(&self, key: &str, kind: Physical) -> Answer<f64> {
@@ -126,7 +176,7 @@ impl<'a> Table<'a> {
         let value = parse_percent(text).ok_or_else(|| {
             self.error(key, format!("'{text}' is not a percentage"), Some("write \"7 %\"".into()))
         })?;
-        self.in_range(key, value, &range, " %").map(Some)
+        Ok(self.read(key, self.in_range(key, value, &range, " %")?))
     }
 
     /// A whole number without a unit, inside `range`.
@@ -136,14 +186,14 @@ impl<'a> Table<'a> {
             item.as_integer().ok_or_else(|| self.wrong(key, item, "a whole number", None))?;
         let bad = || self.error(key, format!("{value} is outside {}", limits(&range, "")), None);
         let value = u64::try_from(value).map_err(|_| bad())?;
-        if range.contains(&value) { Ok(Some(value)) } else { Err(bad()) }
+        if range.contains(&value) { Ok(self.read(key, value)) } else { Err(bad()) }
     }
 
     /// A number without a unit, whole or not, inside `range`.
     pub fn optional_number(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
         let Some(item) = self.item(key) else { return Ok(None) };
         let value = number(item).ok_or_else(|| self.wrong(key, item, "a number", None))?;
-        self.in_range(key, value, &range, "").map(Some)
+        Ok(self.read(key, self.in_range(key, value, &range, "")?))
     }
 
     /// One of the given words.
@@ -194,7 +244,7 @@ impl<'a> Table<'a> {
         let items = item.as_table_like().ok_or_else(|| {
             self.wrong(key, item, &format!("a table, [{}]", self.join(key)), None)
         })?;
-        Ok(Some(Table::new(self.source, items, self.join(key), self.line_of(key))))
+        Ok(Some(self.inner(items, self.join(key), self.line_of(key))))
     }
 
     /// The tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty where the key is absent.
@@ -214,7 +264,7 @@ impl<'a> Table<'a> {
         };
         let table = |(i, (items, start)): (usize, (&'a dyn TableLike, Option<usize>))| {
             let line = start.map_or_else(|| self.line_of(key), |start| self.source.line_of(start));
-            Table::new(self.source, items, format!("{}[{i}]", self.join(key)), line)
+            self.inner(items, format!("{}[{i}]", self.join(key)), line)
         };
         Ok(parts.into_iter().enumerate().map(table).collect())
     }
@@ -270,7 +320,7 @@ impl<'a> Table<'a> {
         self.items.get(key).filter(|item| !item.is_none())
     }
 
-    fn list<T>(
+    fn list<T: Debug>(
         &self,
         key: &str,
         convert: impl Fn(&Value, usize) -> Answer<T>,
@@ -279,7 +329,8 @@ impl<'a> Table<'a> {
         let values =
             item.as_array().ok_or_else(|| self.wrong(key, item, "a list, [..., ...]", None))?;
         let line = |v: &Value| v.span().map_or(self.line, |span| self.source.line_of(span.start));
-        values.iter().map(|value| convert(value, line(value))).collect::<Answer<_>>().map(Some)
+        let converted = values.iter().map(|value| convert(value, line(value)));
+        Ok(self.read(key, converted.collect::<Answer<Vec<T>>>()?))
     }
 
     fn join(&self, key: &str) -> String {

@@ -155,3 +155,54 @@ fn a_hash_inside_a_value_is_no_comment() {
     let comments: Vec<String> = toml.documented().into_iter().map(|e| e.comment).collect();
     assert_eq!(comments, ["", "z"]);
 }
+
+#[test]
+fn the_canonical_text_has_every_value_that_was_asked_for() {
+    let canonical = |text: &str| {
+        let toml = LocatedToml::parse(text, "d.toml").unwrap();
+        let root = toml.root();
+        root.required_text("name").unwrap();
+        let flash = root.required_table("flash").unwrap();
+        flash.required_size("page").unwrap();
+        flash.or("planes", 1, |t, key| t.optional_integer(key, 1..=8)).unwrap();
+        flash.optional_times("read").unwrap();
+        root.canonical(&["name"])
+    };
+    let text = "name = \"a\"\n[flash]\npage = \"1 KiB\"\nplanes = 2\nread = [\"1 us\"]\n";
+    let base = canonical(text);
+    assert_eq!(base, "flash.page = Bytes(1024)\nflash.planes = 2\nflash.read = [Nanos(1000)]");
+    assert_eq!(canonical(&text.replace("1 KiB", "1024 B").replace("\"a\"", "\"b\"")), base);
+    let one = canonical(&text.replace("planes = 2\n", ""));
+    assert_eq!(canonical(&text.replace("planes = 2", "planes = 1")), one);
+    assert_eq!(one, "flash.page = Bytes(1024)\nflash.read = [Nanos(1000)]");
+}
+
+#[test]
+fn changes_keep_what_they_do_not_mean() {
+    let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
+    let mut kept = Change::new("flash.planes", 4, "");
+    kept.source = None;
+    let changes = [
+        kept,
+        Change::new("name", "large", "made up, too"),
+        Change::new("flash.read_time", "80 us", "measured"),
+        Change::new("flash.erase", "3 ms", "new"),
+    ];
+    let text = toml.changed(&changes).unwrap();
+    let expected = DRIVE
+        .replace("\"small\"  # made up", "\"large\"  # made up, too")
+        .replace("\"75 us\"      # typical,\n", "\"80 us\"  # measured\n")
+        .replace("                         # not maximum\n", "")
+        .replace("planes = 2\n", "planes = 4\n")
+        .replace("bits a cell\n", "bits a cell\nerase = \"3 ms\"  # new\n");
+    assert_eq!(text, expected);
+    let absent = toml.changed(&[Change::new("motor.rpm", 7200, "")]);
+    assert_eq!(absent.unwrap_err(), "motor.rpm");
+}
+
+#[test]
+fn changes_inside_an_inline_table_leave_comments_away() {
+    let toml = LocatedToml::parse("link = { queues = 1, depth = 2 } # x\n", "d.toml").unwrap();
+    let text = toml.changed(&[Change::new("link.queues", 4, "why")]).unwrap();
+    assert_eq!(text, "link = { queues = 4, depth = 2 } # x\n");
+}

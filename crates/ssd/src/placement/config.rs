@@ -69,7 +69,8 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> 
         return Err(table.error(key, format!("{key} belongs to interface '{to}'"), None));
     }
     let most = u64::from(streams) - 1;
-    let open = table.optional_integer("open_streams", 0..=u64::from(u16::MAX))?.unwrap_or(most);
+    let open = table
+        .or("open_streams", most, |t, key| t.optional_integer(key, 0..=u64::from(u16::MAX)))?;
     if open > most {
         let message = format!(
             "open_streams is {open}; {streams} streams leave {most} beside the default one"
@@ -77,7 +78,8 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> 
         return Err(table.error("open_streams", message, Some("raise ftl.streams".to_owned())));
     }
     let overflow = [("default", Overflow::Default), ("release", Overflow::Release)];
-    let overflow = table.optional_choice("overflow", &overflow)?.unwrap_or(Overflow::Default);
+    let overflow =
+        table.or("overflow", Overflow::Default, |t, key| t.optional_choice(key, &overflow))?;
     let handles = if fdp { handles(table, streams)? } else { Vec::new() };
     let (open_streams, time_limit) = (open as u16, time_limit(table)?);
     let config =
@@ -122,22 +124,4 @@ fn handles(table: &Table<'_>, streams: u16) -> Answer<Vec<u16>> {
         handles.push(handle);
     }
     Ok(handles)
-}
-
-impl PlacementConfig {
-    /// What changes how the drive behaves, for the device hash: `key = value` lines.
-    pub fn canonical(&self) -> Vec<String> {
-        let mut lines = vec![format!("placement_interface = {}", self.interface.name())];
-        if self.interface == Interface::NvmeFdp {
-            let handles: Vec<String> = self.handles.iter().map(u16::to_string).collect();
-            lines.push(format!("placement_handles = {}", handles.join(",")));
-            lines.extend(self.time_limit.map(|limit| format!("time_limit = {}", limit.0)));
-        } else {
-            lines.push(format!("open_streams = {}", self.open_streams));
-        }
-        if self.overflow == Overflow::Release {
-            lines.push("overflow = release".to_owned());
-        }
-        lines
-    }
 }

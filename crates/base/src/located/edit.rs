@@ -1,0 +1,71 @@
+//! Changing values of a file and leaving the rest of its text, comments included, as it is.
+
+use toml_edit::{DocumentMut, Item, TableLike, Value};
+
+use super::LocatedToml;
+
+/// A value to write into a file.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Dotted: `table.key`.
+    pub key: String,
+    pub value: Value,
+    /// The comment to put beside the value; `None` keeps the one that is there.
+    pub source: Option<String>,
+}
+
+impl Change {
+    pub fn new(key: &str, value: impl Into<Value>, source: &str) -> Self {
+        Self { key: key.to_owned(), value: value.into(), source: Some(source.to_owned()) }
+    }
+}
+
+impl LocatedToml {
+    /// The text with `changes`. A key that the file does not have is added to the end of its table.
+    ///
+    /// # Errors
+    /// The key, where its table is not in the file.
+    pub fn changed(&self, changes: &[Change]) -> Result<String, String> {
+        let mut document = self.without_continuations(changes);
+        for Change { key, value, source } in changes {
+            let table = key.rsplit_once('.').map_or("", |(table, _)| table);
+            let mut inside: &mut dyn TableLike = document.as_table_mut();
+            for part in table.split('.').filter(|part| !part.is_empty()) {
+                let inner = inside.get_mut(part).and_then(Item::as_table_like_mut);
+                inside = inner.ok_or_else(|| key.clone())?;
+            }
+            let name = key.rsplit('.').next().unwrap_or_default();
+            let mut value = value.clone();
+            let old = inside.get(name).and_then(Item::as_value);
+            value.decor_mut().set_prefix(" ");
+            // Inline tables have no room for comments.
+            if let (Some(source), false) = (source, self.is_inline(table)) {
+                let comment = if source.is_empty() { "" } else { &format!("  # {source}") };
+                value.decor_mut().set_suffix(comment);
+            } else if let Some(suffix) = old.and_then(|old| old.decor().suffix()) {
+                value.decor_mut().set_suffix(suffix.clone());
+            }
+            match inside.get_mut(name) {
+                Some(item) => *item = Item::Value(value),
+                None => drop(inside.insert(name, Item::Value(value))),
+            }
+        }
+        Ok(document.to_string())
+    }
+
+    /// The document without the further lines of comments that `changes` replace.
+    fn without_continuations(&self, changes: &[Change]) -> DocumentMut {
+        let is_replaced = |key: &str| changes.iter().any(|c| c.key == key && c.source.is_some());
+        let rows = self.documented();
+        let gone: Vec<_> = rows.iter().filter(|row| is_replaced(&row.key)).collect();
+        let lines = (1..=self.source.line_starts.len())
+            .filter(|line| !gone.iter().any(|row| row.continued.contains(line)))
+            .map(|line| self.source.line(line));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        text.parse().expect("a text without some of its comments is still TOML")
+    }
+
+    fn is_inline(&self, table: &str) -> bool {
+        self.document.as_table().get(table).is_some_and(Item::is_inline_table)
+    }
+}

@@ -1,0 +1,24 @@
+//! A disk at a fraction of its size: fewer tracks of the same kind. Seeks take the share of the
+//! stroke that they span, so a small disk answers as the large one does.
+
+use writecliff_base::Bytes;
+use writecliff_base::located::Change;
+
+use crate::config::DiskConfig;
+
+/// Factors by which a disk can be made smaller.
+pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
+const BLOCK_BYTES: f64 = 4096.0;
+
+/// What changes in the device file of a disk that is `scale` times smaller. The flash of a hybrid
+/// keeps its share of the capacity.
+pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
+    let smaller = |key: &str, size: Bytes| {
+        let blocks = (size.0 as f64 / scale / BLOCK_BYTES).round_ties_even().max(1.0);
+        Change::new(key, format!("{} B", (blocks * BLOCK_BYTES) as u64), "scaled")
+    };
+    let flash = config.flash_cache.as_ref();
+    let mut changes = vec![smaller("user_capacity", config.user_capacity)];
+    changes.extend(flash.map(|flash| smaller("flash_cache.size", flash.size)));
+    changes
+}

@@ -1,0 +1,152 @@
+//! `Device`: a device file, described for people and reports, and device files derived from it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use writecliff_base::Bytes;
+use writecliff_base::located::{Change, LocatedToml};
+use writecliff_runner::{AnyConfig, DeriveError, Device};
+use writecliff_ssd::DeviceConfig;
+use writecliff_ssd::placement::Report;
+
+use crate::errors;
+use crate::placement;
+
+#[pyclass(module = "writecliff._native", frozen, name = "Device")]
+pub(crate) struct PyDevice {
+    pub(crate) inner: Device,
+}
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    fn new(text: &str, file_name: &str) -> PyResult<Self> {
+        let inner = Device::read(text, file_name).map_err(|e| errors::located(&e))?;
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn text(&self) -> &str {
+        self.inner.toml().text()
+    }
+
+    #[getter]
+    fn file_name(&self) -> &str {
+        self.inner.toml().file_name()
+    }
+
+    fn scales(&self) -> Vec<f64> {
+        self.inner.scales()
+    }
+
+    fn scaled(&self, scale: f64, largest_io_bytes: u64) -> PyResult<Self> {
+        let inner = self.inner.scaled(scale, Bytes(largest_io_bytes));
+        Ok(Self { inner: inner.map_err(|e| errors::located(&e))? })
+    }
+
+    #[pyo3(signature = (streams, capacity_bytes = None, units = None))]
+    fn for_streams(
+        &self,
+        streams: u16,
+        capacity_bytes: Option<u64>,
+        units: Option<u64>,
+    ) -> PyResult<Self> {
+        let inner = self.inner.for_streams(streams, capacity_bytes.map(Bytes), units);
+        let inner = inner.map_err(|error| match error {
+            DeriveError::Located(error) => errors::located(&error),
+            DeriveError::Resize(error) => errors::config(&error.message, Some(&error.hint)),
+            DeriveError::NotFlash(message) => errors::config(&message, None),
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// What reports and listings show of the drive.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let config = self.inner.config();
+        let result = PyDict::new(py);
+        let identity = config.identity();
+        result.set_item("name", &identity.name)?;
+        result.set_item("description", &identity.description)?;
+        result.set_item("vendor", &identity.vendor)?;
+        result.set_item("model", &identity.model)?;
+        result.set_item("firmware", &identity.firmware)?;
+        result.set_item("rated_tbw_bytes", identity.rated_writes.map(|b| b.0))?;
+        result.set_item("capacity_bytes", config.user_capacity().0)?;
+        result.set_item("interface", &config.link().interface)?;
+        result.set_item("write_cache", config.write_cache())?;
+        let (ssd, disk) = match config {
+            AnyConfig::Ssd(ssd) => (Some(ssd), None),
+            AnyConfig::Disk(disk) => (None, Some(disk)),
+        };
+        result.set_item("kind", if disk.is_some() { "disk" } else { "ssd" })?;
+        result.set_item("rpm", disk.map(|d| d.mechanics.rpm))?;
+        let raw_bytes = ssd.map(|s| s.raw_capacity().0);
+        result.set_item("raw_bytes", raw_bytes)?;
+        let pieces = ssd.map_or(1, |s| s.pieces_per_slot());
+        result.set_item("mapped_bytes", raw_bytes.unwrap_or(0) * pieces)?;
+        result.set_item("reclaim_units", ssd.map(|s| s.geometry.reclaim_units))?;
+        result.set_item("rated_cycles", ssd.map(|s| s.ftl.rated_cycles))?;
+        result.set_item("overprovisioning", ssd.map(|s| s.overprovisioning()))?;
+        result.set_item("nand_type", ssd.map(|s| s.geometry.shape.cell.name()))?;
+        result.set_item("streams", ssd.map_or(1, |s| s.ftl.streams))?;
+        let protected = ssd.is_some_and(|s| s.controller.power_loss_protection);
+        result.set_item("power_loss_protection", protected)?;
+        let face = ssd.and_then(|s| s.placement.as_ref());
+        result.set_item("placement_interface", face.map_or("none", |p| p.interface.name()))?;
+        let report = ssd.and_then(|s| Report::of(s));
+        let report = report.map(|report| placement::report(py, &report)).transpose()?;
+        result.set_item("placement_reports", report)?;
+        result.set_item("canonical", config.canonical())?;
+        result.set_item("rows", rows(py, self.inner.toml())?)?;
+        Ok(result)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Device({})", self.inner.config().identity().name)
+    }
+}
+
+impl PyDevice {
+    /// The description of an SSD whose random choices follow from `seed`.
+    pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
+        match self.inner.with_seed(seed) {
+            AnyConfig::Ssd(config) => Ok(*config),
+            AnyConfig::Disk(config) => {
+                let name = &config.identity.name;
+                Err(errors::config(&format!("{name} is a hard disk and has no flash"), None))
+            }
+        }
+    }
+}
+
+fn rows<'py>(py: Python<'py>, toml: &LocatedToml) -> PyResult<Bound<'py, PyList>> {
+    let rows = toml.documented().into_iter();
+    PyList::new(py, rows.map(|row| (row.key, row.value, row.comment, row.line)))
+}
+
+/// Keys of a TOML text with their values as they are written, comments and lines.
+#[pyfunction]
+pub(crate) fn toml_rows<'py>(
+    py: Python<'py>,
+    text: &str,
+    file_name: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
+    rows(py, &toml)
+}
+
+/// The text with other values; all else of it, comments included, stays.
+#[pyfunction]
+pub(crate) fn toml_changed(
+    text: &str,
+    file_name: &str,
+    changes: Vec<(String, String, Option<String>)>,
+) -> PyResult<String> {
+    let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
+    let changes = changes.into_iter().map(|(key, value, source)| match value.parse() {
+        Ok(value) => Ok(Change { key, value, source }),
+        Err(_) => Err(errors::config(&format!("{key} = {value}: not a TOML value"), None)),
+    });
+    let changes = changes.collect::<PyResult<Vec<_>>>()?;
+    let no_table = |key| errors::config(&format!("the device file has no table for {key}"), None);
+    toml.changed(&changes).map_err(no_table)
+}

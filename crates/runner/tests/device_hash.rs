@@ -1,0 +1,166 @@
+//! The text that a device is hashed by has every key of a device file, of SSDs and disks alike.
+//!
+//! The files beside this test have every key. That they do is checked too: a reader lists the keys
+//! that it knows when it finds one that it does not.
+
+use std::collections::BTreeSet;
+
+use writecliff_base::located::Change;
+use writecliff_port::Identity;
+use writecliff_runner::Device;
+
+const SSD: &str = include_str!("device_hash/ssd.toml");
+const DISK: &str = include_str!("device_hash/disk.toml");
+
+/// Every word that a key may have as its value.
+const WORDS: [&str; 25] = [
+    "SLC",
+    "MLC",
+    "TLC",
+    "greedy",
+    "fifo",
+    "d-choices",
+    "own",
+    "rejoin",
+    "shared",
+    "per-handle",
+    "whole",
+    "even",
+    "floor",
+    "global",
+    "self-tuned",
+    "none",
+    "static",
+    "dynamic",
+    "half",
+    "full",
+    "nvme-streams",
+    "nvme-fdp",
+    "scsi-streams",
+    "default",
+    "release",
+];
+
+/// SSDs with what the first one cannot have besides.
+fn ssds() -> [String; 5] {
+    let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
+    let own = "placement = \"own\"\nspare = \"global\"";
+    assert!(plain.contains(own));
+    let per_handle = plain.replace(own, "placement = \"per-handle\"\nisolated_streams = [1, 2]");
+    [
+        SSD.to_owned(),
+        per_handle
+            + "[placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\ntime_limit = \"9 s\"\n",
+        format!("{plain}[placement]\ninterface = \"nvme-streams\"\n"),
+        format!("{plain}[reduction]\ncompression = true\nleast = \"1 KiB\"\nduplicates = true\n"),
+        format!("{plain}[reduction]\ncompression = false\nduplicates = true\n"),
+    ]
+}
+
+fn canonical(text: &str) -> Result<String, String> {
+    let device = Device::read(text, "full.toml").map_err(|e| e.to_string())?;
+    Ok(device.config().canonical().to_owned())
+}
+
+/// Other values of the same kind as `value`, in the order in which they are worth trying.
+fn others(value: &str) -> Vec<String> {
+    if let Some(list) = value.strip_prefix('[') {
+        let (first, rest) = list.split_once(',').unwrap();
+        return others(first).into_iter().map(|other| format!("[{other},{rest}")).collect();
+    }
+    let quote = if value.starts_with('"') { "\"" } else { "" };
+    let bare = value.trim_matches('"');
+    let unit = bare.trim_start_matches(|c: char| c.is_ascii_digit() || ".e-".contains(c));
+    if let Ok(number) = bare.strip_suffix(unit).unwrap_or(bare).parse::<f64>() {
+        let nearby = [number + 1.0, number - 1.0, number * 2.0, number / 2.0, number * 1.1];
+        return nearby.map(|other| format!("{quote}{other}{unit}{quote}")).into();
+    }
+    let words = WORDS.iter().map(|word| format!("{quote}{word}{quote}"));
+    ["true".to_owned(), "false".to_owned()].into_iter().chain(words).collect()
+}
+
+/// What must change with a key so that the file stays possible.
+fn fellows(key: &str) -> &[(&str, &str)] {
+    const THREE: &str = "[\"1 ms\", \"2 ms\", \"3 ms\"]";
+    match key {
+        "flash.cell" => &[("flash.read", THREE), ("flash.program", THREE)],
+        "flash.one_shot" => &[("flash.program", "[\"1 ms\"]")],
+        "reduction.compression" => &[("reduction.least", "\"1 KiB\"")],
+        _ => &[],
+    }
+}
+
+fn change(key: &str, value: &str) -> Option<Change> {
+    Some(Change { key: key.to_owned(), value: value.parse().ok()?, source: None })
+}
+
+/// Change every key of a file in turn: its value must be in the canonical text. Returns the keys
+/// for which the file leaves another value.
+fn check_each_key(text: &str) -> BTreeSet<String> {
+    let device = Device::read(text, "full.toml").unwrap();
+    let base = device.config().canonical();
+    let line = |key: &str, text: &str| {
+        let start = format!("{key} = ");
+        text.lines().find(|line| line.starts_with(&start)).map(str::to_owned)
+    };
+    let mut tried = BTreeSet::new();
+    for row in device.toml().documented() {
+        let fellows = fellows(&row.key).iter().filter_map(|(key, value)| change(key, value));
+        let fellows: Vec<Change> = fellows.collect();
+        let mut accepted = others(&row.value).into_iter().filter_map(|other| {
+            let changes = [&fellows[..], &[change(&row.key, &other)?]].concat();
+            (other != row.value)
+                .then(|| canonical(&device.toml().changed(&changes).unwrap()).ok())?
+        });
+        let Some(changed) = accepted.next() else { continue };
+        if Identity::DOCUMENTARY.contains(&row.key.as_str()) {
+            assert_eq!(changed, base, "{} only describes the drive", row.key);
+        } else {
+            assert_ne!(line(&row.key, &changed), line(&row.key, base), "{}", row.key);
+        }
+        tried.insert(row.key);
+    }
+    tried
+}
+
+/// Dotted keys that the reader asks for, of the tables that the file has.
+fn known_keys(text: &str) -> BTreeSet<String> {
+    let tables = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let mut found = BTreeSet::new();
+    for table in tables.chain([""]) {
+        let header = format!("[{table}]\n");
+        let unknown = "qqqqqqqq = 1\n";
+        let wrong = match table {
+            "" => format!("{unknown}{text}"),
+            _ => text.replace(&header, &format!("{header}{unknown}")),
+        };
+        let hint = Device::read(&wrong, "full.toml").unwrap_err().hint.unwrap();
+        let keys = hint.strip_prefix("known keys here: ").unwrap().split(", ");
+        found.extend(keys.map(|key| format!("{table}.{key}").trim_start_matches('.').to_owned()));
+    }
+    found
+}
+
+fn check_all_keys(texts: &[String]) {
+    let tried: BTreeSet<String> = texts.iter().flat_map(|text| check_each_key(text)).collect();
+    let is_table = |key: &String| tried.iter().any(|other| other.starts_with(&format!("{key}.")));
+    let known = texts.iter().flat_map(|text| known_keys(text));
+    let known: BTreeSet<String> = known.filter(|key| !is_table(key)).collect();
+    assert_eq!(known, tried, "the files of this test must have every key, and leave it a choice");
+}
+
+#[test]
+fn every_key_of_an_ssd_is_in_the_hash() {
+    check_all_keys(&ssds());
+}
+
+#[test]
+fn every_key_of_a_disk_is_in_the_hash() {
+    check_all_keys(&[DISK.to_owned()]);
+}
+
+#[test]
+fn the_same_value_in_other_units_is_the_same_device() {
+    let other = SSD.replace("\"40 MiB\"", "\"40960 KiB\"").replace("\"3 ms\"", "\"3000 us\"");
+    assert_eq!(canonical(&other), canonical(SSD));
+}

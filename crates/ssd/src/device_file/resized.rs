@@ -1,0 +1,139 @@
+//! A drive of another capacity, so small that the files of a trace fill it.
+//!
+//! A capture of some gigabytes leaves a real drive nearly empty, where every data placement is as
+//! good. The drive is cut down instead: over-provisioning, planes, page size and times stay, and so
+//! does the size of the reclaim unit while there are enough of them. Below that units shrink, and
+//! with them dies, because streams and garbage collection need a number of units and not of bytes.
+//! What changes is the bandwidth of the flash, where dies had to go.
+
+use thiserror::Error;
+use writecliff_base::Bytes;
+use writecliff_base::located::Change;
+use writecliff_flash::geometry::SLOT_BYTES;
+
+use super::scaled::{size, slc_cache};
+use crate::config::DeviceConfig;
+
+const SOURCE: &str = "resized";
+const UNITS_MIN: u64 = 256;
+/// Units of spare space: those that streams and garbage collection keep open must stay few against
+/// them.
+const SPARE_UNITS: u64 = 16;
+const SPARE_UNITS_PER_STREAM: u64 = 4;
+
+/// The capacity is too small for a drive.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct ResizeError {
+    pub message: String,
+    pub hint: String,
+}
+
+/// Flash of which dies and word lines may go.
+#[derive(Clone, Copy)]
+struct Flash {
+    channels: u32,
+    dies_per_channel: u32,
+    word_lines: u32,
+    units: u64,
+    line_bytes: u64,
+}
+
+impl Flash {
+    fn unit_bytes(self) -> u64 {
+        u64::from(self.channels * self.dies_per_channel * self.word_lines) * self.line_bytes
+    }
+}
+
+/// What changes in the device file for a drive of about `capacity` for the host.
+///
+/// `units`: reclaim units that it has, about; without, so many that they keep their size, but
+/// enough for `streams`.
+pub fn resized(
+    config: &DeviceConfig,
+    capacity: Bytes,
+    streams: u16,
+    units: Option<u64>,
+) -> Result<Vec<Change>, ResizeError> {
+    let (shape, ftl) = (&config.geometry.shape, &config.ftl);
+    let capacity_bytes = capacity.0 as f64;
+    let spare = config.raw_capacity().0 as f64 / config.user_capacity.0 as f64;
+    let raw_bytes = capacity_bytes * spare;
+    let old = Flash {
+        channels: shape.channels,
+        dies_per_channel: shape.dies_per_channel,
+        word_lines: config.word_lines(),
+        units: shape.blocks_per_plane.into(),
+        line_bytes: config.word_line_bytes(),
+    };
+    let units = units.unwrap_or_else(|| {
+        let needed = SPARE_UNITS + SPARE_UNITS_PER_STREAM * u64::from(streams);
+        let least = (needed as f64 / (1.0 - 1.0 / spare)).ceil() as u64;
+        let same_size = (raw_bytes / old.unit_bytes() as f64).round_ties_even() as u64;
+        same_size.min(old.units).max(least).max(UNITS_MIN)
+    });
+    let new = fitting(old, raw_bytes, units);
+    let new_raw = (new.units * new.unit_bytes()) as f64;
+    let new_capacity = Bytes((new_raw / spare) as u64 / slot_bytes() * slot_bytes());
+    let off = new_capacity.0 as f64 / capacity_bytes - 1.0;
+    if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
+        return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
+    }
+    // Pools counted in units keep their share of the flash, as far as collection can work with it.
+    let pool = |units: u32, least: u32| {
+        let share = f64::from(units) * new.units as f64 / old.units as f64;
+        i64::from(least).max(share.round_ties_even() as i64)
+    };
+    let floor = ftl.gc_floor;
+    let pages = new.word_lines * shape.cell.page_types();
+    let mut changes = vec![
+        Change::new("flash.channels", i64::from(new.channels), SOURCE),
+        Change::new("flash.dies_per_channel", i64::from(new.dies_per_channel), SOURCE),
+        Change::new("flash.pages_per_block", i64::from(pages), SOURCE),
+        Change::new("flash.blocks_per_plane", new.units as i64, SOURCE),
+        Change::new("ftl.gc_start", pool(ftl.gc_start, floor + 1), SOURCE),
+        Change::new("ftl.gc_idle_target", pool(ftl.gc_idle_target, floor + 2), SOURCE),
+        size("user_capacity", new_capacity),
+    ];
+    let dies = new.channels * new.dies_per_channel;
+    let factor = capacity_bytes / config.user_capacity.0 as f64;
+    let slc = config.slc_cache.as_ref();
+    changes.extend(slc.map(|slc| slc_cache(config, slc, factor, new_capacity, dies)));
+    Ok(changes)
+}
+
+/// The flash nearest to `old` that holds `raw_bytes` in about `wanted` units: dies go last.
+fn fitting(old: Flash, raw_bytes: f64, wanted: u64) -> Flash {
+    let mut new = Flash { word_lines: 1, ..old };
+    let units = |flash: Flash| raw_bytes / flash.unit_bytes() as f64;
+    while units(new) < 0.75 * wanted as f64 && new.channels * new.dies_per_channel > 1 {
+        if new.dies_per_channel > 1 {
+            new.dies_per_channel = new.dies_per_channel.div_ceil(2);
+        } else {
+            new.channels = new.channels.div_ceil(2);
+        }
+    }
+    let lines = (units(new) / wanted as f64).round_ties_even() as u32;
+    new.word_lines = lines.min(old.word_lines).max(1);
+    new.units = units(new).round_ties_even().max(1.0) as u64;
+    new
+}
+
+fn too_small(config: &DeviceConfig, capacity: Bytes, units: u64, smallest: f64) -> ResizeError {
+    ResizeError {
+        message: format!(
+            "a drive of {:.1} MB, which the files would fill, is too small for {units} reclaim \
+             units",
+            capacity.0 as f64 / 1e6
+        ),
+        hint: format!(
+            "the smallest {} has {:.0} MB: take a larger load, a smaller --fill, or fewer streams",
+            config.identity.name,
+            smallest / 1e6
+        ),
+    }
+}
+
+fn slot_bytes() -> u64 {
+    u64::from(SLOT_BYTES)
+}

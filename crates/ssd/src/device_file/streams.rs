@@ -1,0 +1,36 @@
+//! A drive with another number of streams.
+
+use writecliff_base::located::{Change, LocatedToml};
+
+use crate::config::DeviceConfig;
+
+const SOURCE: &str = "for the number of streams";
+
+/// What changes in the device file `toml` for so many streams: the buffer holds their open program
+/// units, and limits of the data placement interface are kept as far as they fit.
+pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> Vec<Change> {
+    let mut changes = vec![Change::new("ftl.streams", i64::from(streams), SOURCE)];
+    let needed = config.buffer_needed(streams);
+    if needed > config.controller.write_buffer {
+        changes.push(Change::new("controller.write_buffer", format!("{} B", needed.0), SOURCE));
+    }
+    let Some(placement) = &config.placement else { return changes };
+    let (open, handles) = ("placement.open_streams", "placement.handles");
+    if toml.has(open) {
+        let limit = placement.open_streams.min(streams - 1);
+        changes.push(Change::new(open, i64::from(limit), SOURCE));
+    }
+    if toml.has(handles) {
+        let fitting = placement.handles.iter().filter(|&&handle| handle < streams);
+        let mut fitting: Vec<i64> = fitting.map(|&handle| handle.into()).collect();
+        if fitting.is_empty() {
+            fitting.push(0);
+        }
+        changes.push(Change::new(
+            handles,
+            fitting.into_iter().collect::<writecliff_base::located::List>(),
+            SOURCE,
+        ));
+    }
+    changes
+}
