@@ -1,12 +1,12 @@
-"""`writecliff act ...`: ACT with its own configuration files, and its own text as output."""
+"""Run ACT from its own configuration files."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from writecliff.cli.output import talk
 from writecliff.cli.run_options import NEW_RUN, RunOptions
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from writecliff.procedures.campaigns.act_judge import Trial
     from writecliff.report.testdata import TestData
 
-app = App(name="act", help="Run ACT by its own configuration, and show its own output.")
-_FLAG = Parameter(negative=())
+GROUP = "tests and suites", 6
+app = App(name="act", help=__doc__)
 
 
 @app.command
@@ -28,8 +28,8 @@ def run(
     *,
     target: TargetOptions = NO_TARGET,
     run: RunOptions = NEW_RUN,
-    quick: Annotated[bool, _FLAG] = False,
-    json: Annotated[bool, _FLAG] = False,
+    quick: bool = False,
+    json: bool = False,
 ) -> int:
     """Run ACT by one of its configuration files (of any version from 2.x to 6.x).
 

@@ -1,16 +1,16 @@
-"""`writecliff bench`: the speed of the program itself."""
+"""Measure the speed of writecliff itself."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from writecliff.cli.output import emit_json, table, talk
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 
-app = App(name="bench", help="Measure the speed of the program itself.")
+GROUP = "validation and research", 5
+app = App(name="bench", help=__doc__)
 
 
 @app.command(name="sim", help="What fixed simulations cost this machine.")
@@ -19,7 +19,7 @@ def sim(
     case: str | None = None,
     device: str = "nvme-tlc-960",
     scale: float = 1.0,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """What fixed simulations cost this machine, in CPU time. The whole suite takes some minutes.
 
@@ -72,7 +72,7 @@ def fio(
     target: TargetOptions = NO_TARGET,
     seconds: float = 60.0,
     pairs: int = 3,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """What a cell on a real drive costs beyond bare fio: 4 KiB random writes, both ways in turn.
 

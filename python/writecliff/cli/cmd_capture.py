@@ -1,4 +1,4 @@
-"""`writecliff capture`: run a command and write a trace of its file I/O with its origin."""
+"""Trace the file I/O of a command."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured
 
+GROUP = "workloads and traces", 3
 app = App(
     name="capture",
-    help="Trace the file I/O of a command: file, thread, process and write hint of each write.",
+    help=__doc__,
     usage="writecliff capture [OPTIONS] -- COMMAND [ARGUMENTS]",
 )
 
@@ -27,15 +28,15 @@ def capture(
     *command: str,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     root: Path | None = None,
-    reads: Annotated[bool, Parameter(negative=())] = False,
-    repair_hints: Annotated[bool, Parameter(negative=())] = False,
+    reads: bool = False,
+    repair_hints: bool = False,
     app: str | None = None,
     records: int | None = None,
     operations: int | None = None,
     folder: Path | None = None,
     recover: Path | None = None,
     via: Literal["preload", "strace"] = "preload",
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """Run a command and write a trace of its file I/O: file, thread, process, hint of each write.
 

@@ -1,20 +1,19 @@
-"""`writecliff compare RUN...`: the primer's comparison table across any number of drives."""
+"""Compare drives by their runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from writecliff.cli.output import emit_json
 from writecliff.errors import ConfigError
+
+GROUP = "tests and suites", 4
 
 
 def compare(
     *paths: Path,
     output: Path | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """Compare drives by the runs that were made on them, on one page.
 

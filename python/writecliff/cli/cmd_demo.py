@@ -1,17 +1,15 @@
-"""`writecliff demo`: a short WSAT on a simulated drive, and its report."""
+"""See a write cliff in a minute."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from writecliff.cli.output import emit_json, talk
 from writecliff.cli.progress import progress_for
 from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
+GROUP = "tests and suites", 7
 DRIVE = "sim:sata-tlc-120"
 # Six drive fills instead of four, so that the picture shows the drive settled, and rounds of 10
 # minutes instead of 31, so that it has rounds enough: the report discloses both.
@@ -23,8 +21,8 @@ def demo(
     *,
     on: str = DRIVE,
     output: Path = Path("demo"),
-    json: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """See a write cliff: a short write saturation test on a simulated drive, and its report.
 

@@ -1,11 +1,11 @@
-"""`writecliff device`: the simulated drives that come with the program, and those of files."""
+"""List and show simulated drives, probe real ones."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from writecliff.cli.output import (
     count_text,
@@ -17,13 +17,13 @@ from writecliff.cli.output import (
     table,
 )
 
-_FLAG = Parameter(negative=())
+GROUP = "drives", 1
 
-app = App(name="device", help="Show simulated drives, probe real ones.")
+app = App(name="device", help=__doc__)
 
 
 @app.command(name="list", help="List the simulated drives.")
-def list_command(*, json: Annotated[bool, _FLAG] = False) -> int:
+def list_command(*, json: bool = False) -> int:
     """List the simulated drives; each can be used as sim:NAME.
 
     Parameters
@@ -44,7 +44,7 @@ def list_command(*, json: Annotated[bool, _FLAG] = False) -> int:
 
 
 @app.command(name="show", help="Show what a simulated drive is made of.")
-def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
+def show(name: str, *, json: bool = False) -> int:
     """Show what a simulated drive is made of.
 
     Parameters
@@ -77,7 +77,7 @@ def show(name: str, *, json: Annotated[bool, _FLAG] = False) -> int:
 
 
 @app.command(name="probe", help="Find out which write hints and streams reach a real drive.")
-def probe_command(path: str, *, json: Annotated[bool, _FLAG] = False) -> int:
+def probe_command(path: str, *, json: bool = False) -> int:
     """Find out which write hints and streams the kernel and a real drive take. Writes nothing.
 
     Tries every hint (F_SET_RW_HINT) and sets back what was set; reads the queue's write streams;

@@ -1,4 +1,4 @@
-"""`writecliff experiment NAME`: a published claim, repeated."""
+"""Repeat a published experiment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from writecliff.cli.output import emit_json, table, talk
 from writecliff.errors import ConfigError
 
-_FLAG = Parameter(negative=())
+GROUP = "validation and research", 3
 
 
 def experiment(
@@ -18,8 +18,8 @@ def experiment(
     *,
     scale: float = 32.0,
     output: Path | None = None,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    json: Annotated[bool, _FLAG] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
+    json: bool = False,
 ) -> int:
     """Repeat a published experiment on simulated drives and write a page about it.
 

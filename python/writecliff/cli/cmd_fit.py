@@ -1,4 +1,4 @@
-"""`writecliff fit`: a drive's free parameters from measured figures."""
+"""Fit drive parameters to measured figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from writecliff.published.fit import FitResult, Specification
     from writecliff.published.scores import Row
 
-_FLAG = Parameter(negative=())
+GROUP = "validation and research", 4
 
 
 def fit(
@@ -22,8 +22,8 @@ def fit(
     *,
     figures: Path | None = None,
     output: Path | None = None,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    json: Annotated[bool, _FLAG] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
+    json: bool = False,
 ) -> int:
     """Estimate free parameters of simulated drives from measured figures.
 

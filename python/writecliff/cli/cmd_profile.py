@@ -1,11 +1,11 @@
-"""`writecliff profile ...`: the ready workloads, and what they are made of."""
+"""List and show ready-made workloads."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from writecliff.cli.output import emit_json, table
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from writecliff.profiles import Profile
     from writecliff.workload.model import Job
 
-app = App(name="profile", help="List and show ready workloads.")
-_JSON = Annotated[bool, Parameter(negative=())]
+GROUP = "workloads and traces", 2
+app = App(name="profile", help=__doc__)
+_JSON = bool
 
 
 @app.command(name="list")
-def list_(*, json: _JSON = False) -> int:
+def list_(*, json: bool = False) -> int:
     """List the ready workloads; `writecliff run NAME` runs one.
 
     Parameters
@@ -38,7 +39,7 @@ def list_(*, json: _JSON = False) -> int:
 
 
 @app.command
-def show(name: str, *, json: _JSON = False) -> int:
+def show(name: str, *, json: bool = False) -> int:
     """Print a ready workload as a file, to be copied and changed.
 
     Parameters

@@ -1,4 +1,4 @@
-"""`writecliff replay TRACE`: a trace of file I/O on a simulated drive, its writes in streams."""
+"""Replay a trace on a simulated drive."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
 
 
+GROUP = "workloads and traces", 4
+
+
 def replay(
     trace: Path,
     *,
@@ -31,10 +34,10 @@ def replay(
     assign: str | None = None,
     count: Whole = None,
     mistag: float = 0.0,
-    timed: bool = True,
+    timed: Annotated[bool, Parameter(negative="--no-timed")] = True,
     queue_depth: int = 32,
     readers: int = 4,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """Replay a trace on a simulated drive and see what its streams win.
 

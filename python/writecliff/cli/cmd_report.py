@@ -1,23 +1,22 @@
-"""`writecliff report RUN`: the report of a run as HTML, PDF and CSV, or its figures as JSON."""
+"""Write the report of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from writecliff.cli.output import emit_json
 from writecliff.errors import ConfigError
+
+GROUP = "tests and suites", 3
 
 
 def report(
     run: Path,
     *,
     output: Path | None = None,
-    pdf: Annotated[bool, Parameter(negative=())] = False,
+    pdf: bool = False,
     csv: Path | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """Write the report of a run and print where it is.
 

@@ -1,4 +1,4 @@
-"""`writecliff reproduce CAMPAIGN`: published figures of drives beside simulated ones."""
+"""Compare simulated drives with published results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from writecliff.cli.reproduce_view import ReproduceView
     from writecliff.published.reproduce import Chosen, Reproduction
 
-_FLAG = Parameter(negative=())
+GROUP = "validation and research", 2
 
 
 def reproduce(
@@ -26,9 +26,9 @@ def reproduce(
     figures: Path | None = None,
     output: Path | None = None,
     jobs: Whole = None,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    json: Annotated[bool, _FLAG] = False,
-    quiet: Annotated[bool, _FLAG] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Put simulated drives to published tests and show published and simulated figures together.
 

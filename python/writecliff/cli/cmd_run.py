@@ -1,13 +1,11 @@
-"""`writecliff run FILE`: one job or workload file, once, on a simulated or real drive."""
+"""Run one workload (.fio or .toml) on a drive."""
 
 from __future__ import annotations
 
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal
 
 from writecliff.cli.output import count_text, emit_json, factor_text, talk
 from writecliff.cli.results import result_mapping, result_table
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress, StepResult
     from writecliff.workload.model import Workload
 
-_FLAG = Parameter(negative=())
+GROUP = "workloads and traces", 1
 
 
 def run(
@@ -30,8 +28,8 @@ def run(
     seed: Whole = None,
     precondition: Literal["none", "fill", "sustained", "act"] = "none",
     output_format: Literal["table", "json", "fio-json"] = "table",
-    json: Annotated[bool, _FLAG] = False,
-    quiet: Annotated[bool, _FLAG] = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Run one job or workload file on a drive and show what it measured.
 

@@ -1,4 +1,4 @@
-"""`writecliff suite EDITION`: all tests of an edition on one drive, and one summary."""
+"""Run all tests of an edition on a drive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.procedures.model import Plan
 
-_FLAG = Parameter(negative=())
+GROUP = "tests and suites", 2
 
 
 def suite(
@@ -27,15 +27,15 @@ def suite(
     target: TargetOptions = NO_TARGET,
     revision: Literal["1.x", "2.0"] = "1.x",
     tests: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    quick: Annotated[bool, _FLAG] = False,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
+    quick: bool = False,
     seed: Whole = None,
     output: Path | None = None,
     resume: Path | None = None,
     jobs: Whole = None,
-    dry_run: Annotated[bool, _FLAG] = False,
-    json: Annotated[bool, _FLAG] = False,
-    quiet: Annotated[bool, _FLAG] = False,
+    dry_run: bool = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Run all tests of an edition on a drive, each from a purge, and write one summary.
 

@@ -1,4 +1,4 @@
-"""`writecliff sweep NAME`: one test several times, one thing varied, on one page."""
+"""Run a test several times with one option varied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 
-_FLAG = Parameter(negative=())
+GROUP = "tests and suites", 5
 
 
 def sweep(
@@ -23,13 +23,13 @@ def sweep(
     test: str = "wsat",
     vary: str | None = None,
     values: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    set_: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
     output: Path | None = None,
     resume: Path | None = None,
     jobs: Whole = None,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    json: Annotated[bool, _FLAG] = False,
-    quiet: Annotated[bool, _FLAG] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Run one test several times with one thing varied, each from a purge, and show all on a page.
 

@@ -1,4 +1,4 @@
-"""`writecliff test ...`: the tests of the standard."""
+"""Run a test of the standard, or a published campaign."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from cyclopts import App, Parameter
 from writecliff.cli.output import emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
-app = App(name="test", help="Run a test of the standard, or a campaign.")
+GROUP = "tests and suites", 1
+app = App(name="test", help=__doc__)
 
 
 @app.default
 def overview(
     *,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
+    json: bool = False,
 ) -> int:
     """Run a test of the standard, or a published campaign, on a drive.
 

@@ -1,11 +1,11 @@
-"""`writecliff validate`: the simulator against what is known to be right."""
+"""Check the simulator against theory."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from writecliff.cli.output import emit_json, table, talk
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from writecliff.validate.stream_rows import Crossover, StreamsReport
     from writecliff.validate.theory import TheoryCase
 
-app = App(name="validate", help="Check the simulator against theory.")
+GROUP = "validation and research", 1
+app = App(name="validate", help=__doc__)
 
 
 @app.command(name="waf", help="Compare simulated write amplification with theory.")
-def waf(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def waf(*, json: bool = False) -> int:
     """Compare simulated write amplification with theory; fails (exit code 1) if a row is off.
 
     Parameters
@@ -32,7 +33,7 @@ def waf(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
 
 
 @app.command(name="reduction", help="Compare drives that compress or de-duplicate with theory.")
-def reduction(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def reduction(*, json: bool = False) -> int:
     """Compare drives that compress or de-duplicate with theory; fails if a row is off.
 
     Parameters
@@ -80,7 +81,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 
 
 @app.command(name="streams", help="What keeping data apart is worth, against theory.")
-def streams(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def streams(*, json: bool = False) -> int:
     """What keeping data apart is worth, against theory, recorded runs and published figures.
 
     Fails (exit code 1) if a row that theory or a recorded run decides is off: the drive that tunes

@@ -1,13 +1,16 @@
-"""The command tree: one table from which the root help screen and the application are built.
+"""The commands: the root help screen, and the application that runs them.
 
-Commands are named by import path and loaded when they are used, so that `writecliff --help` loads
-neither cyclopts nor anything heavy. `tests/unit/cli` asserts that.
+A command is one file, `cmd_NAME.py`. The first line of its docstring is the command's line on the
+root screen, `GROUP = "drives", 2` its group and its position in the group; the command is the
+`App` called `app` in it, or else the function NAME. These are read from the text of the file, so
+that `writecliff --help` loads neither the commands nor cyclopts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import os
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -26,39 +29,39 @@ Every command takes --json (data on stdout; an error is then one JSON object on
 stderr) and --debug (full traceback). NO_COLOR is honoured."""
 
 
-@dataclass(frozen=True)
-class Command:
+GROUPS = ("tests and suites", "workloads and traces", "drives", "validation and research")
+
+
+class Command(NamedTuple):
+    """One command, as its file declares it."""
+
+    position: tuple[int, int]  # of the group, and in the group
     name: str
-    target: str  # "module:attribute", a function or an App
     help: str
+    target: str  # "module:attribute"
 
 
-COMMANDS = (
-    Command("test", "writecliff.cli.cmd_test:app", "Run a test of the standard, or a campaign."),
-    Command("suite", "writecliff.cli.cmd_suite:suite", "Run all tests of an edition on a drive."),
-    Command("sweep", "writecliff.cli.cmd_sweep:sweep", "Run a test with one thing varied."),
-    Command("compare", "writecliff.cli.cmd_compare:compare", "Compare drives by their runs."),
-    Command("run", "writecliff.cli.cmd_run:run", "Run one workload (.fio or .toml) on a drive."),
-    Command("act", "writecliff.cli.cmd_act:app", "Run ACT by its own configuration files."),
-    Command("profile", "writecliff.cli.cmd_profile:app", "List and show ready workloads."),
-    Command("capture", "writecliff.cli.cmd_capture:app", "Trace the file I/O of a command."),
-    Command("replay", "writecliff.cli.cmd_replay:replay", "Replay a trace on a simulated drive."),
-    Command(
-        "placement", "writecliff.cli.cmd_placement:placement", "Find the best streams for a trace."
-    ),
-    Command("device", "writecliff.cli.cmd_device:app", "Show simulated drives, probe real ones."),
-    Command("report", "writecliff.cli.cmd_report:report", "Write the report of a run."),
-    Command("validate", "writecliff.cli.cmd_validate:app", "Check the simulator against theory."),
-    Command("experiment", "writecliff.cli.cmd_experiment:experiment", "Repeat a published claim."),
-    Command(
-        "reproduce",
-        "writecliff.cli.cmd_reproduce:reproduce",
-        "Put simulated drives to published tests.",
-    ),
-    Command("fit", "writecliff.cli.cmd_fit:fit", "Find a drive's parameters from figures."),
-    Command("bench", "writecliff.cli.cmd_bench:app", "Measure the speed of the program itself."),
-    Command("demo", "writecliff.cli.cmd_demo:demo", "See a write cliff in a minute."),
-)
+@cache
+def commands() -> tuple[Command, ...]:
+    """All commands in the order of the root screen."""
+    folder = os.path.dirname(__file__)  # noqa: PTH120 - pathlib takes longer than the rest
+    files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
+    return tuple(sorted(_command(os.path.join(folder, name)) for name in files))  # noqa: PTH118
+
+
+def _command(path: str) -> Command:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    stem = os.path.basename(path).removeprefix("cmd_").removesuffix(".py")  # noqa: PTH119
+    help_line = text.removeprefix('"""').split("\n", 1)[0].removesuffix('"""')
+    group, order = text.split('\nGROUP = "', 1)[1].split("\n", 1)[0].split('", ')
+    attribute = "app" if "\napp = App(" in text else stem
+    return Command(
+        position=(GROUPS.index(group), int(order)),
+        name=stem.replace("_", "-"),
+        help=help_line,
+        target=f"writecliff.cli.cmd_{stem}:{attribute}",
+    )
 
 
 def version() -> str:
@@ -74,9 +77,12 @@ def version() -> str:
 
 def root_screen() -> str:
     """The text of `writecliff --help`."""
-    width = max(len(command.name) for command in COMMANDS)
-    lines = [f"Usage: {PROGRAM} COMMAND", "", TAGLINE, "", "Commands:"]
-    lines += [f"  {command.name:{width}}  {command.help}" for command in COMMANDS]
+    width = max(len(command.name) for command in commands())
+    lines = [f"Usage: {PROGRAM} COMMAND", "", TAGLINE]
+    for number, group in enumerate(GROUPS):
+        own = (command for command in commands() if command.position[0] == number)
+        lines += ["", f"{group.capitalize()}:"]
+        lines += [f"  {command.name:{width}}  {command.help}" for command in own]
     lines += [
         "",
         "Options:",
@@ -90,7 +96,7 @@ def root_screen() -> str:
 
 def build_app() -> App:
     """The application; commands are still not loaded."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
     from writecliff.cli.helptext import PlainHelp
 
@@ -100,11 +106,12 @@ def build_app() -> App:
         version=version,
         help_format="plaintext",
         help_formatter=PlainHelp(),
+        default_parameter=Parameter(negative=()),  # flags have no --no-FLAG unless they say so
         print_error=False,
         exit_on_error=False,
         result_action="return_value",
         suppress_keyboard_interrupt=False,  # `main` has its own words for it
     )
-    for command in COMMANDS:
+    for command in commands():
         app.command(command.target, name=command.name, help=command.help)
     return app

@@ -65,8 +65,9 @@ class PlainHelp:
         if entry.required:
             label += "  (required)"
         text = " ".join(_text(entry.description).split())
-        if entry.default not in (None, "False", "None"):
-            text += f" (default: {entry.default})"
+        if entry.default not in (None, "()", "False", "None", "True") and "default: " not in text:
+            value = entry.default.removesuffix(".0")
+            text = f"{text.removesuffix('.')} (default: {value})."
         indent = " " * 6
         body = textwrap.wrap(
             text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from cyclopts import Parameter
-
-_FLAG = Parameter(negative=())
 
 
 @Parameter(name="*")
@@ -22,10 +19,10 @@ class RunOptions:
     resume: Path | None = None
     """Go on with the unfinished run in this directory, with its options."""
 
-    dry_run: Annotated[bool, _FLAG] = False
+    dry_run: bool = False
     """Show what would be done and how much would be written; touch nothing."""
 
-    quiet: Annotated[bool, _FLAG] = False
+    quiet: bool = False
     """No progress on stderr."""
 
 

@@ -27,7 +27,7 @@ class TargetOptions:
     destroy: str | None = None
     """For /dev/ targets: the drive's serial number, as proof that losing its data is meant."""
 
-    wipe_signatures: Annotated[bool, Parameter(negative=())] = False
+    wipe_signatures: bool = False
     """For /dev/ targets: go on although partition tables or file systems are found."""
 
     size: str | None = None

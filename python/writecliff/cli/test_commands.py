@@ -23,7 +23,6 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.options import CAMPAIGN, Rule, rule_of
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 
-NO_NEGATIVE = Parameter(negative=())
 Command = Callable[..., int]
 _SWITCH = Literal["on", "off"]
 
@@ -56,7 +55,7 @@ def command_for(name: str) -> Command:
         "target": TargetOptions,
         "run": RunOptions,
         "options": kind,
-        "json": Annotated[bool, NO_NEGATIVE],
+        "json": bool,
         "return": int,
     }
     return command
@@ -87,7 +86,7 @@ def _options_type(name: str) -> type:
 
 def _annotation(item: Field[Any], hint: Any) -> Any:
     """How cyclopts reads the option: whole numbers as such, switches as words, lists as text."""
-    text = Parameter(help=_option_help(item), negative=())
+    text = Parameter(help=_option_help(item))
     plain = _without_none(hint)
     choices = item.metadata.get("choices", ())
     if item.name == "quick":

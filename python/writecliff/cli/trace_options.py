@@ -30,7 +30,7 @@ class TraceOptions:
     fill: float = 85.0
     """The drive is cut down so that the files fill this much of it at their peak, in percent."""
 
-    whole_drive: Annotated[bool, Parameter(negative=())] = False
+    whole_drive: bool = False
     """Take the drive as it is, however empty the trace leaves it."""
 
     units: Whole = None
@@ -43,13 +43,13 @@ class TraceOptions:
     repeat: Whole = None
     """Repeat the trace so many times instead."""
 
-    coalesce: Annotated[bool, Parameter(negative=())] = False
+    coalesce: bool = False
     """Let the last block of an append wait for the next one or for fsync, as a page cache does."""
 
     allocator: str = "next-fit"
     """Where the file system puts what files get new: next-fit, first-fit or folders."""
 
-    trim: bool = True
+    trim: Annotated[bool, Parameter(negative="--no-trim")] = True
     """The file system trims what it frees; without, the drive keeps it until it is overwritten."""
 
     copies: int = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from writecliff.cli.commands import COMMANDS, PROGRAM
+from writecliff.cli.commands import PROGRAM, commands
 from writecliff.errors import WritecliffError, did_you_mean
 from writecliff.procedures.registry import PROCEDURES
 
@@ -83,5 +83,5 @@ def _option_names(error: CycloptsError) -> list[str]:
 
 def _command_names(error: CycloptsError) -> list[str]:
     if error.app is None or not error.command_chain:
-        return [command.name for command in COMMANDS]
+        return [command.name for command in commands()]
     return [name for name in error.app if not name.startswith("-")]

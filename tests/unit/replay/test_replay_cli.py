@@ -1,4 +1,4 @@
-"""`writecliff replay` and `writecliff placement`."""
+"""`writecliff replay` and `writecliff advise-streams`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path:
         "--output",
         str(page),
     )
-    said = cli(_words(trace_folder, "placement", *words, "--json"))
+    said = cli(_words(trace_folder, "advise-streams", *words, "--json"))
     assert said.code == 0, said.err
     found = json.loads(said.out)
     assert found["report"] == str(page)
@@ -72,7 +72,7 @@ def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path:
     [
         ("replay nowhere.parquet --on sim:sata-tlc-120", "nowhere.parquet: no such trace"),
         ("replay nowhere.parquet", "no drive is named"),
-        ("placement nowhere.parquet --on /dev/sda", "not simulated"),
+        ("advise-streams nowhere.parquet --on /dev/sda", "not simulated"),
     ],
 )
 def test_mistakes_are_one_clear_line(cli: CommandLine, words: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""`writecliff placement TRACE`: which streams a trace's writes should go to."""
+"""Find the best stream assignment for a trace."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed
 
 
-def placement(
+GROUP = "workloads and traces", 5
+
+
+def advise_streams(
     trace: Path,
     *,
     options: TraceOptions = NO_TRACE_OPTIONS,
     counts: str | None = None,
-    timed: bool = True,
+    timed: Annotated[bool, Parameter(negative="--no-timed")] = True,
     queue_depth: int = 32,
     readers: int = 4,
     output: Path | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: bool = False,
 ) -> int:
     """Compare ways to give a trace's writes to streams, and say which is best.
 
