@@ -87,6 +87,7 @@ def run_members(
     folder: SuiteFolder, target: TargetOptions, *, jobs: int | None, as_json: bool, quiet: bool
 ) -> int:
     """Run what is left, write the page of all, and say where it is."""
+    from writecliff.report import write_report
     from writecliff.report.suite_page import write_suite_page
     from writecliff.suite.runner import run_suite
 
@@ -94,7 +95,7 @@ def run_members(
         target = replace(target, on=folder.targets[0])
     with view_for(list(folder.members), quiet=quiet) as view:
         view.note(f"{folder.kind} directory: {folder.path}")
-        run_suite(folder, view.tell, opening=_opening(target), workers=jobs)
+        run_suite(folder, view.log, opening=_opening(target), finish=write_report, workers=jobs)
     page = write_suite_page(folder)
     if as_json:
         emit_json(_outcome(folder, page))

@@ -14,7 +14,7 @@ from writecliff.cli.output import duration_text, talk
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from writecliff.suite.children import Event
+    from writecliff.suite.children import ChildEvent
 
 
 class SuiteView:
@@ -23,7 +23,7 @@ class SuiteView:
     def note(self, text: str) -> None:
         """About the suite as a whole."""
 
-    def tell(self, event: Event) -> None:
+    def log(self, event: ChildEvent) -> None:
         """About one of its tests."""
 
 
@@ -37,7 +37,7 @@ class _Lines(SuiteView):
     def note(self, text: str) -> None:
         talk(text)
 
-    def tell(self, event: Event) -> None:
+    def log(self, event: ChildEvent) -> None:
         if event.kind == "line":
             clock = duration_text((time.monotonic() - self._began_s) * 1e9)
             with self._lock:
@@ -49,7 +49,7 @@ class _Table(SuiteView):
 
     def __init__(self, tests: Sequence[str]) -> None:
         self._tests = tests
-        self._events: dict[str, Event] = {}
+        self._events: dict[str, ChildEvent] = {}
         self._began_s: dict[str, float] = {}
         self._ended_s: dict[str, float] = {}
         self._notes: list[str] = []
@@ -57,7 +57,7 @@ class _Table(SuiteView):
     def note(self, text: str) -> None:
         self._notes.append(text)
 
-    def tell(self, event: Event) -> None:
+    def log(self, event: ChildEvent) -> None:
         now_s = time.monotonic()
         self._began_s.setdefault(event.name, now_s)
         if event.fraction == 1.0 and event.kind == "line":

@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does: a stopped run says how to resume."""
+    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, so that a stopped run can be resumed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -30,16 +30,21 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM until the block is left, then deliver them."""
+    """Hold back Ctrl-C and SIGTERM until the block is left, then deliver each that came.
+
+    A signal that is ignored stays ignored: it must not be delivered in the place of another one.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     held: list[int] = []
-    before = {n: signal.signal(n, lambda number, frame: held.append(number)) for n in _SIGNALS}
+    before = {n: signal.getsignal(n) for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda number, frame: held.append(number))
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if held:
-            signal.raise_signal(held[0])
+        for held_number in held:
+            signal.raise_signal(held_number)

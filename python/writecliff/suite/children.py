@@ -1,47 +1,60 @@
-"""One run of a suite or sweep in a process of its own.
+"""One run of a suite or sweep in its own process.
 
 A process rather than a thread: storing and judging are Python, so two tests at a time need two
-interpreters. Ctrl-C is the parent's to hear; it asks its children to stop, and each of them stores
-what it has. Events come back through a pipe.
+interpreters. Only the parent hears Ctrl-C; it stops its children, and each of them stores what it
+has. A child also stops when its parent dies. Events come back through a pipe.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import Any, Literal
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import EngineError, WritecliffError
+from writecliff.parent import end_with_parent
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
 from writecliff.suite.folder import Member
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_POLL_S = 0.1
+_REPEAT_S = 5.0
+
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """What a process needs to run one member. `opening` are keyword arguments of `open_target`."""
+    """What a process needs to run one member.
+
+    `opening` are keyword arguments of `open_target`. `finish` is called in the process with the
+    directory of the complete run.
+    """
 
     name: str
     member: Member
     opening: Mapping[str, Any]
     directory: Path
     resume: bool
+    finish: Callable[[Path], object]
 
 
 @dataclass(frozen=True)
-class Event:
-    """What happens in a member: a line for a log, or a look at how far it is."""
+class ChildEvent:
+    """What happens in a member: a line for the log, or how far it is."""
 
     name: str
-    kind: Literal["line", "look"]
+    kind: Literal["line", "progress"]
     text: str
     fraction: float | None = None
 
@@ -57,36 +70,55 @@ class Outcome:
     exit_code: int = 0
 
 
-def run_child(spec: ChildSpec, tell: Callable[[Event], None]) -> Outcome:
-    """Run a test in a new process and wait for it; events are told as they come."""
+def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Event) -> Outcome:
+    """Run a test in a new process and wait for it; `log` gets its events as they come.
+
+    Setting `stop` stops it: it stores what it has, and its outcome has exit code 130.
+    """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_main, args=(spec, theirs), name=spec.name)
-    process.start()
+    process = context.Process(target=_main, args=(spec, theirs, os.getpid()), name=spec.name)
+    with _signals_blocked():  # in the child too, until it can handle them
+        process.start()
     theirs.close()
-    outcome = Outcome(spec.name, False, f"{spec.name}: its process ended without a word", None, 1)
-    try:
+    outcome = None
+    next_s = 0.0
+    with suppress(EOFError):
         while True:
+            if stop.is_set() and time.monotonic() >= next_s:
+                process.terminate()
+                next_s = time.monotonic() + _REPEAT_S  # Python drops what a destructor raises
+            if not ours.poll(_POLL_S):
+                continue
             message = ours.recv()
             if isinstance(message, Outcome):
                 outcome = message
             else:
-                tell(message)
-    except EOFError:
-        pass
+                log(message)
     process.join()
+    if outcome is None:
+        error = f"worker exited without a result (exit code {process.exitcode})"
+        outcome = Outcome(spec.name, False, error, None, 1)
     return outcome
 
 
 @contextmanager
-def stopping_children() -> Iterator[None]:
-    """Hand Ctrl-C and SIGTERM on to the children: they end as stopped, and so does the parent."""
+def _signals_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        for process in multiprocessing.active_children():
-            process.terminate()
 
-    before = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
+@contextmanager
+def stop_on_signals(stop: Event) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM set `stop`, which ends the children and then the suite."""
+
+    def set_stop(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, set_stop) for number in _SIGNALS}
     try:
         yield
     finally:
@@ -94,18 +126,21 @@ def stopping_children() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _main(spec: ChildSpec, pipe: Connection) -> None:
-    """The child: run, report, and say how it ended; never a traceback for what users can cause."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
-    signal.signal(signal.SIGTERM, _interrupt)
+def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
+    """The child: run, report, and send how it ended; no traceback for what users can cause."""
     try:
-        pipe.send(_run(spec, pipe))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
+        signal.signal(signal.SIGTERM, _interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        end_with_parent(parent, signal.SIGTERM)
+        outcome = _run(spec, pipe)
     except WritecliffError as error:
-        pipe.send(Outcome(spec.name, False, str(error), error.hint, error.exit_code))
+        outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)
     except KeyboardInterrupt:
-        pipe.send(Outcome(spec.name, False, "stopped", None, 130))
-    finally:
-        pipe.close()
+        outcome = Outcome(spec.name, False, "stopped", None, 130)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with suppress(BrokenPipeError):  # the parent is gone
+        pipe.send(outcome)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -116,7 +151,6 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
     from writecliff.engines.target import open_target
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.registry import procedure_from_mapping
-    from writecliff.report import write_report
 
     procedure = procedure_from_mapping(spec.member.test, spec.member.options)
     engine = open_target(spec.member.target, seed=procedure.seed, **spec.opening)
@@ -128,28 +162,36 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
         raise
     finally:
         engine.close()
-    write_report(spec.directory)
+    spec.finish(spec.directory)
     return Outcome(spec.name, True)
 
 
 class _PipeProgress(RunProgress):
-    """Events of a run as tuples through a pipe."""
+    """Sends the events of a run through a pipe."""
 
     def __init__(self, name: str, pipe: Connection) -> None:
         self._name = name
         self._pipe = pipe
         self._stage: Stage | None = None
 
+    def _send(
+        self, kind: Literal["line", "progress"], text: str, fraction: float | None = None
+    ) -> None:
+        try:
+            self._pipe.send(ChildEvent(self._name, kind, text, fraction))
+        except BrokenPipeError:
+            raise KeyboardInterrupt from None  # the parent is gone
+
     def _line(self, text: str) -> None:
-        self._pipe.send(Event(self._name, "line", text))
+        self._send("line", text)
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        self._line(f"begun: {plan.title}")
+        self._line(f"started: {plan.title}")
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
-        self._line(f"going on after {rows_stored} stored steps")
+        self._line(f"resumed after {rows_stored} stored steps")
 
     def phase(self, name: str, detail: str = "") -> None:
         if detail:
@@ -162,7 +204,7 @@ class _PipeProgress(RunProgress):
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         where = f"round {row.round}" if row.round else row.phase
         text = f"{where}, {row.label}: {row.iops:,.0f} IOPS"
-        self._pipe.send(Event(self._name, "look", text, self._fraction(history)))
+        self._send("progress", text, self._fraction(history))
 
     def _fraction(self, history: History) -> float | None:
         if self._stage is None or self._stage.phase not in history.stages:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 from writecliff.errors import EngineError, WritecliffError
-from writecliff.parallel import Task, drive_memory_bytes, run_side_by_side
-from writecliff.suite.children import ChildSpec, Event, Outcome, run_child, stopping_children
+from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
+from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child, stop_on_signals
 from writecliff.suite.folder import SuiteFolder
 
-Tell = Callable[[Event], None]
+Log = Callable[[ChildEvent], None]
 PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
@@ -28,43 +30,53 @@ class SuiteStopped(WritecliffError):
 
 def run_suite(
     folder: SuiteFolder,
-    tell: Tell,
+    log: Log,
     *,
     opening: Mapping[str, Any],
+    finish: Callable[[Path], object],
     workers: int | None = None,
     memory_budget_bytes: int | None = None,
 ) -> list[Outcome]:
-    """Run every member that is not complete; their outcomes. `opening` are the keyword arguments of
-    `open_target` beside the target.
+    """Run every member that is not complete and return their outcomes.
 
-    Raises SuiteStopped, EngineError (a test failed; the others are kept), ConfigError.
+    `log` gets what happens, from several threads. `opening` are the keyword arguments of
+    `open_target` beside the target. `finish` is called with the directory of each complete run, in
+    the process that ran it. Raises SuiteStopped, EngineError (a test failed; the others are kept),
+    ConfigError.
     """
+    stop = Event()
+    specs = (_spec(folder, name, opening, finish) for name in _left(folder))
     tasks = [
-        Task(spec.name, _memory_bytes(spec.member.target), partial(_checked, spec, tell))
-        for spec in (_spec(folder, name, opening) for name in _left(folder))
+        Task(spec.name, _memory_bytes(spec.member.target), partial(_checked, spec, log, stop))
+        for spec in specs
     ]
+    outcomes: list[Outcome] = []
     try:
-        with stopping_children():
-            return run_side_by_side(
+        with stop_on_signals(stop):
+            outcomes = run_side_by_side(
                 tasks,
                 workers=workers if folder.simulated else 1,
                 memory_budget_bytes=memory_budget_bytes,
             )
-    except KeyboardInterrupt:
+    except WritecliffError:
+        if not stop.is_set():
+            raise
+    if stop.is_set():
         raise SuiteStopped(
             f"stopped; complete: {len(folder.complete())} of {len(folder.members)}",
-            hint=f"go on with `writecliff {folder.kind} --resume {folder.path}`",
-        ) from None
+            hint=f"resume with `writecliff {folder.kind} --resume {folder.path}`",
+        )
+    return outcomes
 
 
-def _checked(spec: ChildSpec, tell: Tell) -> Outcome:
-    outcome = run_child(spec, tell)
-    if outcome.ok:
-        tell(Event(spec.name, "line", "complete", 1.0))
-        return outcome
-    if outcome.exit_code == 130:
-        raise KeyboardInterrupt
-    raise EngineError(f"{spec.name}: {outcome.error}", hint=outcome.hint)
+def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
+    outcome = None if stop.is_set() else run_child(spec, log, stop)
+    if outcome is None or outcome.exit_code == SuiteStopped.exit_code:
+        raise Stopped(f"{spec.name} was stopped")
+    if not outcome.ok:
+        raise EngineError(f"{spec.name}: {outcome.error}", hint=outcome.hint)
+    log(ChildEvent(spec.name, "line", "complete", 1.0))
+    return outcome
 
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
@@ -75,13 +87,16 @@ def _left(folder: SuiteFolder) -> Sequence[str]:
     return left[::-1] if folder.simulated else left
 
 
-def _spec(folder: SuiteFolder, name: str, opening: Mapping[str, Any]) -> ChildSpec:
+def _spec(
+    folder: SuiteFolder, name: str, opening: Mapping[str, Any], finish: Callable[[Path], object]
+) -> ChildSpec:
     return ChildSpec(
         name=name,
         member=folder.members[name],
         opening=opening,
         directory=folder.run_directory(name),
         resume=folder.status(name) is not None,
+        finish=finish,
     )
 
 

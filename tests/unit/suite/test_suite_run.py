@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.support.small_drive import write_small_drive
+from writecliff.procedures.journal import stored_run
 
 SHORT = ["--set", "drive_fills=2", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
 
@@ -89,6 +91,83 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
     assert f"writecliff sweep --resume {tmp_path / 's'}" in said
     run("sweep", "--resume", str(tmp_path / "s"))
     assert tables(tmp_path / "s") == tables(both)
+
+
+def children(pid: int) -> list[int]:
+    """The processes of the members; multiprocessing's resource tracker is none of them."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(int(child))
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: Callable[[], object], timeout_s: float) -> bool:
+    end_s = time.monotonic() + timeout_s
+    while not condition() and time.monotonic() < end_s:
+        time.sleep(0.02)
+    return bool(condition())
+
+
+LONG = ["--set", "drive_fills=400", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
+
+
+@pytest.mark.parametrize("lines", [1, 2, 4, 12])
+def test_ctrl_c_ends_a_sweep_at_any_moment(
+    made: tuple[Path, Path], tmp_path: Path, lines: int
+) -> None:
+    """Pressed on a terminal: the kernel sends SIGINT to all of the processes."""
+    words = ["sweep", "--on", f"sim:{made[0]}", "--vary", "queue_depth=4,16,32", *LONG]
+    process = subprocess.Popen(
+        command(*words, "--output", str(tmp_path / "s"), "--jobs", "2"),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for _ in range(lines):
+        process.stderr.readline()
+    started = children(process.pid) if lines > 1 else []
+    began_s = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.stderr.read()
+    process.wait(60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    if lines > 1:  # with the first line, the sweep itself has not begun
+        assert "stopped; complete: 0 of 3" in said
+    assert time.monotonic() - began_s < 20  # of which most is the interpreter's start
+    assert not any(map(alive, started))
+
+
+def test_members_end_when_their_suite_is_killed(made: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ["sweep", "--on", f"sim:{made[0]}", "--vary", "queue_depth=4,32", *LONG]
+    process = subprocess.Popen(
+        command(*words, "--output", str(tmp_path / "s")), stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "rounds" in line:
+            break
+    members = children(process.pid)
+    assert len(members) == 2
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(10)
+    try:
+        assert wait_for(lambda: not any(map(alive, members)), 10)
+    finally:
+        for member in filter(alive, members):
+            os.kill(member, signal.SIGKILL)
+    for run in ("queue-depth-4", "queue-depth-32"):
+        assert stored_run(tmp_path / "s" / run).status == "interrupted"
 
 
 def test_a_complete_sweep_has_nothing_left_to_do(made: tuple[Path, Path]) -> None:
