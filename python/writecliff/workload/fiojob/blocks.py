@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.syntax import fail
 from writecliff.workload.fiojob.values import DIRECTIONS, Triple
 from writecliff.workload.model import BlockSize, Pattern
 
@@ -52,20 +51,19 @@ class Blocks:
 def operations(settings: Settings) -> Operations:
     """Read `rw` and the mix. Raises for what one job of the model cannot do."""
     written = settings.rw
-    location = settings.location_of("rw")
     name, _, modifier = written.partition(":")
     if name in _TRIMWRITES:
-        raise fail(
-            location,
+        raise settings.error(
+            "rw",
             f"rw={name}: a trim and a write of the same blocks in turn are not available",
             "use a trim job and a write job with stonewall between them",
         )
     if name not in _DIRECTIONS:
-        raise fail(location, f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
+        raise settings.error("rw", f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
     pattern, used = _DIRECTIONS[name]
     if modifier and modifier != ("1" if pattern == "random" else "0"):
-        raise fail(
-            location,
+        raise settings.error(
+            "rw",
             f"rw={written}: holes and runs within a pattern are not available",
             f"rw={name}",
         )
@@ -76,8 +74,8 @@ def operations(settings: Settings) -> Operations:
             op for op, share in zip(used, (read_pct, 100 - read_pct), strict=True) if share
         )
     if pattern == "random" and set(pick(settings.percentage_random, used)) != {100}:
-        raise fail(
-            settings.location_of("percentage_random"),
+        raise settings.error(
+            "percentage_random",
             "percentage_random: a job is wholly random or wholly sequential",
             "use two jobs",
         )
@@ -93,17 +91,16 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
     """Sizes, shares and alignment. Raises where the operations in use differ in them."""
     mixes = {operation: _mix(settings, operation) for operation in DIRECTIONS}
     first = mixes[ops.used[0]]
-    location = settings.location_of("bssplit", "bsrange", "bs")
     if any(mixes[operation] != first for operation in ops.used):
-        raise fail(
-            location,
+        raise settings.error(
+            "bssplit bsrange bs",
             f"{' and '.join(ops.used)} of different block sizes in one job are not available",
             "use two jobs, one for reads and one for writes, with a rate_iops for their proportion",
         )
     for size, _ in first:
         if size % SECTOR_BYTES:
-            raise fail(
-                location,
+            raise settings.error(
+                "bssplit bsrange bs",
                 f"block size {size} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
                 "use a multiple of 512; note that in fio 4KiB is 4000 bytes, and 4k is 4096",
             )
@@ -124,8 +121,8 @@ def _align(
     if settings.blockalign is not None:
         aligns = set(pick(settings.blockalign, ops.used))
         if len(aligns) > 1:
-            raise fail(
-                settings.location_of("blockalign"),
+            raise settings.error(
+                "blockalign",
                 f"{' and '.join(ops.used)} of different blockalign are not available",
                 "use two jobs",
             )
@@ -137,8 +134,8 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
     """(bytes, weight) of one operation. fio prefers a split or a range to a plain size."""
     if settings.bssplit is not None:
         if settings.bsrange is not None:
-            raise fail(
-                settings.location_of("bssplit"),
+            raise settings.error(
+                "bssplit",
                 "bssplit and bsrange exclude each other",
                 "keep one",
             )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.syntax import fail
 from writecliff.workload.fiojob.values import Size
 
 _US = 1000
@@ -47,24 +46,23 @@ def extent(
 ) -> Extent:
     """Range and end of one thread. Raises if they leave the drive or hold no block."""
     start = offset(settings, blocks, capacity, thread)
-    location = settings.location_of("offset", "offset_increment")
     if start >= capacity:
-        raise fail(
-            location,
+        raise settings.error(
+            "offset offset_increment",
             f"thread {thread} starts at {start}, beyond the drive's {capacity} bytes",
             "use a smaller offset or offset_increment",
         )
     if start % SECTOR_BYTES:
-        raise fail(
-            location,
+        raise settings.error(
+            "offset offset_increment",
             f"offset {start} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
             "use a multiple of 512",
         )
     length, one_pass = _sizes(settings, ops, blocks, capacity, start)
     whole = _whole(ops, blocks, length, capacity - start)
     if length < blocks.largest or one_pass < blocks.unit:
-        raise fail(
-            settings.location_of("size", "filesize"),
+        raise settings.error(
+            "size filesize",
             f"{min(length, one_pass)} bytes are less than one block of {blocks.largest}",
             "use a larger size or a smaller bs",
         )
@@ -82,14 +80,19 @@ def _sizes(
     """(length of the range, bytes of one pass) of a thread."""
     size: Size | None = settings.size
     length = size.bytes if size is not None and size.percent is None else 0
-    location = settings.location_of("size", "filesize", "offset")
     if settings.filesize is not None:
         low, high = settings.filesize
         if low != high:
-            raise fail(location, "filesize: a random size is not available", f"filesize={high}")
+            raise settings.error(
+                "size filesize offset",
+                "filesize: a random size is not available",
+                f"filesize={high}",
+            )
         if low <= start:
-            raise fail(
-                location, f"offset {start} is beyond filesize {low}", "use a larger filesize"
+            raise settings.error(
+                "size filesize offset",
+                f"offset {start} is beyond filesize {low}",
+                "use a larger filesize",
             )
         asked, length = length, low - start
         one_pass = min(asked, length) or length
@@ -98,8 +101,8 @@ def _sizes(
         length = length or capacity - start
         one_pass = length
     if start + length > capacity:
-        raise fail(
-            location,
+        raise settings.error(
+            "size filesize offset",
             f"{length} bytes from offset {start} are more than the drive's {capacity} bytes",
             "use size=100% for all of the drive, or a larger drive",
         )
@@ -112,8 +115,8 @@ def _sizes(
 
 def _check_fill(settings: Settings, ops: Operations) -> None:
     if settings.fill_device and (ops.pattern, ops.used) != ("sequential", ("write",)):
-        raise fail(
-            settings.location_of("fill_device"),
+        raise settings.error(
+            "fill_device",
             "fill_device: only sequential writes fill a drive",
             "use rw=write, or size=100%",
         )

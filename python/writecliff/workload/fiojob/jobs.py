@@ -7,18 +7,16 @@ lets each thread have its own range, end and result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
-from writecliff.workload.fiojob.extent import Extent, extent
+from writecliff.workload.fiojob.extent import extent
 from writecliff.workload.fiojob.pace import Pace, pace
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.splits import Distribution
-from writecliff.workload.fiojob.syntax import fail
 from writecliff.workload.fiojob.target import (
     compressible_pct,
     flush_every_writes,
-    named_file,
     queue_depth,
     stream,
 )
@@ -30,82 +28,58 @@ LOG_FILES = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"
 _RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
 
 
-@dataclass(frozen=True)
-class SectionJobs:
-    """The jobs of a section, what to know of them, and the drive that the section names."""
+def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
+    """The jobs of one section; what differs from fio becomes notes of the settings.
 
-    name: str
-    jobs: tuple[Job, ...]
-    ramp_ns: int
-    seed: int | None  # None: not given
-    filename: str | None
-    notes: tuple[str, ...]
-
-
-def section_jobs(settings: Settings, capacity_bytes: int) -> SectionJobs:
-    """The jobs of one section. Raises `ConfigError` for what cannot be had, with file and line."""
-    notes: list[str] = []
+    Raises `ConfigError` with file and line for what is not available.
+    """
     ops = operations(settings)
     sizes = blocks(settings, ops)
     rate = pace(settings, ops, sizes)
-    notes += rate.notes
-    name = str(settings.name or settings.section)
-    common = _common_job(name, settings, ops, sizes, rate=rate, notes=notes)
+    common = _common_job(settings, ops, sizes, rate)
     threads = settings.numjobs
+
+    def of_thread(job: Job, thread: int) -> Job:
+        return _thread_job(settings, job, ops, sizes, capacity=capacity_bytes, thread=thread)
+
     shifted = settings.offset_increment.bytes or settings.offset_increment.percent
     if threads > 1 and (shifted or not settings.group_reporting):
         jobs = tuple(
-            _thread_job(settings, replace(common, name=f"{name}.{thread}"), ops, sizes,
-                        capacity=capacity_bytes, thread=thread)
+            of_thread(replace(common, name=f"{common.name}.{thread}"), thread)
             for thread in range(threads)
-        )  # fmt: skip
-    else:
-        jobs = (
-            _shared_job(
-                _thread_job(settings, common, ops, sizes, capacity=capacity_bytes, thread=0),
-                threads,
-            ),
         )
-    _check_totals(name, jobs, settings)
-    _general_notes(settings, ops, notes)
-    filename = named_file(settings)
-    seed = settings.randseed if settings.given("randseed") else None
-    prefix = f"job {name}: "
-    return SectionJobs(
-        name, jobs, settings.ramp_time * _US, seed,
-        filename, (*settings.notes, *(prefix + note for note in notes)),
-    )  # fmt: skip
+    else:
+        jobs = (_shared_job(of_thread(common, 0), threads),)
+    _check_totals(jobs, settings)
+    _add_general_notes(settings, ops)
+    return jobs
 
 
-def _check_totals(name: str, jobs: tuple[Job, ...], settings: Settings) -> None:
+def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
+    name = settings.job_name
     for job in jobs:
         if max(job.volume_bytes or 0, job.ios or 0) > LARGEST:
-            location = settings.location_of("io_size", "number_ios", "loops", "numjobs")
-            raise fail(location, f"job {name} is too large: more than {LARGEST} bytes or I/Os")
+            raise settings.error(
+                "io_size number_ios loops numjobs",
+                f"job {name} is too large: more than {LARGEST} bytes or I/Os",
+            )
         if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
-            location = settings.location_of("rate_iops", "rate")
-            raise fail(location, f"job {name} is too fast: its threads exceed {_RATE_MAX} a second")
+            raise settings.error(
+                "rate_iops rate", f"job {name} is too fast: its threads exceed {_RATE_MAX} a second"
+            )
 
 
-def _common_job(
-    name: str,
-    settings: Settings,
-    ops: Operations,
-    sizes: Blocks,
-    *,
-    rate: Pace,
-    notes: list[str],
-) -> Job:
+def _common_job(settings: Settings, ops: Operations, sizes: Blocks, rate: Pace) -> Job:
     """Everything that the threads of a section have in common, for one thread."""
     return Job(
-        name=name,
+        name=settings.job_name,
         pattern=ops.pattern,
         read_pct=ops.read_pct if rate.read_pct is None else rate.read_pct,
         trim_pct=ops.trim_pct,
         block_sizes=sizes.sizes,
-        queue_depth=queue_depth(settings, ops, notes),
+        queue_depth=queue_depth(settings, ops),
         align_bytes=sizes.align_bytes,
-        compressible_pct=compressible_pct(settings, notes),
+        compressible_pct=compressible_pct(settings),
         duplicate_pct=float(settings.dedupe_percentage),
         stream=stream(settings, ops),
         rate_iops=rate.rate_iops,
@@ -114,24 +88,16 @@ def _common_job(
         think_ns=settings.thinktime * _US,
         think_after_ios=settings.thinktime_blocks,
         start_delay_ns=settings.startdelay * _US,
-        flush_every_writes=flush_every_writes(settings, ops, notes),
+        flush_every_writes=flush_every_writes(settings, ops),
     )
 
 
 def _thread_job(
     settings: Settings, common: Job, ops: Operations, sizes: Blocks, *, capacity: int, thread: int
 ) -> Job:
-    place: Extent = extent(settings, ops, sizes, capacity, thread)
-    addresses, length = _addresses(settings, ops, place.range_bytes)
-    return replace(
-        common,
-        offset_bytes=place.offset_bytes,
-        range_bytes=length,
-        addresses=addresses,
-        duration_ns=place.duration_ns,
-        volume_bytes=place.volume_bytes,
-        ios=place.ios,
-    )
+    whole = extent(settings, ops, sizes, capacity, thread)
+    addresses, length = _addresses(settings, ops, whole.range_bytes)
+    return replace(common, **{**vars(whole), "range_bytes": length}, addresses=addresses)
 
 
 def _shared_job(job: Job, threads: int) -> Job:
@@ -158,11 +124,10 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     if chosen.kind == "zipf":
         return Addresses("zipf", theta=chosen.theta), length
     assert chosen.zones is not None
-    location = settings.location_of("random_distribution")
     splits = {chosen.zones.of(operation) for operation in ops.used}
     if len(splits) > 1:
-        raise fail(
-            location,
+        raise settings.error(
+            "random_distribution",
             f"{' and '.join(ops.used)} with different zones in one job are not available",
             "use two jobs",
         )
@@ -170,8 +135,8 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     covered = sum(size for _, size in split)
     if chosen.absolute:
         if covered > length:
-            raise fail(
-                location,
+            raise settings.error(
+                "random_distribution",
                 f"zones of {covered} bytes exceed the range of {length}",
                 "use a larger size",
             )
@@ -183,24 +148,23 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     return Addresses("zoned", zones=zones), length
 
 
-def _general_notes(settings: Settings, ops: Operations, notes: list[str]) -> None:
-    """What of a job is done in a slightly different way."""
+def _add_general_notes(settings: Settings, ops: Operations) -> None:
     kind = settings.random_distribution.kind
     if ops.pattern == "random" and kind == "random" and not settings.norandommap:
-        notes.append(
+        settings.note(
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"
         )
     if kind == "zipf" and settings.random_distribution.centre is not None:
-        notes.append("the centre of zipf is not kept: hot blocks are scattered over the range")
+        settings.note("the centre of zipf is not kept: hot blocks are scattered over the range")
     if settings.given("direct") and not settings.direct:
-        notes.append("direct=0: there is no page cache above a simulated drive")
+        settings.note("direct=0: there is no page cache above a simulated drive")
     if settings.time_based and not settings.runtime:
-        notes.append("time_based has no effect without runtime, as in fio")
+        settings.note("time_based has no effect without runtime, as in fio")
     if not settings.randrepeat and not settings.given("randseed"):
-        notes.append("randrepeat=0: runs still repeat; change randseed for another course")
+        settings.note("randrepeat=0: runs still repeat; change randseed for another course")
     logs = [name for name in LOG_FILES if settings.given(name)]
     if logs:
-        notes.append(f"{', '.join(logs)}: no log files are written")
+        settings.note(f"{', '.join(logs)}: no log files are written")
     if settings.given("directory"):
-        notes.append(f"directory={settings.directory}: replaced by the drive of the run")
+        settings.note(f"directory={settings.directory}: replaced by the drive of the run")

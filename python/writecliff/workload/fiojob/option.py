@@ -41,11 +41,11 @@ class Option:
         return self.store_as or self.name
 
 
-def honoured(
+def option(
     read: Reader,
+    default: str | None,
     text: str,
     *aliases: str,
-    default: str | None = None,
     treatment: Treatment = Treatment.HONOURED,
 ) -> Any:
     """A field of `FioOptions`, named after its option; without a default it is None (flags: off).
@@ -54,13 +54,13 @@ def honoured(
     """
     off = False if read is flag else None
     value = off if default is None else read(default, Context())
-    option = Option("", treatment, read, text, aliases, default)
-    return field(default=value, metadata={"option": option})
+    row = Option("", treatment, read, text, aliases, default)
+    return field(default=value, metadata={"option": row})
 
 
-def reported(read: Reader, text: str, *aliases: str, default: str | None = None) -> Any:
+def reported(read: Reader, default: str | None, text: str, *aliases: str) -> Any:
     """A field of `FioOptions` that only the fio-shaped JSON follows."""
-    return honoured(read, text, *aliases, default=default, treatment=Treatment.REPORTING)
+    return option(read, default, text, *aliases, treatment=Treatment.REPORTING)
 
 
 def unused(treatment: Treatment, table: Mapping[str, str]) -> Iterator[Option]:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Literal
 
 from writecliff.workload.fiojob import values as read
-from writecliff.workload.fiojob.option import Option, Treatment, honoured, reported, unused
+from writecliff.workload.fiojob.option import Option, Treatment, option, reported, unused
 from writecliff.workload.fiojob.options_unused import NO_EFFECT, REFUSED
 from writecliff.workload.fiojob.splits import Distribution, Split, bssplit, distribution
 from writecliff.workload.fiojob.values import LARGEST, Size, Triple
@@ -28,226 +28,191 @@ class FioOptions:
     """The options in force for one job; each defaults to fio's own default."""
 
     # Jobs and their order
-    name: str | None = honoured(read.string, "name of the job in results")
-    description: str | None = honoured(read.string, "`desc` in the fio-shaped JSON")
-    numjobs: int = honoured(read.integer(1, 4096), "threads of the job", default="1")
-    stonewall: bool = honoured(
-        read.flag, "starts a new step after all jobs before it", "wait_for_previous"
+    name: str | None = option(read.string, None, "name of the job in results")
+    description: str | None = option(read.string, None, "`desc` in the fio-shaped JSON")
+    numjobs: int = option(read.integer(1, 4096), "1", "threads of the job")
+    stonewall: bool = option(
+        read.flag, None, "starts a new step after all jobs before it", "wait_for_previous"
     )
-    wait_for: str | None = honoured(read.string, "as stonewall, if it waits for all jobs before it")
-    new_group: bool = honoured(read.flag, "starts a new reporting group; does not wait")
-    exitall: bool = honoured(read.flag, "only in a step of one job, where it changes nothing")
-    exit_what: str = honoured(
-        read.choice("group", "stonewall", "all"), "only with exitall", default="group"
+    wait_for: str | None = option(
+        read.string, None, "as stonewall, if it waits for all jobs before it"
     )
-    startdelay: int = honoured(
-        read.time_us("s"), "start delay, from the start of the run", default="0"
-    )
+    new_group: bool = option(read.flag, None, "starts a new reporting group; does not wait")
+    exitall: bool = option(read.flag, None, "only in a step of one job, where it changes nothing")
+    exit_what: str = option(read.choice("group", "stonewall", "all"), "group", "only with exitall")
+    startdelay: int = option(read.time_us("s"), "0", "start delay, from the start of the run")
     # Direction
-    rw: str = honoured(
+    rw: str = option(
         read.string,
+        "read",
         "read, write, trim, rw and their random forms; trimwrite and offset modifiers are refused",
         "readwrite",
-        default="read",
     )
-    rwmixread: int = honoured(read.integer(0, 100), "share of reads in rw and randrw", default="50")
-    percentage_random: Triple[int] = honoured(
+    rwmixread: int = option(read.integer(0, 100), "50", "share of reads in rw and randrw")
+    percentage_random: Triple[int] = option(
         read.triple(0, 100),
+        "100",
         "random jobs: only 100; sequential jobs: any value, since fio ignores it there",
-        default="100",
     )
     # Block sizes
-    bs: Triple[int] = honoured(
-        read.triple(1),
-        "block size; one for all operations in use",
-        "blocksize",
-        default="4096",
+    bs: Triple[int] = option(
+        read.triple(1), "4096", "block size; one for all operations in use", "blocksize"
     )
-    bsrange: Triple[tuple[int, int] | None] | None = honoured(
-        read.ranges, "sizes in steps of the smallest, as fio draws them", "blocksize_range"
+    bsrange: Triple[tuple[int, int] | None] | None = option(
+        read.ranges, None, "sizes in steps of the smallest, as fio draws them", "blocksize_range"
     )
-    bssplit: Triple[Split] | None = honoured(
-        bssplit, "mix of block sizes; one for all operations in use"
+    bssplit: Triple[Split] | None = option(
+        bssplit, None, "mix of block sizes; one for all operations in use"
     )
-    blockalign: Triple[int] | None = honoured(read.triple(1), "alignment of random addresses", "ba")
+    blockalign: Triple[int] | None = option(
+        read.triple(1), None, "alignment of random addresses", "ba"
+    )
     # Range and end
-    size: Size | None = honoured(
-        read.size, "range, and volume of one pass of each thread; % of the drive"
+    size: Size | None = option(
+        read.size, None, "range, and volume of one pass of each thread; % of the drive"
     )
-    filesize: tuple[int, int] | None = honoured(
-        read.number_range, "range, where it differs from the volume (size)"
+    filesize: tuple[int, int] | None = option(
+        read.number_range, None, "range, where it differs from the volume (size)"
     )
-    io_size: Size | None = honoured(
-        read.size, "volume of each thread, beyond or below one pass", "io_limit"
+    io_size: Size | None = option(
+        read.size, None, "volume of each thread, beyond or below one pass", "io_limit"
     )
-    offset: Size = honoured(
-        read.size,
-        "start of the range; % of the drive, rounded up to a block",
-        "fileoffset",
-        default="0",
+    offset: Size = option(
+        read.size, "0", "start of the range; % of the drive, rounded up to a block", "fileoffset"
     )
-    offset_align: int = honoured(
-        read.integer(0), "to what an offset in % is rounded up", default="0"
+    offset_align: int = option(read.integer(0), "0", "to what an offset in % is rounded up")
+    offset_increment: Size = option(read.size, "0", "shifts the range of each further thread")
+    fill_device: bool = option(
+        read.boolean, "0", "sequential writes: to the end of the drive", "fill_fs"
     )
-    offset_increment: Size = honoured(
-        read.size, "shifts the range of each further thread", default="0"
+    number_ios: int = option(
+        read.integer(0, LARGEST), "0", "I/Os of each thread; no effect with time_based, as in fio"
     )
-    fill_device: bool = honoured(
-        read.boolean, "sequential writes: to the end of the drive", "fill_fs", default="0"
-    )
-    number_ios: int = honoured(
-        read.integer(0, LARGEST),
-        "I/Os of each thread; no effect with time_based, as in fio",
-        default="0",
-    )
-    loops: int = honoured(read.integer(0), "passes over size (or io_size)", default="1")
-    runtime: int = honoured(
-        read.time_us("s"), "ends the job even before its volume", "timeout", default="0"
-    )
-    time_based: bool = honoured(read.flag, "repeats the job until runtime is over")
-    ramp_time: int = honoured(
-        read.time_us("s"), "a separate step before the job, which is not reported", default="0"
+    loops: int = option(read.integer(0), "1", "passes over size (or io_size)")
+    runtime: int = option(read.time_us("s"), "0", "ends the job even before its volume", "timeout")
+    time_based: bool = option(read.flag, None, "repeats the job until runtime is over")
+    ramp_time: int = option(
+        read.time_us("s"), "0", "a separate step before the job, which is not reported"
     )
     # Depth
-    iodepth: int = honoured(
+    iodepth: int = option(
         read.integer(1, 65536),
+        "1",
         "queue depth; 1 with synchronous engines and for trims, as in fio",
-        default="1",
     )
-    ioengine: str = honoured(
-        read.string,
-        "only whether it is synchronous (queue depth 1); see the guide",
-        default="psync",
+    ioengine: str = option(
+        read.string, "psync", "only whether it is synchronous (queue depth 1); see the guide"
     )
-    iodepth_low: int = honoured(read.integer(0), "only iodepth (keeps the queue full)", default="0")
-    iodepth_batch_complete_min: int = honoured(
-        read.integer(0),
-        "only 0 and 1 (keeps the queue full)",
-        "iodepth_batch_complete",
-        default="1",
+    iodepth_low: int = option(read.integer(0), "0", "only iodepth (keeps the queue full)")
+    iodepth_batch_complete_min: int = option(
+        read.integer(0), "1", "only 0 and 1 (keeps the queue full)", "iodepth_batch_complete"
     )
-    io_submit_mode: str = honoured(
-        read.choice("inline", "offload"),
-        "offload only with asynchronous engines",
-        default="inline",
+    io_submit_mode: str = option(
+        read.choice("inline", "offload"), "inline", "offload only with asynchronous engines"
     )
     # Addresses
-    random_distribution: Distribution = honoured(
+    random_distribution: Distribution = option(
         distribution,
+        "random",
         "random, zipf:theta, zoned:... and zoned_abs:...; pareto and normal are refused",
-        default="random",
     )
-    norandommap: bool = honoured(
-        read.flag, "blocks may repeat; without it they still may, with a note"
+    norandommap: bool = option(
+        read.flag, None, "blocks may repeat; without it they still may, with a note"
     )
-    randseed: int = honoured(
-        read.integer(0, LARGEST),
-        "seed of the run; the first job's where jobs differ",
-        default="137",
+    randseed: int = option(
+        read.integer(0, LARGEST), "137", "seed of the run; the first job's where jobs differ"
     )
-    randrepeat: bool = honoured(
-        read.boolean, "runs always repeat; 0 is reported in a note", default="1"
-    )
+    randrepeat: bool = option(read.boolean, "1", "runs always repeat; 0 is reported in a note")
     # Rates and pauses
-    rate: Triple[int] = honoured(
-        read.triple(0), "bytes per second of each thread, for each operation", default="0"
+    rate: Triple[int] = option(
+        read.triple(0), "0", "bytes per second of each thread, for each operation"
     )
-    rate_iops: Triple[int] = honoured(
-        read.triple(0), "I/Os per second of each thread, for each operation", default="0"
+    rate_iops: Triple[int] = option(
+        read.triple(0), "0", "I/Os per second of each thread, for each operation"
     )
-    rate_process: Arrival = honoured(
-        read.choice("linear", "poisson"), "arrival of rate-limited I/Os", default="linear"
+    rate_process: Arrival = option(
+        read.choice("linear", "poisson"), "linear", "arrival of rate-limited I/Os"
     )
-    rate_ignore_thinktime: bool = honoured(
-        read.boolean, "only 0, if a job has both rate and thinktime", default="0"
+    rate_ignore_thinktime: bool = option(
+        read.boolean, "0", "only 0, if a job has both rate and thinktime"
     )
-    thinktime: int = honoured(
-        read.time_us("us"), "pause after every thinktime_blocks I/Os", default="0"
-    )
-    thinktime_blocks: int = honoured(read.integer(1), "I/Os between pauses", default="1")
+    thinktime: int = option(read.time_us("us"), "0", "pause after every thinktime_blocks I/Os")
+    thinktime_blocks: int = option(read.integer(1), "1", "I/Os between pauses")
     # Data and flushes
-    buffer_compress_percentage: int = honoured(
-        read.integer(0, 100), "share that the drive could compress", default="0"
+    buffer_compress_percentage: int = option(
+        read.integer(0, 100), "0", "share that the drive could compress"
     )
-    dedupe_percentage: int = honoured(
-        read.integer(0, 100), "share of the writes that repeat data", default="0"
+    dedupe_percentage: int = option(
+        read.integer(0, 100), "0", "share of the writes that repeat data"
     )
-    zero_buffers: bool = honoured(read.flag, "fully compressible")
-    buffer_pattern: str | None = honoured(
-        read.string, "fully compressible, unless buffer_compress_percentage is given"
+    zero_buffers: bool = option(read.flag, None, "fully compressible")
+    buffer_pattern: str | None = option(
+        read.string, None, "fully compressible, unless buffer_compress_percentage is given"
     )
-    fsync: int = honoured(read.integer(0), "flush after this many writes of a thread", default="0")
-    fdatasync: int = honoured(read.integer(0), "as fsync: a drive sees the same flush", default="0")
-    sync: Literal["none", "sync", "dsync"] = honoured(
+    fsync: int = option(read.integer(0), "0", "flush after this many writes of a thread")
+    fdatasync: int = option(read.integer(0), "0", "as fsync: a drive sees the same flush")
+    sync: Literal["none", "sync", "dsync"] = option(
         read.choice("none", "sync", "dsync", **{"0": "none", "1": "sync"}),
+        "none",
         "a flush after every write",
-        default="none",
     )
-    direct: bool = honoured(
-        read.boolean, "always 1: there is no cache above a simulated drive", default="0"
-    )
-    end_fsync: bool = honoured(read.boolean, "no flush at the end; reported in a note", default="0")
-    fsync_on_close: bool = honoured(
-        read.boolean, "no flush at the end; reported in a note", default="0"
-    )
+    direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
+    end_fsync: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
+    fsync_on_close: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
     # Streams
-    write_hint: WriteHint = honoured(
+    write_hint: WriteHint = option(
         read.choice("none", "short", "medium", "long", "extreme"),
+        "none",
         "stream 2, 3, 4 or 5 for short, medium, long or extreme; none is stream 0",
-        default="none",
     )
-    stream_id: int = honoured(
-        read.integer(0, 65535), "stream of the writes (SCSI WRITE STREAM)", default="0"
+    stream_id: int = option(read.integer(0, 65535), "0", "stream of the writes (SCSI WRITE STREAM)")
+    dataplacement: str = option(
+        read.choice("none", "fdp", "streams"), "none", "placement of the writes by plids"
     )
-    dataplacement: str = honoured(
-        read.choice("none", "fdp", "streams"), "placement of the writes by plids", default="none"
+    plids: str | None = option(
+        read.string, None, "stream of the writes; one for each job", "fdp_pli"
     )
-    plids: str | None = honoured(read.string, "stream of the writes; one for each job", "fdp_pli")
-    plid_select: str = honoured(
+    plid_select: str = option(
         read.choice("random", "roundrobin", "scheme"),
+        "roundrobin",
         "only with one plid, where all but scheme are the same",
         "fdp_pli_select",
-        default="roundrobin",
     )
     # Target, units, series
-    filename: str | None = honoured(
-        read.string, "replaced by the drive of the run; reported in a note"
+    filename: str | None = option(
+        read.string, None, "replaced by the drive of the run; reported in a note"
     )
-    directory: str | None = honoured(
-        read.string, "replaced by the drive of the run; reported in a note"
+    directory: str | None = option(
+        read.string, None, "replaced by the drive of the run; reported in a note"
     )
-    nrfiles: int = honoured(read.integer(1), "only 1: a drive is one file", "nr_files", default="1")
-    kb_base: str = honoured(
-        read.choice("1024", "1000"), "meaning of k, m, g in the same section", default="1024"
+    nrfiles: int = option(read.integer(1), "1", "only 1: a drive is one file", "nr_files")
+    kb_base: str = option(
+        read.choice("1024", "1000"), "1024", "meaning of k, m, g in the same section"
     )
-    log_avg_msec: int = honoured(
-        read.integer(0), "width of the rows of the measured series", default="0"
-    )
+    log_avg_msec: int = option(read.integer(0), "0", "width of the rows of the measured series")
     # The fio-shaped JSON
-    group_reporting: bool = reported(read.flag, "jobs of a reporting group are one entry")
-    stats: bool = reported(read.boolean, "0: the job is left out", default="1")
+    group_reporting: bool = reported(read.flag, None, "jobs of a reporting group are one entry")
+    stats: bool = reported(read.boolean, "1", "0: the job is left out")
     percentile_list: tuple[float, ...] = reported(
-        read.percentiles, "which percentiles", default=_PERCENTILES
+        read.percentiles, _PERCENTILES, "which percentiles"
     )
-    clat_percentiles: bool = reported(read.boolean, "percentiles of clat_ns", default="1")
-    lat_percentiles: bool = reported(read.boolean, "percentiles of lat_ns", default="0")
+    clat_percentiles: bool = reported(read.boolean, "1", "percentiles of clat_ns")
+    lat_percentiles: bool = reported(read.boolean, "0", "percentiles of lat_ns")
     slat_percentiles: bool = reported(
-        read.boolean, "slat_ns is empty: a simulated drive has no submission", default="0"
+        read.boolean, "0", "slat_ns is empty: a simulated drive has no submission"
     )
     unified_rw_reporting: Unified = reported(
         read.choice("none", "mixed", "both", **{"0": "none", "1": "mixed", "2": "both"}),
+        "none",
         "reads, writes and trims together, as `mixed`",
-        default="none",
     )
-    disable_lat: bool = reported(read.boolean, "lat_ns is empty", default="0")
-    disable_clat: bool = reported(read.boolean, "clat_ns is empty", default="0")
-    disable_slat: bool = reported(read.boolean, "slat_ns is always empty", default="0")
+    disable_lat: bool = reported(read.boolean, "0", "lat_ns is empty")
+    disable_clat: bool = reported(read.boolean, "0", "clat_ns is empty")
+    disable_slat: bool = reported(read.boolean, "0", "slat_ns is always empty")
     disable_bw_measurement: bool = reported(
-        read.boolean, "bw_* and iops_* samples are empty", "disable_bw", default="0"
+        read.boolean, "0", "bw_* and iops_* samples are empty", "disable_bw"
     )
-    gtod_reduce: bool = reported(
-        read.boolean, "as disable_lat, _clat, _slat and _bw together", default="0"
-    )
+    gtod_reduce: bool = reported(read.boolean, "0", "as disable_lat, _clat, _slat and _bw together")
 
     @property
     def shows_clat(self) -> bool:
@@ -284,9 +249,9 @@ def all_options() -> tuple[Option, ...]:
 def by_name() -> dict[str, Option]:
     """Options by name and by alias."""
     table: dict[str, Option] = {}
-    for option in all_options():
-        for name in (option.name, *option.aliases):
+    for row in all_options():
+        for name in (row.name, *row.aliases):
             if name in table:
                 raise AssertionError(f"fio option {name} has two rows")
-            table[name] = option
+            table[name] = row
     return table

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from writecliff.workload.fiojob.blocks import Blocks, Operations, pick
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.syntax import fail
 from writecliff.workload.model import Arrival
 
 
@@ -23,7 +22,6 @@ class Pace:
     rate_bytes_per_s: float | None = None
     arrival: Arrival = "linear"
     read_pct: float | None = None  # None: as the mix says
-    notes: tuple[str, ...] = ()
 
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
@@ -31,26 +29,23 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     by_bytes = pick(settings.rate, ops.used)
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
-        raise fail(
-            settings.location_of("rate_iops"), "rate and rate_iops exclude each other", "keep one"
-        )
+        raise settings.error("rate_iops", "rate and rate_iops exclude each other", "keep one")
     option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
     if not any(rates):
         return Pace()
     if not all(rates):
-        raise fail(
-            settings.location_of(option),
+        raise settings.error(
+            "",
             f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
             "limit both, or use two jobs",
         )
     _check_thinktime(settings)
     arrival: Arrival = settings.rate_process
-    notes = []
     read_pct = None
     if len(rates) == 2:
         read_pct = 100 * rates[0] / sum(rates)
         if abs(read_pct - ops.read_pct) > 0.5:
-            notes.append(
+            settings.note(
                 f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} has no effect,"
                 " as in fio"
             )
@@ -58,19 +53,19 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     mixed = len(blocks.sizes) > 1
     if option == "rate" and arrival == "poisson":
         # fio draws gaps for I/Os of the smallest size, whatever their size is.
-        return Pace(total / blocks.smallest, None, arrival, read_pct, tuple(notes))
+        return Pace(total / blocks.smallest, None, arrival, read_pct)
     if option == "rate_iops" and mixed and arrival == "linear":
-        notes.append("rate_iops counts I/Os of the smallest block size, as in fio")
-        return Pace(None, total * blocks.smallest, arrival, read_pct, tuple(notes))
+        settings.note("rate_iops counts I/Os of the smallest block size, as in fio")
+        return Pace(None, total * blocks.smallest, arrival, read_pct)
     if option == "rate":
-        return Pace(None, total, arrival, read_pct, tuple(notes))
-    return Pace(total, None, arrival, read_pct, tuple(notes))
+        return Pace(None, total, arrival, read_pct)
+    return Pace(total, None, arrival, read_pct)
 
 
 def _check_thinktime(settings: Settings) -> None:
     if settings.thinktime and settings.rate_ignore_thinktime:
-        raise fail(
-            settings.location_of("rate_ignore_thinktime"),
+        raise settings.error(
+            "rate_ignore_thinktime",
             "rate_ignore_thinktime: a rate always catches up after a pause",
             "leave it out",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 
-from writecliff.errors import did_you_mean
+from writecliff.errors import ConfigError, did_you_mean
 from writecliff.workload.fiojob.option import Option, Treatment
 from writecliff.workload.fiojob.options import FioOptions, by_name
 from writecliff.workload.fiojob.syntax import RawOption, RawSection, SourceLocation, fail
@@ -28,11 +28,22 @@ class Settings(FioOptions):
         """Whether an option stands in the file, in the section or in [global]."""
         return name in self.locations
 
-    def location_of(self, *names: str) -> SourceLocation:
-        """Where the first of the named options that is given stands; else where the job begins."""
-        return next(
-            (self.locations[name] for name in names if name in self.locations), self.location
-        )
+    @property
+    def job_name(self) -> str:
+        return self.name or self.section
+
+    def note(self, text: str) -> None:
+        """Tell the user how the job differs from what fio would do."""
+        self.notes.append(f"job {self.job_name}: {text}")
+
+    def error(self, names: str, message: str, hint: str | None = None) -> ConfigError:
+        """The error for a problem with an option, to be raised.
+
+        Its location is that of the first of `names` (between blanks) that the file gives, else that
+        of the section.
+        """
+        given = (self.locations[name] for name in names.split() if name in self.locations)
+        return fail(next(given, self.location), message, hint)
 
     def child(self, section: RawSection) -> Settings:
         """The settings of a section: these, with its own options over them."""

@@ -1,22 +1,22 @@
 """Job files as steps: groups of jobs that run together, one group after the other.
 
-Owns what is between jobs: stonewall, wait_for, reporting groups, ramps, start delays.
+This is where options that concern several jobs take effect: stonewall, wait_for, reporting groups,
+ramps, start delays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.errors import ConfigError
-from writecliff.workload.fiojob.jobs import SectionJobs, section_jobs
+from writecliff.workload.fiojob.jobs import section_jobs
 from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.fiojob.settings import Settings, written_options
-from writecliff.workload.fiojob.syntax import SourceLocation, fail, read_sections
+from writecliff.workload.fiojob.syntax import SourceLocation, read_sections
+from writecliff.workload.fiojob.target import named_file
 from writecliff.workload.model import SECOND_NS, Job, Workload
-
-FIO_SEED = 0x89  # fio's default of randseed
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,25 @@ class FioJobFile:
         return ordered
 
 
-@dataclass
-class _Open:
-    """A step that is being collected."""
+@dataclass(frozen=True)
+class _Section:
+    """A job section that was read."""
 
-    members: list[tuple[Settings, SectionJobs, int, Mapping[str, str]]] = field(
-        default_factory=list
-    )
+    settings: Settings
+    jobs: tuple[Job, ...]
+    group_id: int
+    written: Mapping[str, str]
 
-    def names(self) -> set[str]:
-        return {jobs.name for _, jobs, _, _ in self.members}
+    @property
+    def name(self) -> str:
+        return self.settings.job_name
+
+    @property
+    def ramp_ns(self) -> int:
+        return self.settings.ramp_time * 1000
+
+
+_Group = list[_Section]  # the sections of one step
 
 
 def load_fio_job(
@@ -85,7 +94,7 @@ def load_fio_job(
     file = Path(path)
     defaults = Settings(section="global", location=SourceLocation(file, 0))
     global_options: dict[str, str] = {}
-    collected: list[_Open] = [_Open()]
+    steps: list[_Group] = [[]]
     found: set[str] = set()
     group_id, in_group = 0, 0
     for raw in read_sections(file, environment):
@@ -101,11 +110,13 @@ def load_fio_job(
         if (settings.stonewall or settings.new_group) and in_group:
             group_id, in_group = group_id + 1, 0
         in_group += 1
-        if _begins_step(settings, collected):
-            collected.append(_Open())
-        collected[-1].members.append((settings, jobs, group_id, written_options(raw.options)))
-    _check_found(file, sections, found)
-    return _finish(file, global_options, [step for step in collected if step.members])
+        if _begins_step(settings, steps):
+            steps.append([])
+        steps[-1].append(_Section(settings, jobs, group_id, written_options(raw.options)))
+    for name in sections:
+        if name not in found:
+            raise ConfigError(f"{file}: has no job section [{name}]")
+    return _finish(file, global_options, [step for step in steps if step])
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
@@ -113,122 +124,109 @@ def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Worklo
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
 
 
-def _check_found(file: Path, sections: tuple[str, ...], found: set[str]) -> None:
-    for name in sections:
-        if name not in found:
-            raise ConfigError(f"{file}: has no job section [{name}]")
-
-
-def _begins_step(settings: Settings, collected: list[_Open]) -> bool:
+def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
     """Whether a job waits for all before it. Raises if it waits for only some of them."""
-    current = collected[-1]
     if settings.stonewall:
-        return bool(current.members)
+        return bool(steps[-1])
     awaited = settings.wait_for
     if awaited is None:
         return False
-    if awaited in current.names():
-        if current.names() != {awaited}:
-            raise fail(
-                settings.location_of("wait_for"),
+    running = {section.name for section in steps[-1]}
+    if awaited in running:
+        if running != {awaited}:
+            raise settings.error(
+                "wait_for",
                 f"wait_for={awaited}: waiting for only some of the running jobs is not available",
                 "use stonewall, which waits for all of them",
             )
         return True
-    if any(awaited in step.names() for step in collected):
+    if any(awaited == section.name for step in steps for section in step):
         return False  # already over
-    raise fail(settings.location_of("wait_for"), f"wait_for={awaited}: no job of that name before")
+    raise settings.error("wait_for", f"wait_for={awaited}: no job of that name before")
 
 
-def _finish(path: Path, global_options: dict[str, str], collected: list[_Open]) -> FioJobFile:
-    """Steps of the collected groups, with checks that concern several jobs."""
-    notes = _target_notes(collected)
+def _finish(path: Path, global_options: dict[str, str], groups: list[_Group]) -> FioJobFile:
+    """Steps of the collected sections, with checks that concern several jobs."""
+    notes = _target_notes(groups)
     steps = []
-    for index, group in enumerate(collected):
-        name = path.stem if len(collected) == 1 else f"{path.stem}-{index + 1}"
+    for index, group in enumerate(groups):
+        name = path.stem if len(groups) == 1 else f"{path.stem}-{index + 1}"
         _check_exitall(group)
         steps.append(_step(name, group, first=index == 0, notes=notes))
-        for _, jobs, _, _ in group.members:
-            notes += jobs.notes
+        notes += (note for section in group for note in section.settings.notes)
     return FioJobFile(path, global_options, tuple(steps), tuple(dict.fromkeys(notes)))
 
 
-def _target_notes(collected: list[_Open]) -> list[str]:
-    """One drive takes the place of all names; jobs on different drives cannot be one run."""
+def _target_notes(groups: list[_Group]) -> list[str]:
+    """One drive replaces all names; jobs on different drives cannot be one run."""
     names: dict[str, Settings] = {}
-    for group in collected:
-        for settings, jobs, _, _ in group.members:
-            if jobs.filename is not None:
-                names.setdefault(jobs.filename, settings)
+    for section in (section for group in groups for section in group):
+        filename = named_file(section.settings)
+        if filename is not None:
+            names.setdefault(filename, section.settings)
     if len(names) > 1:
-        second = list(names.values())[1]
-        raise fail(
-            second.location_of("filename"),
+        raise list(names.values())[1].error(
+            "filename",
             f"jobs name different drives ({', '.join(names)}); a run has one",
             "run the jobs of each drive alone (its sections)",
         )
     return [f"filename={name}: replaced by the drive of the run" for name in names]
 
 
-def _check_exitall(group: _Open) -> None:
-    threads = sum(len(jobs.jobs) for _, jobs, _, _ in group.members)
-    for settings, _, _, _ in group.members:
-        if settings.exitall and threads > 1:
-            raise fail(
-                settings.location_of("exitall"),
+def _check_exitall(group: _Group) -> None:
+    threads = sum(len(section.jobs) for section in group)
+    for section in group:
+        if section.settings.exitall and threads > 1:
+            raise section.settings.error(
+                "exitall",
                 "exitall: jobs that end because another one ends are not available",
                 "give all of them the same runtime",
             )
 
 
-def _step(name: str, group: _Open, *, first: bool, notes: list[str]) -> FioStep:
+def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep:
     jobs: list[Job] = []
     sections = []
-    for settings, own, group_id, options in group.members:
-        indices = tuple(range(len(jobs), len(jobs) + len(own.jobs)))
-        jobs += own.jobs
-        sections.append(FioSection(own.name, options, settings, group_id, indices))
-    _check_delays(group, jobs, first)
-    workload = Workload(name, tuple(jobs), _seed(group, notes), _interval_ns(group))
+    for one in group:
+        indices = tuple(range(len(jobs), len(jobs) + len(one.jobs)))
+        jobs += one.jobs
+        sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
+    _check_delays(group, first)
+    widths = [one.settings.log_avg_msec for one in group if one.settings.log_avg_msec]
+    interval_ns = min(widths) * 1_000_000 if widths else SECOND_NS
+    workload = Workload(name, tuple(jobs), _seed(group, notes), interval_ns)
     return FioStep(workload, tuple(sections), _ramp(workload, group))
 
 
-def _check_delays(group: _Open, jobs: list[Job], first: bool) -> None:
+def _check_delays(group: _Group, first: bool) -> None:
     """fio counts start delays from its own start, not from that of the step."""
-    if first and not any(own.ramp_ns for _, own, _, _ in group.members):
+    if first and not any(section.ramp_ns for section in group):
         return
-    for settings, own, _, _ in group.members:
-        if any(job.start_delay_ns for job in own.jobs):
+    for section in group:
+        if section.settings.startdelay:
             what = "after ramp_time" if first else "in a job that waits for others"
-            raise fail(
-                settings.location_of("startdelay"),
+            raise section.settings.error(
+                "startdelay",
                 f"startdelay {what} is not available: fio counts it from its own start",
                 "leave it out, or put the job first",
             )
 
 
-def _seed(group: _Open, notes: list[str]) -> int:
-    seeds = [own.seed for _, own, _, _ in group.members if own.seed is not None]
+def _seed(group: _Group, notes: list[str]) -> int:
+    seeds = [one.settings.randseed for one in group if one.settings.given("randseed")]
     if len(set(seeds)) > 1:
         notes.append(f"randseed differs between jobs; {seeds[0]} is the seed of all of them")
-    return seeds[0] if seeds else FIO_SEED
+    return seeds[0] if seeds else group[0].settings.randseed
 
 
-def _interval_ns(group: _Open) -> int:
-    widths = [settings.log_avg_msec for settings, _, _, _ in group.members]
-    given = [width for width in widths if width]
-    return min(given) * 1_000_000 if given else SECOND_NS
-
-
-def _ramp(workload: Workload, group: _Open) -> Workload | None:
-    """The same load for the time of the ramp. fio keeps running; a step of its own is as good."""
-    ramps = {own.ramp_ns for _, own, _, _ in group.members}
+def _ramp(workload: Workload, group: _Group) -> Workload | None:
+    """The same load for the time of the ramp. fio keeps running; a separate step is equivalent."""
+    ramps = {section.ramp_ns for section in group}
     if ramps == {0}:
         return None
     if len(ramps) > 1:
-        settings = next(settings for settings, own, _, _ in group.members if own.ramp_ns)
-        raise fail(
-            settings.location_of("ramp_time"),
+        raise next(one for one in group if one.ramp_ns).settings.error(
+            "ramp_time",
             "ramp_time differs between jobs that run together",
             "put it into [global]",
         )

@@ -6,7 +6,6 @@ import re
 
 from writecliff.workload.fiojob.blocks import Operations
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.syntax import fail
 
 SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "splice"))
 ASYNCHRONOUS = frozenset(
@@ -19,18 +18,17 @@ ASYNCHRONOUS = frozenset(
 _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 
 
-def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
+def queue_depth(settings: Settings, ops: Operations) -> int:
     """The depth that a drive would see. Raises for what does not keep the queue full."""
     engine = settings.ioengine.partition(":")[0]
     depth = settings.iodepth
-    location = settings.location_of("ioengine")
     if engine not in SYNCHRONOUS | ASYNCHRONOUS and not engine.startswith("external"):
-        raise fail(
-            location, f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
+        raise settings.error(
+            "ioengine", f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
         )
     if engine in SYNCHRONOUS and settings.io_submit_mode == "offload":
-        raise fail(
-            settings.location_of("io_submit_mode"),
+        raise settings.error(
+            "io_submit_mode",
             f"io_submit_mode=offload with the synchronous engine {engine} is not available",
             "use ioengine=libaio or io_uring",
         )
@@ -39,13 +37,13 @@ def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
         return 1
     if engine in SYNCHRONOUS:
         default = "" if settings.given("ioengine") else " (fio's default)"
-        notes.append(
+        settings.note(
             f"iodepth={depth} has no effect with the synchronous engine {engine}{default}, as in"
             " fio; use ioengine=libaio for a deep queue"
         )
         return 1
     if ops.trim_pct:
-        notes.append(f"iodepth={depth} has no effect on trims, as in fio: one at a time a thread")
+        settings.note(f"iodepth={depth} has no effect on trims, as in fio: one at a time a thread")
         return 1
     return depth
 
@@ -53,15 +51,15 @@ def queue_depth(settings: Settings, ops: Operations, notes: list[str]) -> int:
 def _check_refill(settings: Settings, depth: int) -> None:
     low = settings.iodepth_low
     if low and low < depth:
-        raise fail(
-            settings.location_of("iodepth_low"),
+        raise settings.error(
+            "iodepth_low",
             f"iodepth_low={low}: a queue that runs low before it is filled is not available",
             "leave it out; the queue is then kept full",
         )
     batch = settings.iodepth_batch_complete_min
     if batch > 1 and depth > 1:
-        raise fail(
-            settings.location_of("iodepth_batch_complete_min"),
+        raise settings.error(
+            "iodepth_batch_complete_min",
             f"iodepth_batch_complete_min={batch}: waiting for several I/Os is not available",
             "use 1; the queue is then kept full",
         )
@@ -70,8 +68,8 @@ def _check_refill(settings: Settings, depth: int) -> None:
 def named_file(settings: Settings) -> str | None:
     """The file or drive that a job names. Raises if it names several."""
     if settings.nrfiles > 1:
-        raise fail(
-            settings.location_of("nrfiles"),
+        raise settings.error(
+            "nrfiles",
             "nrfiles: a drive is one file",
             "use numjobs and offsets",
         )
@@ -79,42 +77,41 @@ def named_file(settings: Settings) -> str | None:
     if filename is None:
         return None
     if len(re.split(r"(?<!\\):", filename)) > 1:
-        raise fail(
-            settings.location_of("filename"),
+        raise settings.error(
+            "filename",
             f"filename={filename} names several drives; a run has one",
             "use a job file for each",
         )
     return str(filename)
 
 
-def compressible_pct(settings: Settings, notes: list[str]) -> float:
+def compressible_pct(settings: Settings) -> float:
     """How compressible the written data are; random data are not."""
     given = float(settings.buffer_compress_percentage)
     if given:
         return given
     if settings.given("buffer_pattern"):
-        notes.append("buffer_pattern: a repeated pattern counts as fully compressible")
+        settings.note("buffer_pattern: a repeated pattern counts as fully compressible")
         return 100.0
     return 100.0 if settings.zero_buffers else 0.0
 
 
-def flush_every_writes(settings: Settings, ops: Operations, notes: list[str]) -> int:
+def flush_every_writes(settings: Settings, ops: Operations) -> int:
     """Writes between flushes, 0 for none."""
     if "write" not in ops.used:
         return 0
-    at_end = {"end_fsync": settings.end_fsync, "fsync_on_close": settings.fsync_on_close}
-    notes += (
-        f"{k}: the drive is not flushed at the end of the job" for k, on in at_end.items() if on
-    )
+    for name in ("end_fsync", "fsync_on_close"):
+        if getattr(settings, name):
+            settings.note(f"{name}: the drive is not flushed at the end of the job")
     asked = {count for count in (settings.fsync, settings.fdatasync) if count}
     if settings.sync != "none":
-        notes.append(
+        settings.note(
             f"sync={settings.sync}: every write is followed by a flush, which is not part of the"
             " write's latency"
         )
         return 1
     if len(asked) > 1:
-        raise fail(settings.location_of("fdatasync"), "fsync and fdatasync differ", "keep one")
+        raise settings.error("fdatasync", "fsync and fdatasync differ", "keep one")
     return next(iter(asked), 0)
 
 
@@ -129,22 +126,23 @@ def stream(settings: Settings, ops: Operations) -> int:
         chosen["plids"] = _placement(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
-        raise fail(settings.location_of(*chosen), f"{names} ask for different streams", "keep one")
+        raise settings.error("", f"{names} ask for different streams", "keep one")
     return next(iter(chosen.values()), 0) if "write" in ops.used else 0
 
 
 def _placement(settings: Settings) -> int:
-    location = settings.location_of("plids", "dataplacement")
     plids = settings.plids
     if settings.plid_select == "scheme":
-        raise fail(
-            settings.location_of("plid_select"),
+        raise settings.error(
+            "plid_select",
             "plid_select=scheme: placement by address is not available",
             "use a job for each range, each with its own plids",
         )
     if plids is None or not re.fullmatch(r"\d+", plids):
         what = f"plids={plids}" if plids else "no plids (all of the drive's)"
-        raise fail(
-            location, f"{what}: a job writes to one stream", "use a job for each stream: plids=1"
+        raise settings.error(
+            "plids dataplacement",
+            f"{what}: a job writes to one stream",
+            "use a job for each stream: plids=1",
         )
     return int(plids)
