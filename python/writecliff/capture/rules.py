@@ -1,18 +1,18 @@
-"""Rules that give the writes of a trace to streams, from a TOML file.
+"""Rules that assign the writes of a trace to streams, from a TOML file.
 
     [[rule]]
     path = "*/commitlog/*"
     stream = 1
     name = "commit log"
 
-Keys that a rule may ask for, all of which must hold: `path`, `thread`, `process` (globs; `*`
-crosses slashes, and a path relative to the root also matches with a slash before it), `hint` (a
-number 0 to 5 or its name), `min_size` and `max_size` (bytes, or text such as "64 MiB": the largest
-size that the file reaches in the trace, inclusive). The first rule that holds decides; where none
-does, the stream is `default` (0 unless the file says otherwise).
+Conditions of a rule, all of which must hold: `path`, `thread`, `process` (globs; `*` crosses
+slashes, and a path relative to the root also matches with a slash before it), `hint` (a number 0 to
+5 or its name), `min_size` and `max_size` (bytes, or text such as "64 MiB": the largest size that
+the file reaches in the trace, inclusive). The first rule that holds decides; if none does, the
+stream is `default` (0 unless the file says otherwise).
 
-The size of a file stands for what the program knows when it begins to write it: an LSM tree knows
-the sum of what it merges. In a trace it is known afterwards only.
+The size of a file stands for what the program knows when it begins to write: an LSM tree knows the
+sum of the tables that it merges. In a trace it is known only afterwards.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from writecliff.capture.trace import codes
 from writecliff.errors import ConfigError
 from writecliff.units import parse_size
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 PRESETS = Path(__file__).with_name("rules")
 HINTS = {"not set": 0, "none": 1, "short": 2, "medium": 3, "long": 4, "extreme": 5}
@@ -42,11 +42,13 @@ _TOP = ("name", "about", "default", "rule")
 
 
 class RuleError(ConfigError):
-    """A rule file that cannot mean anything."""
+    """An invalid rule file."""
 
 
 @dataclass(frozen=True)
 class Rule:
+    """One rule: a stream and its name, and the conditions; None does not restrict."""
+
     stream: int
     name: str
     path: re.Pattern[str] | None = None
@@ -56,28 +58,16 @@ class Rule:
     min_size: int | None = None
     max_size: int | None = None
 
-    def holds(self, path: str, thread: str, process: str, hint: int | None, size: int) -> bool:
-        return (
-            (self.path is None or _path_matches(self.path, path))
-            and (self.thread is None or self.thread.match(thread) is not None)
-            and (self.process is None or self.process.match(process) is not None)
-            and (self.hint is None or self.hint == hint)
-            and (self.min_size is None or size >= self.min_size)
-            and (self.max_size is None or size <= self.max_size)
-        )
-
-
-def _matches(pattern: re.Pattern[str], word: str) -> bool:
-    return pattern.match(word) is not None
-
-
-def _path_matches(pattern: re.Pattern[str], path: str) -> bool:
-    return _matches(pattern, path) or _matches(pattern, "/" + path)
+    def matches(self, label: str, word: str) -> bool:
+        """Whether the glob for `label` ("path", "thread" or "process") admits `word`."""
+        pattern: re.Pattern[str] | None = getattr(self, label)
+        words = (word, f"/{word}") if label == "path" else (word,)
+        return pattern is None or any(pattern.match(one) for one in words)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of one file, in order."""
+    """The rules of one file, in order, and the default stream."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -85,7 +75,7 @@ class Rules:
 
     @property
     def streams(self) -> dict[int, str]:
-        """The streams that may occur and what they hold."""
+        """The streams that may occur, by number, and the names of what they hold."""
         names: dict[int, list[str]] = {self.default: []}
         for rule in self.rules:
             known = names.setdefault(rule.stream, [])
@@ -93,22 +83,11 @@ class Rules:
                 known.append(rule.name)
         return {s: ", ".join(names[s]) or "everything else" for s in sorted(names)}
 
-    def stream_of(
-        self, path: str, thread: str, process: str, hint: int | None, size: int = 0
-    ) -> int:
-        """The stream of a write; `size` is the largest size of its file, in bytes."""
-        for rule in self.rules:
-            if rule.holds(path, thread, process, hint, size):
-                return rule.stream
-        return self.default
-
     def assign(self, table: pa.Table) -> NDArray[np.uint16]:
-        """The stream of every row of a trace; rows other than writes get what a write would."""
-        import numpy as np
-
+        """The stream of every row of a trace; rows other than writes get that of a write."""
         if table.num_rows == 0:
             return np.zeros(0, np.uint16)
-        labels = {name: _codes(table.column(name)) for name in _GLOBS}
+        labels = {name: codes(table, name) for name in _GLOBS}
         hint = table.column("hint").fill_null(-1).to_numpy()
         shown, size = self.size_classes(table)
         return self.streams_of(labels, hint, np.zeros(1, np.int64) if size is None else shown[size])
@@ -119,19 +98,15 @@ class Rules:
         hint: NDArray[Any],
         size: NDArray[Any],
     ) -> NDArray[np.uint16]:
-        """The streams of many writes. `labels`: path, thread and process as numbers and the words
-        that they stand for; `hint`: -1 for none; `size`: of files, as `stream_of` has it."""
-        import numpy as np
-
+        """The streams of many writes. `labels`: path, thread and process as indices and the words
+        that they stand for; `hint`: -1 for none; `size`: the largest size of the file, in bytes."""
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):
             holds = np.ones(len(hint), bool)
             for name in _GLOBS:
-                pattern = getattr(rule, name)
-                if pattern is not None:
-                    codes, words = labels[name]
-                    match = _path_matches if name == "path" else _matches
-                    holds &= np.array([match(pattern, word) for word in words], bool)[codes]
+                if getattr(rule, name) is not None:
+                    indices, words = labels[name]
+                    holds &= np.array([rule.matches(name, word) for word in words], bool)[indices]
             if rule.hint is not None:
                 holds &= hint == rule.hint
             if rule.min_size is not None:
@@ -143,14 +118,13 @@ class Rules:
 
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
         """A size that stands for each class between the limits of the rules, and each row's class
-        by the largest size that its file reaches; None where no rule asks for sizes."""
-        import numpy as np
-
-        limits = {s for r in self.rules for s in (r.min_size, _after(r.max_size)) if s is not None}
+        by the largest size that its file reaches; None if no rule restricts sizes."""
+        limits = {r.min_size for r in self.rules if r.min_size is not None}
+        limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
         if not limits:
             return np.zeros(1, np.int64), None
         ordered = sorted(limits)
-        ops, names = _codes(table.column("op"))
+        ops, names = codes(table, "op")
         file = table.column("file").to_numpy()
         end = table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy()
         grows = ops == names.index("write") if "write" in names else np.zeros(len(ops), bool)
@@ -158,22 +132,6 @@ class Rules:
         np.maximum.at(sizes, file[grows], end[grows])
         of_file = np.searchsorted(ordered, sizes, side="right").astype(np.uint16)
         return np.array([0, *ordered], np.int64), of_file[file]
-
-
-def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
-    import numpy as np
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    column = column.unify_dictionaries()
-    words = [str(word) for word in column.chunk(0).dictionary.to_pylist()]
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks])
-    return codes.astype(np.int64), words
-
-
-def _after(size: int | None) -> int | None:
-    return None if size is None else size + 1
 
 
 def presets() -> list[str]:
@@ -210,8 +168,8 @@ def parse_rules(text: str, where: str) -> Rules:
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
     rules = []
     for index, entry in enumerate(entries):
-        place = f"{where}:{lines[index]}" if len(lines) == len(entries) else where
-        rules.append(_rule(entry, f"{place}: rule {index + 1}"))
+        at = f"{where}:{lines[index]}" if len(lines) == len(entries) else where
+        rules.append(_rule(entry, f"{at}: rule {index + 1}"))
     name = document.get("name", Path(where).stem)
     return Rules(str(name), tuple(rules), _stream(document, "default", where, 0))
 

@@ -1,19 +1,19 @@
-"""The trace file: Parquet, schema "writecliff/trace/1". Owns its columns and what must hold in it.
+"""The trace file: Parquet, schema "writecliff/trace/1". Defines its columns and their constraints.
 
 time_ns       int64   since the capture began, monotonic
 op            string  one of `OPS`
-file          int32   number of the file object: renaming keeps it, a new file of an old name gets
-                      another
+file          int32   number of the file object: renames keep it, a new file with an old name gets
+                      a new one
 path          string  current path (the new one of a rename), relative to the root where below it
-offset_bytes  int64   write, read, punch: where; truncate: the new size; hint: what was asked for
-length_bytes  int64   write, read, punch: how much; hint: 0 if the kernel took it, else its errno
+offset_bytes  int64   write, read, punch: offset; truncate: the new size; hint: the requested hint
+length_bytes  int64   write, read, punch: length; hint: 0 if the kernel accepted it, else its errno
 thread        string  thread name, as the kernel has it (15 bytes)
 process       string  process name
 hint          int8    write-lifetime hint that the program gave the file, null before it gave one
 
 Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long,
-5 extreme. The column has what the program asked for, also where the kernel refused it; the
-metadata count both.
+5 extreme. The column has what the program requested, even if the kernel refused it; the metadata
+count both.
 """
 
 from __future__ import annotations
@@ -22,40 +22,37 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from writecliff.errors import WritecliffError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from writecliff.store.files import write_atomically
 
 SCHEMA = "writecliff/trace/1"
 METADATA_KEY = b"writecliff"
 OPS = ("write", "read", "fsync", "create", "truncate", "unlink", "rename", "punch", "hint")
 COLUMNS = {
-    "time_ns": "int64",
-    "op": "string",
-    "file": "int32",
-    "path": "string",
-    "offset_bytes": "int64",
-    "length_bytes": "int64",
-    "thread": "string",
-    "process": "string",
+    "time_ns": "int64", "op": "string", "file": "int32", "path": "string",
+    "offset_bytes": "int64", "length_bytes": "int64", "thread": "string", "process": "string",
     "hint": "int8",
-}
+}  # fmt: skip
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
 
 
 class TraceError(WritecliffError):
-    """A file that is no trace, or a trace that cannot be right."""
+    """A file that is not a trace, or an invalid trace."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace in memory; the columns of text are dictionaries."""
+    """A trace in memory; text columns are dictionary-encoded."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -66,39 +63,25 @@ class Trace:
 
 
 def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a trace as a whole or not at all.
+    """Write a trace atomically.
 
-    `table` has the columns of `COLUMNS`; text may be plain or a dictionary. Raises TraceError if
-    it is no valid trace, StoreError if it cannot be written.
+    `table` has the columns of `COLUMNS`; text may be plain or dictionary-encoded. Raises TraceError
+    if the table is not a valid trace, StoreError if the file cannot be written.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from writecliff.store.files import write_atomically
-
     table = _typed(table, str(path))
     _check(table, str(path))
     body = json.dumps({"schema": SCHEMA, **metadata}, ensure_ascii=False)
     table = table.replace_schema_metadata({METADATA_KEY: body.encode()})
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        compression="zstd",
-        use_dictionary=list(_TEXTS),
-        row_group_size=_ROWS_PER_GROUP,
-    )
+    options = {"compression": "zstd", "row_group_size": _ROWS_PER_GROUP}
+    pq.write_table(table, sink, use_dictionary=list(_TEXTS), **options)
     write_atomically(path, sink.getvalue().to_pybytes())
 
 
 def read_trace(path: Path) -> Trace:
-    """Read and check a trace. Raises TraceError with the file's name, and the row where there is
-    one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Read and check a trace. Raises TraceError with the file name, and the row if one is wrong."""
     if not path.is_file():
-        raise TraceError(f"{path}: no such trace", hint="`writecliff capture` makes one")
+        raise TraceError(f"{path}: no such trace", hint="create one with `writecliff capture`")
     try:
         # pyarrow takes a path such as tr:1.parquet for a URI.
         with path.open("rb") as raw, pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
@@ -119,8 +102,8 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
     body = (found or {}).get(METADATA_KEY)
     if body is None:
         raise TraceError(
-            f"{path}: no trace of writecliff: its metadata lack '{METADATA_KEY.decode()}'",
-            hint="`writecliff capture` makes traces",
+            f"{path}: not a writecliff trace: its metadata lack '{METADATA_KEY.decode()}'",
+            hint="create traces with `writecliff capture`",
         )
     try:
         metadata = json.loads(body)
@@ -133,9 +116,7 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
 
 
 def _typed(table: pa.Table, where: str) -> pa.Table:
-    """The columns of the schema in its order, text as dictionaries of one numbering each."""
-    import pyarrow as pa
-
+    """The columns of the schema in order; each text column as one dictionary array."""
     missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
         raise TraceError(
@@ -147,13 +128,13 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
         try:
             columns.append(_as_dictionary(column) if kind == "string" else column.cast(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TraceError(f"{where}: column '{name}' is no {kind}: {_one_line(error)}") from None
+            raise TraceError(
+                f"{where}: column '{name}' is not {kind}: {_one_line(error)}"
+            ) from None
     return pa.table(columns, names=list(COLUMNS))
 
 
 def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    import pyarrow as pa
-
     kind = pa.dictionary(pa.int32(), pa.string())
     column = column.cast(kind) if pa.types.is_dictionary(column.type) else column.cast(pa.string())
     if not pa.types.is_dictionary(column.type):
@@ -164,35 +145,35 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     return combined
 
 
-def _check(table: pa.Table, where: str) -> None:
-    """What every reader may rely on. Raises TraceError with the first row that breaks it."""
-    import numpy as np
+def codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
+    """A text column as indices and the words that they stand for."""
+    column = _as_dictionary(table.column(name))
+    words = [str(word) for word in column.dictionary.to_pylist()]
+    return np.ascontiguousarray(column.indices.to_numpy(), np.int32), words
 
+
+def _check(table: pa.Table, where: str) -> None:
+    """Check the constraints of the columns. Raises TraceError with the first row that is wrong."""
     for name in COLUMNS:
         if name != "hint" and table.column(name).null_count:
             raise TraceError(f"{where}: column '{name}' has empty values")
     whole = {name: table.column(name) for name in COLUMNS if name not in _TEXTS}
     whole["hint"] = whole["hint"].fill_null(0)
     number = {name: column.to_numpy() for name, column in whole.items()}
-    ops = table.column("op").combine_chunks()
-    ops = ops.chunk(0) if hasattr(ops, "chunks") and ops.num_chunks else ops
-    known = [str(name) for name in ops.dictionary.to_pylist()] if table.num_rows else []
+    op, known = codes(table, "op")
     unknown = [name for name in known if name not in OPS]
     if unknown:
-        raise TraceError(
-            f"{where}: unknown operation '{unknown[0]}'", hint=f"known are: {', '.join(OPS)}"
-        )
-    op = ops.indices.to_numpy() if table.num_rows else np.zeros(0, np.int32)
+        raise TraceError.unknown("operation", unknown[0], OPS, where=where)
     moves = np.array([name in ("write", "read", "punch") for name in known], bool)[op]
     hint, time_ns = number["hint"], number["time_ns"]
     back = time_ns[1:] < time_ns[:-1]
     broken = (
-        ("time_ns goes back", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
+        ("time_ns decreases", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
         ("file is negative", number["file"] < 0),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),
-        ("nothing is written, read or punched", moves & (number["length_bytes"] == 0)),
-        ("hint is none of 0 to 5", (hint < 0) | (hint > 5)),
+        ("write, read or punch of zero bytes", moves & (number["length_bytes"] == 0)),
+        ("hint is not 0 to 5", (hint < 0) | (hint > 5)),
     )
     for what, rows in broken:
         if rows.any():

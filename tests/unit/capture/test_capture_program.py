@@ -257,7 +257,7 @@ memory = mmap.mmap(fd, 8192); memory[:3] = b"abc"; memory.flush()
     )
     assert metadata["bytes_written"] == 0
     assert metadata["notes"] == [
-        "1 file mapped for writing; what is written through memory is not in the trace: "
+        "1 file mapped for writing; writes through memory are not in the trace: "
         f"{place.resolve()}/data/a"
     ]
 

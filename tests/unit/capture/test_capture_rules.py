@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from writecliff.capture.rules import RuleError, load_rules, parse_rules, presets
+from writecliff.capture.rules import RuleError, Rules, load_rules, parse_rules, presets
 from writecliff.capture.trace import COLUMNS
 
 MIB = 1 << 20
@@ -60,6 +60,10 @@ stream = 4
 """
 
 
+def _stream(rules: Rules, **row: object) -> int:
+    return int(rules.assign(_table(row))[0])
+
+
 def test_the_first_rule_that_holds_decides() -> None:
     rules = parse_rules(TEXT, "mine.toml")
     table = _table(
@@ -99,10 +103,7 @@ def test_a_table_gets_what_each_row_gets_alone() -> None:
         for hint in (None, 0, 4)
         for process in ("db", "shell")
     ]
-    alone = [
-        rules.stream_of(str(r["path"]), str(r["thread"]), str(r["process"]), r["hint"], 1)  # type: ignore[arg-type]
-        for r in rows
-    ]
+    alone = [int(rules.assign(_table(row))[0]) for row in rows]
     assert rules.assign(_table(*rows)).tolist() == alone
     assert len(set(alone)) == 4
 
@@ -155,8 +156,8 @@ def test_the_preset_for_cassandra() -> None:
     data = "data/bench/kv-1/nb-1-big-Data.db"
     system = "data/system_schema/tables-2/nb-1-big-Data.db"
 
-    def stream(path: str, thread: str, size: int = 0) -> int:
-        return rules.stream_of(path, thread, "java", None, size)
+    def stream(path: str, thread: str, size: int = 1) -> int:
+        return _stream(rules, path=path, thread=thread, process="java", length_bytes=size)
 
     assert stream(log, "COMMIT-LOG-WRIT") == 1
     assert stream(data, "MemtableFlushWr") == 2
@@ -169,9 +170,27 @@ def test_the_preset_for_cassandra() -> None:
 def test_the_presets_for_rocksdb_and_postgres() -> None:
     native, tuned = load_rules("rocksdb-native"), load_rules("rocksdb-tuned")
     hints = [None, 2, 3, 4, 5]
-    assert [native.stream_of("1.sst", "rocksdb:low", "db", h) for h in hints] == [0, 1, 2, 3, 4]
-    assert [tuned.stream_of("1.sst", "rocksdb:low", "db", h) for h in hints] == [0, 1, 3, 3, 4]
-    assert tuned.stream_of("1.sst", "rocksdb:high", "db", 3) == 2
+    assert [_stream(native, path="1.sst", thread="rocksdb:low", hint=h) for h in hints] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert [_stream(tuned, path="1.sst", thread="rocksdb:low", hint=h) for h in hints] == [
+        0,
+        1,
+        3,
+        3,
+        4,
+    ]
+    assert _stream(tuned, path="1.sst", thread="rocksdb:high", hint=3) == 2
     postgres = load_rules("postgres")
     paths = ("pg_wal/0001", "base/5/16384", "base/pgsql_tmp/t1", "global/1262", "pg_xact/0000")
-    assert [postgres.stream_of(p, "postgres", "postgres", None) for p in paths] == [1, 2, 3, 2, 0]
+    assert [_stream(postgres, path=p, thread="postgres", process="postgres") for p in paths] == [
+        1,
+        2,
+        3,
+        2,
+        0,
+    ]

@@ -53,11 +53,11 @@ def test_an_empty_trace_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"time_ns": [0, 5, 4]}, "row 2: time_ns goes back"),
+        ({"time_ns": [0, 5, 4]}, "row 2: time_ns decreases"),
         ({"op": ["create", "wriet", "unlink"]}, "unknown operation 'wriet'"),
-        ({"length_bytes": [0, 0, 0]}, "row 1: nothing is written, read or punched"),
+        ({"length_bytes": [0, 0, 0]}, "row 1: write, read or punch of zero bytes"),
         ({"offset_bytes": [0, -1, 0]}, "row 1: offset_bytes is negative"),
-        ({"hint": [None, 6, 2]}, "row 1: hint is none of 0 to 5"),
+        ({"hint": [None, 6, 2]}, "row 1: hint is not 0 to 5"),
         ({"file": [0, None, 0]}, "column 'file' has empty values"),
     ],
 )
