@@ -1,4 +1,4 @@
-"""The file of events that the preload library fills; `crates/preload/src/events.rs` lays it out."""
+"""The event file of the preload library; `crates/preload/src/events.rs` defines its layout."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import time
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from writecliff.errors import StoreError
 from writecliff.store.files import store_error
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAGIC = b"WCEVENT1"
 HEADER_BYTES = 4096
@@ -29,22 +28,10 @@ _HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, drop
 _FLAGS_AT = _HEADER.size - 4
 
 
-class Op(IntEnum):
-    PROCESS = 1
-    TITLE = 2
-    OPEN = 3
-    FILE = 4
-    WRITE = 5
-    READ = 6
-    FSYNC = 7
-    TRUNCATE = 8
-    UNLINK = 9
-    RENAME = 10
-    LINK = 11
-    PUNCH = 12
-    HINT = 13
-    MMAP = 14
-    CLOSE = 15
+Op = IntEnum(
+    "Op",
+    "PROCESS TITLE OPEN FILE WRITE READ FSYNC TRUNCATE UNLINK RENAME LINK PUNCH HINT MMAP CLOSE",
+)
 
 
 class Flag(IntEnum):
@@ -57,7 +44,7 @@ class Flag(IntEnum):
 
 @dataclass(frozen=True)
 class Events:
-    """What was noted, in order. `text[i]` is the text of event `i` where it has one."""
+    """The events in order; `text[i]` is the text of event `i` if it has one."""
 
     slots: NDArray[np.void]  # fields as in `slot_type`
     text: dict[int, bytes]
@@ -67,15 +54,13 @@ class Events:
 
 
 def slot_type() -> np.dtype[Any]:
-    import numpy as np
-
     numbers = "op:u1 flags:u1 errno:u2 pid:u4 time_ns:u8 ino:u8 dev:u4 nlink:u4 a:u8 b:u8"
     fields = [tuple(field.split(":")) for field in numbers.split()]
     return np.dtype([*fields, ("comm", "S16")])
 
 
 def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> None:
-    """Make an empty file of events that any user may fill. Raises StoreError."""
+    """Create an empty event file that any user may write to. Raises StoreError."""
     flags = (WITH_READS if reads else 0) | (REPAIR_HINTS if repair_hints else 0)
     header = _HEADER.pack(MAGIC, CAPACITY_SLOTS, 0, 0, 0, time.monotonic_ns(), flags)
     try:
@@ -87,7 +72,7 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
 
 
 def stop(path: Path) -> None:
-    """Whatever still runs notes nothing from now on."""
+    """Make programs that still run stop recording."""
     with open(path, "r+b") as file:
         file.seek(_FLAGS_AT)
         (flags,) = struct.unpack("=I", file.read(4))
@@ -96,14 +81,12 @@ def stop(path: Path) -> None:
 
 
 def read(path: Path) -> Events:
-    """Read what was noted so far. Raises StoreError if it is no file of events."""
-    import numpy as np
-
+    """Read the events recorded so far. Raises StoreError if this is not an event file."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEADER.size)
             if len(head) < _HEADER.size or not head.startswith(MAGIC):
-                raise StoreError(f"{path}: not a file of events of `writecliff capture`")
+                raise StoreError(f"{path}: not an event file of `writecliff capture`")
             _, capacity, cursor, allocated, dropped, start_ns, flags = _HEADER.unpack(head)
             count = min(cursor, capacity, allocated)
             file.seek(SLOTS_AT)
@@ -115,9 +98,7 @@ def read(path: Path) -> Events:
 
 
 def _texts(slots: NDArray[np.void]) -> dict[int, bytes]:
-    """The text after each event: the slots that continue it, 62 bytes each."""
-    import numpy as np
-
+    """The text of events by index: the slots that continue them, up to 62 bytes each."""
     raw = slots.view(np.uint8).reshape(-1, SLOT_BYTES)
     continued = slots["op"] == CONTINUED
     firsts = np.flatnonzero(continued & ~np.concatenate(([False], continued[:-1])))

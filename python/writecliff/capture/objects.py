@@ -1,8 +1,8 @@
-"""Which file object an event is about, what it is called by then, and which hint it was given.
+"""Resolves which file object an event is about, its path at that time, and its write hint.
 
-The kernel names files by device and inode number, and gives a number again once a file is gone.
-This walks through the events that make, name and remove files, in order, and says from which event
-on a (device, inode) means which object: the rest, the transfers, is then looked up by the column.
+The kernel identifies files by device and inode number and reuses numbers of removed files. This
+module walks through the events that create, name and remove files and records from which event on
+a (device, inode) stands for which object. Transfers are then looked up column by column.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ Key = tuple[int, int]  # device, inode number
 
 @dataclass
 class FileObject:
+    """A file from its creation, or first sight, to its removal."""
+
     number: int
     key: Key
     path: str
@@ -43,7 +45,7 @@ class State:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the trace that comes from naming, not from data."""
+    """A row of the trace that comes from a naming event, not from a transfer."""
 
     event: int
     op: str
@@ -54,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ObjectEvent:
-    """An event that makes, names or removes a file, or gives it a hint."""
+    """An event that creates, names or removes a file, or gives it a hint."""
 
     index: int
     op: int
@@ -73,14 +75,14 @@ def _real_folder(folder: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """Without `..`, and with the links of its folder followed, as the kernel has it."""
+    """The path without `..` and with the links of its folder resolved, as the kernel has it."""
     path = posixpath.normpath(path)
     folder, name = posixpath.split(path)
     return posixpath.join(_real_folder(folder), name)
 
 
 class Objects:
-    """The files of a capture."""
+    """The files of a capture: their states by event, and the rows that naming gives."""
 
     def __init__(self) -> None:
         self.files: list[FileObject] = []
@@ -90,7 +92,7 @@ class Objects:
         self._former: dict[Key, FileObject] = {}
 
     def take(self, event: ObjectEvent) -> None:
-        """Take the next event."""
+        """Process the next event."""
         if event.op in (Op.OPEN, Op.FILE):
             self._opened(event)
         elif event.op == Op.UNLINK:
@@ -104,10 +106,12 @@ class Objects:
         elif event.op == Op.HINT:
             self._hinted(event)
 
-    def _new(self, event: ObjectEvent, path: str) -> FileObject:
+    def _new(self, event: ObjectEvent, path: str, *, seen: bool = False) -> FileObject:
+        """A new object; `seen`: it existed before, with the size that the event gives."""
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
         found = FileObject(len(self.files), event.key, path, {path})
+        found.sized_bytes = event.b if seen else None
         self.files.append(found)
         self._current[event.key] = found
         self._state(found, event.index)
@@ -122,13 +126,11 @@ class Objects:
         created = event.op == Op.OPEN and bool(event.flags & Flag.CREATED)
         found = self._current.get(event.key)
         if found is None or created or (found.unlinked_at is not None and event.nlink > 0):
-            found = self._new(event, path)
-            if not created:
-                found.sized_bytes = event.b
+            found = self._new(event, path, seen=not created)
             if event.nlink == 0:
                 found.unlinked_at = event.index
         elif path == event.text and path not in found.names and event.nlink > 0:
-            # A name given by something that was not seen: the kernel knows best.
+            # Renamed by something that was not captured: trust the kernel.
             found.names = {path}
             found.path = path
             self._state(found, event.index)
@@ -142,12 +144,11 @@ class Objects:
         found = self._current.get(event.key)
         former = self._former.get(event.key)
         if former is not None and former.unlinked_at is None and path in former.names:
-            # Its number was given again before this event could be noted.
+            # Its number was reused before this event was recorded.
             former.unlinked_at = event.index
             return
         if found is None:
-            found = self._new(event, path)
-            found.sized_bytes = event.b
+            found = self._new(event, path, seen=True)
         if event.nlink <= 1:
             found.unlinked_at = event.index
             return
@@ -157,7 +158,7 @@ class Objects:
             self._state(found, event.index)
 
     def _revive(self, file: FileObject, event: ObjectEvent) -> None:
-        """A file without a name was given one (linkat on an open file)."""
+        """A file without a name gets one (linkat on an open file)."""
         if file.unlinked_at is not None and event.nlink > 0:
             file.unlinked_at = None
             file.path = canonical(event.text)
@@ -170,9 +171,7 @@ class Objects:
             self._folder_renamed(old, new, event.index)
             return
         found = self._current.get(event.key)
-        if found is None:
-            found = self._new(event, old)
-            found.sized_bytes = event.b
+        found = found or self._new(event, old, seen=True)
         found.names.discard(old)
         found.names.add(new)
         found.path = new

@@ -1,12 +1,12 @@
-"""Capturing with strace, for what a preloaded library cannot see: static programs, mapped files.
+"""Captures with strace, for programs that the preload library cannot follow.
 
-strace stops the program at every call, which makes it several times slower, and shows less: hints
-without their values, files by name. What it shows becomes the same events as the library's, and
-from there on everything is the same.
+Those are static programs, and mapped files where they are synced. strace stops the program at every
+call, which makes it several times slower, and shows less: hints without values, files by name. Its
+output becomes the same events as those of the library.
 
-What is not seen: writes by io_uring; when mapped pages were written (what msync asks for counts as
-written as a whole, and is nothing without msync); sizes of files from before the capture, so that
-appends to them begin at what is known.
+Not captured: writes through io_uring; the time of writes to mapped pages (a range passed to msync
+counts as written as a whole; without msync nothing is recorded); sizes of files from before the
+capture, so that appends to them begin at the known size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from writecliff.errors import TargetError
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
 
-# What names files, moves offsets or data; reads too, as they move offsets.
+# Calls that name files, or move offsets or data.
 _CALLS = (
     "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
     "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
@@ -34,8 +34,9 @@ _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 
 
 def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
-    """Run `command` under strace to its end and write its trace. Raises TargetError if strace is
-    missing or may not trace, or the command cannot be started."""
+    """Run `command` under strace to its end and write its trace.
+
+    Raises TargetError if strace is missing or may not trace, or the command cannot be started."""
     from writecliff.capture.run import Captured, execute, program_of, write_converted
     from writecliff.capture.strace_events import events_of
     from writecliff.capture.strace_files import existing

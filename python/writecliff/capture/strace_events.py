@@ -1,15 +1,19 @@
-"""From what strace shows to the events of a capture: who did what to which file, and where."""
+"""Converts the calls that strace shows to the events of a capture."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from writecliff.capture.convert import some_of
 from writecliff.capture.events import Events, Flag, Op, slot_type
 from writecliff.capture.rules import HINTS
 from writecliff.capture.strace_files import (
@@ -21,18 +25,17 @@ from writecliff.capture.strace_files import (
     joined,
 )
 from writecliff.capture.strace_lines import Call, calls
+from writecliff.capture.watch import uring_notes
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-_DEVICE = 1  # of all files: their numbers are ours
+_DEVICE = 1  # of all files: their inode numbers are made up here
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 
 @dataclass(frozen=True)
 class Read:
+    """The events, and notes about what is missing from them."""
+
     events: Events
     notes: list[str]
 
@@ -40,8 +43,9 @@ class Read:
 def events_of(
     lines: Iterable[str], *, folder: Path, before: Set[bytes] = frozenset(), reads: bool = False
 ) -> Read:
-    """The events of a program that was started in `folder`. `before`: the files that there were
-    then, as far as known. `reads`: those too."""
+    """The events of a program that was started in `folder`.
+
+    `before`: the files that existed then, as far as known. `reads`: include reads."""
     known = list(calls(lines))
     reader = _Reader(known, os.fsencode(folder), before, reads)
     for call in known:
@@ -65,18 +69,14 @@ class _Reader:
         self._uring: set[str] = set()
         self._lost_hints = 0
         self._start_ns = known[0].time_ns if known else 0
-        self._files: list[File] = []
+        self._mapped_files: list[File] = []
 
     def take(self, call: Call) -> None:
         process = self._process(call)
         if call.name == "fcntl" and len(call.args) > 1:
             self._control(call, process)
-            return
-        if call.result == -1:
-            return
-        handler = _HANDLERS.get(call.name)
-        if handler is not None:
-            handler(self, call, process)
+        elif call.result != -1 and call.name in _HANDLERS:
+            _HANDLERS[call.name](self, call, process)
 
     # Processes ------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class _Reader:
         return parent.child(tid, shares_files="CLONE_FILES" in flags)
 
     def _executed(self, call: Call, process: Process) -> None:
-        # strace shows the name of before; the kernel's is that of the file.
+        # strace shows the previous name; the kernel's is that of the executed file.
         name = call.text(0).rpartition(b"/")[2][:15]
         process.mappings.clear()
         self._put(call, process, Op.PROCESS, None, comm=name)
@@ -145,7 +145,7 @@ class _Reader:
             process.descriptors[call.result] = found
 
     def _description(self, call: Call, process: Process, at: int = 0) -> Description | None:
-        """What a descriptor stands for; one whose opening was not seen goes by its name."""
+        """The open file behind a descriptor; if its opening was not seen, by its name."""
         number, path = call.descriptor(at)
         found = process.descriptors.get(number)
         if found is not None or path is None:
@@ -185,15 +185,10 @@ class _Reader:
 
     def _wrote(self, call: Call, process: Process) -> None:
         found = self._description(call, process)
-        if found is None or call.result == 0:
-            return
-        place = _place(call)
-        at = found.offset_bytes if place is None else place
-        if place is None and found.append:
-            at = found.file.size_bytes
-        self._data(call, process, found.file, at, call.result)
-        if place is None:
-            found.offset_bytes = at + call.result
+        if found is not None and call.result:
+            own = found.file.size_bytes if found.append else found.offset_bytes
+            at = self._moved(found, _position(call), own, call.result)
+            self._data(call, process, found.file, at, call.result)
 
     def _data(self, call: Call, process: Process, file: File, at: int, length: int) -> None:
         self._about(call, process, Op.WRITE, file, a=at, b=length)
@@ -201,28 +196,27 @@ class _Reader:
 
     def _read(self, call: Call, process: Process) -> None:
         found = self._description(call, process)
-        if found is None or call.result == 0:
-            return
-        place = _place(call)
-        if self._reads:
-            at = found.offset_bytes if place is None else place
-            self._about(call, process, Op.READ, found.file, a=at, b=call.result)
-        if place is None:
-            found.offset_bytes += call.result
+        if found is not None and call.result:
+            at = self._moved(found, _position(call), found.offset_bytes, call.result)
+            if self._reads:
+                self._about(call, process, Op.READ, found.file, a=at, b=call.result)
+
+    def _moved(self, found: Description, named: int | None, own: int, length: int) -> int:
+        """Where a transfer begins: at the `named` offset, or at its `own`, which then advances."""
+        if named is not None:
+            return named
+        found.offset_bytes = own + length
+        return own
 
     def _copied_data(self, call: Call, process: Process) -> None:
         """sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
         sends = call.name == "sendfile"
         source, target = (1, 0) if sends else (0, 2)
-        into, out_of = (
-            self._description(call, process, target),
-            self._description(call, process, source),
-        )
+        into = self._description(call, process, target)
+        out_of = self._description(call, process, source)
         if into is not None and call.result > 0:
-            place = None if sends else call.number(3)
-            at = into.offset_bytes if place is None else place
-            if place is None:
-                into.offset_bytes += call.result
+            named = None if sends else call.number(3)
+            at = self._moved(into, named, into.offset_bytes, call.result)
             self._data(call, process, into.file, at, call.result)
         if out_of is not None and call.number(2 if sends else 1) is None:
             out_of.offset_bytes += call.result
@@ -282,36 +276,34 @@ class _Reader:
 
     # Names ----------------------------------------------------------------------------------
 
-    def _path(self, call: Call, process: Process, at: int, folder_at: int | None) -> bytes:
-        base = process.folder
-        if folder_at is not None:
-            base = call.descriptor(folder_at)[1] or base
+    def _path(self, call: Call, process: Process, at: int) -> bytes:
+        """The path in argument `at`; the calls named `...at` have its folder in the one before."""
+        beside = call.name.rstrip("2").endswith("at")
+        base = (call.descriptor(at - 1)[1] if beside else None) or process.folder
         return joined(base, call.text(at))
 
+    def _first_path(self, call: Call, process: Process) -> bytes:
+        return self._path(call, process, 1 if call.name.endswith("at") else 0)
+
+    def _both_paths(self, call: Call, process: Process) -> tuple[bytes, bytes]:
+        first, second = (0, 1) if call.name in ("rename", "link") else (1, 3)
+        return self._path(call, process, first), self._path(call, process, second)
+
     def _made_folder(self, call: Call, process: Process) -> None:
-        beside = call.name == "mkdirat"
-        path = self._path(call, process, 1 if beside else 0, 0 if beside else None)
-        self._names.folders.add(path)
+        self._names.folders.add(self._first_path(call, process))
 
     def _unlinked(self, call: Call, process: Process) -> None:
-        beside = call.name == "unlinkat"
-        if beside and "AT_REMOVEDIR" in call.args[-1]:
-            return
-        path = self._path(call, process, 1 if beside else 0, 0 if beside else None)
-        self._gone(call, process, path)
+        if call.name == "unlink" or "AT_REMOVEDIR" not in call.args[-1]:
+            self._gone(call, process, self._first_path(call, process))
 
     def _gone(self, call: Call, process: Process, path: bytes) -> None:
         file = self._names.get(path)
         if file is not None:
-            self._announce(call, process, file)
-            self._put(call, process, Op.UNLINK, file, text=path)
+            self._about(call, process, Op.UNLINK, file, text=path)
             self._names.remove(path)
 
     def _renamed(self, call: Call, process: Process) -> None:
-        at = (0, 1) if call.name == "rename" else (1, 3)
-        old, new = (
-            self._path(call, process, n, None if call.name == "rename" else n - 1) for n in at
-        )
+        old, new = self._both_paths(call, process)
         below = self._names.below(old)
         if self._names.known(old) is None and below:
             for path in below:
@@ -331,10 +323,7 @@ class _Reader:
             self._put(call, process, Op.RENAME, file, text=old + b"\0" + new)
 
     def _linked(self, call: Call, process: Process) -> None:
-        at = (0, 1) if call.name == "link" else (1, 3)
-        old, new = (
-            self._path(call, process, n, None if call.name == "link" else n - 1) for n in at
-        )
+        old, new = self._both_paths(call, process)
         file = self._names.get(old)
         if file is not None:
             self._announce(call, process, file)
@@ -344,24 +333,15 @@ class _Reader:
     # Events ---------------------------------------------------------------------------------
 
     def _announce(self, call: Call, process: Process, file: File) -> None:
-        """A file that was there before, when it is first met."""
+        """Record a file that existed before, at its first use."""
         if not file.announced:
             file.announced = True
             self._put(call, process, Op.FILE, file, b=file.size_bytes, text=file.path)
 
-    def _about(
-        self,
-        call: Call,
-        process: Process,
-        op: Op,
-        file: File,
-        *,
-        a: int = 0,
-        b: int = 0,
-        error: int = 0,
-    ) -> None:
+    def _about(self, call: Call, process: Process, op: Op, file: File, **more: Any) -> None:
+        """An event about a file, which is announced before."""
         self._announce(call, process, file)
-        self._put(call, process, op, file, a=a, b=b, error=error)
+        self._put(call, process, op, file, **more)
 
     def _put(
         self,
@@ -384,13 +364,11 @@ class _Reader:
             (op, flags, error, process.pid, call.time_ns, number, _DEVICE, max(names, 0), a, b)
         )
         self._comms.append((call.comm if comm is None else comm)[:15])
-        if file is not None and file.mapped and file not in self._files:
-            self._files.append(file)
+        if file is not None and file.mapped and file not in self._mapped_files:
+            self._mapped_files.append(file)
 
     def events(self) -> Events:
-        """All of them. Files that were mapped and never synced are told of at the end."""
-        import numpy as np
-
+        """All events so far."""
         slots: NDArray[np.void] = np.zeros(len(self._slots), slot_type())
         names = ("op", "flags", "errno", "pid", "time_ns", "ino", "dev", "nlink", "a", "b")
         for name, column in zip(names, zip(*self._slots, strict=True), strict=False):
@@ -399,57 +377,58 @@ class _Reader:
         return Events(slots, self._text, self._start_ns, 0, self._reads)
 
     def notes(self) -> list[str]:
+        """What the events do not have, or have only approximately."""
         notes = []
-        synced = sorted(os.fsdecode(file.path) for file in self._files if file.synced)
-        silent = sorted(os.fsdecode(file.path) for file in self._files if not file.synced)
+        synced, silent = (
+            sorted(
+                os.fsdecode(file.path) for file in self._mapped_files if file.synced == is_synced
+            )
+            for is_synced in (True, False)
+        )
         if synced:
             notes.append(
-                f"mapped files were written: what msync asked for counts as written as a whole: "
-                f"{_some(synced)}"
+                "mapped files were written: ranges passed to msync count as written as a whole: "
+                f"{some_of(synced)}"
             )
         if silent:
             notes.append(
-                f"what was written through memory is not in the trace, as msync was not called: "
-                f"{_some(silent)}"
+                "writes through memory are not in the trace where msync was not called: "
+                f"{some_of(silent)}"
             )
-        if self._uring:
-            names = ", ".join(sorted(self._uring))
-            notes.append(f"{names} used io_uring: what is written through it is not in the trace")
+        notes += uring_notes(self._uring)
         if self._lost_hints:
-            notes.append(f"{self._lost_hints} write hints were given; strace does not show which")
+            notes.append(f"{self._lost_hints} write hints have unknown values: strace hides them")
         return notes
 
 
-def _some(paths: list[str]) -> str:
-    return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
-
-
-def _place(call: Call) -> int | None:
-    """The offset that a call names; None where it goes on at that of the descriptor."""
-    if not call.name.startswith("p"):
-        return None
-    at = call.number(3)
+def _position(call: Call) -> int | None:
+    """The offset that a call names; None if it uses that of the descriptor."""
+    at = call.number(3) if call.name.startswith("p") else None
     return None if at is None or at < 0 else at
 
 
-_HANDLERS = {
-    "execve": _Reader._executed,
-    "io_uring_setup": _Reader._rung,
-    "close": _Reader._closed,
-    "lseek": _Reader._sought,
-    "fallocate": _Reader._allocated,
-    "mmap": _Reader._mapped,
-    "msync": _Reader._flushed,
-    **dict.fromkeys(("mkdir", "mkdirat"), _Reader._made_folder),
-    **dict.fromkeys(("chdir", "fchdir"), _Reader._moved_folder),
-    **dict.fromkeys(("open", "openat", "openat2", "creat"), _Reader._opened),
-    **dict.fromkeys(("dup", "dup2", "dup3"), _Reader._copied),
-    **dict.fromkeys(("write", "pwrite64", "writev", "pwritev", "pwritev2"), _Reader._wrote),
-    **dict.fromkeys(("read", "pread64", "readv", "preadv", "preadv2"), _Reader._read),
-    **dict.fromkeys(("sendfile", "copy_file_range"), _Reader._copied_data),
-    **dict.fromkeys(("fsync", "fdatasync"), _Reader._synced),
-    **dict.fromkeys(("truncate", "ftruncate"), _Reader._truncated),
-    **dict.fromkeys(("unlink", "unlinkat"), _Reader._unlinked),
-    **dict.fromkeys(("rename", "renameat", "renameat2"), _Reader._renamed),
-    **dict.fromkeys(("link", "linkat"), _Reader._linked),
+_HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
+    name: handler
+    for names, handler in (
+        ("execve", _Reader._executed),
+        ("io_uring_setup", _Reader._rung),
+        ("close", _Reader._closed),
+        ("lseek", _Reader._sought),
+        ("fallocate", _Reader._allocated),
+        ("mmap", _Reader._mapped),
+        ("msync", _Reader._flushed),
+        ("mkdir mkdirat", _Reader._made_folder),
+        ("chdir fchdir", _Reader._moved_folder),
+        ("open openat openat2 creat", _Reader._opened),
+        ("dup dup2 dup3", _Reader._copied),
+        ("write pwrite64 writev pwritev pwritev2", _Reader._wrote),
+        ("read pread64 readv preadv preadv2", _Reader._read),
+        ("sendfile copy_file_range", _Reader._copied_data),
+        ("fsync fdatasync", _Reader._synced),
+        ("truncate ftruncate", _Reader._truncated),
+        ("unlink unlinkat", _Reader._unlinked),
+        ("rename renameat renameat2", _Reader._renamed),
+        ("link linkat", _Reader._linked),
+    )
+    for name in names.split()
 }

@@ -1,8 +1,8 @@
-"""Which files the calls of a program are about: descriptors, their offsets, names.
+"""Tracks the files of a program that runs under strace: descriptors, offsets, names.
 
-strace shows the name of every descriptor but neither inode numbers nor offsets of `write`. So files
-are told apart by their names here, followed through renames and links, and each open file
-description has its offset, shared by `dup` and `fork` as the kernel has it.
+strace shows the name of every descriptor but neither inode numbers nor offsets of `write`. Files
+are therefore identified by name, followed through renames and links, and each open file description
+has its offset, shared by `dup` and `fork` as in the kernel.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
 
 @dataclass
 class File:
+    """A file, numbered as it is first seen."""
+
     number: int
     path: bytes
     size_bytes: int = 0
@@ -37,6 +39,8 @@ class Description:
 
 @dataclass
 class Mapping:
+    """A shared, writable mapping of a file."""
+
     address: int
     length_bytes: int
     file: File
@@ -45,7 +49,7 @@ class Mapping:
 
 @dataclass
 class Process:
-    """What threads of a process share."""
+    """The state that threads of a process share."""
 
     pid: int
     folder: bytes
@@ -57,7 +61,7 @@ class Process:
         return Process(pid, self.folder, files, list(self.mappings))
 
     def mapping(self, address: int) -> Mapping | None:
-        """The latest shared mapping that an address lies in."""
+        """The latest shared mapping that contains an address."""
         for mapping in reversed(self.mappings):
             if mapping.address <= address < mapping.address + mapping.length_bytes:
                 return mapping
@@ -65,7 +69,7 @@ class Process:
 
 
 class Names:
-    """The files that have names, by name."""
+    """The named files, by name."""
 
     def __init__(self) -> None:
         self._files: dict[bytes, File] = {}
@@ -76,16 +80,13 @@ class Names:
         return self._files.get(path)
 
     def get(self, path: bytes) -> File | None:
-        """The file of that name, known or not until now; None for what is no file on a drive."""
+        """The file of that name, new if need be; None for paths that are not on a drive."""
         if not path.startswith(b"/") or path.startswith(_UNKNOWN):
             return None
-        return self._files.get(path) or self.make(path)
-
-    def make(self, path: bytes) -> File:
-        """A new file of that name."""
-        file = File(self._next, path)
-        self._next += 1
-        self._files[path] = file
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = File(self._next, path)
+            self._next += 1
         return file
 
     def remove(self, path: bytes) -> None:
@@ -108,10 +109,10 @@ class Names:
 
 
 def joined(folder: bytes, path: bytes) -> bytes:
-    """A path as the kernel has it, but for links of folders."""
+    """An absolute, normalised path; links of folders are not resolved."""
     return posixpath.normpath(posixpath.join(folder, path))
 
 
 def existing(root: Path) -> frozenset[bytes]:
-    """The files below a folder: opening one of them with O_CREAT makes no new one."""
+    """The files below a folder: opening one of them with O_CREAT creates none."""
     return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))

@@ -1,4 +1,4 @@
-"""What strace prints, as calls: `-f -y -Y -ttt -s 0`, one line a call or two halves of one."""
+"""Parses the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two halves of one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ERROR = re.compile(r" (E[A-Z0-9]+)")
 
 @dataclass(frozen=True)
 class Call:
-    """A call that has returned. `time_ns` is that of its return, so calls are in order of effect
-    as far as strace saw them."""
+    """A call that has returned. `time_ns` is the time of its return, so that calls are in the order
+    of their effect."""
 
     tid: int
     comm: bytes
@@ -38,7 +38,7 @@ class Call:
         return found[1] if found else None
 
     def number(self, at: int) -> int | None:
-        """Argument `at` as a number; the first one of what it points to."""
+        """Argument `at` as a number, or the first number that it points to."""
         found = (
             re.match(r"\[?(-?0x[0-9a-f]+|-?\d+)", self.args[at]) if at < len(self.args) else None
         )
@@ -77,7 +77,7 @@ def unescaped(text: str) -> bytes:
 
 
 def calls(lines: Iterable[str]) -> Iterator[Call]:
-    """The calls that have returned, in that order; signals, exits and other talk are left out."""
+    """The calls in the order of their return; signals, exits and other lines are skipped."""
     begun: dict[int, str] = {}
     for line in lines:
         found = _LINE.match(line)

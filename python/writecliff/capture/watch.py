@@ -1,8 +1,9 @@
-"""What a preloaded library cannot see: whether a program uses it, found in /proc."""
+"""Detects programs that the preload library cannot follow, from ELF headers and /proc."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,8 +13,7 @@ _PT_INTERP = 3
 
 
 def is_static(program: Path) -> bool:
-    """Whether this is an ELF program without a dynamic linker (scripts are not: their shell has
-    one)."""
+    """Whether this is an ELF program without a dynamic linker; False for scripts."""
     try:
         with program.open("rb") as file:
             head = file.read(_PROGRAMS_MAX)
@@ -37,7 +37,7 @@ def is_static(program: Path) -> bool:
 
 
 def family(pid: int) -> list[int]:
-    """`pid` and all its descendants that are alive."""
+    """`pid` and all its living descendants."""
     found, at = [pid], 0
     while at < len(found):
         with suppress(OSError):  # it has just ended
@@ -48,7 +48,7 @@ def family(pid: int) -> list[int]:
 
 
 class ProcessWatch:
-    """Looks at a command and its children once a second."""
+    """Checks a command and its children for io_uring once a second."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -56,6 +56,7 @@ class ProcessWatch:
         self._uring: set[str] = set()
 
     def look(self) -> None:
+        """Check now, unless the last check was less than a second ago."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -65,10 +66,14 @@ class ProcessWatch:
                 self._uring.add(_name(pid))
 
     def notes(self) -> list[str]:
-        if not self._uring:
-            return []
-        names = ", ".join(sorted(self._uring))
-        return [f"{names} used io_uring: what is written through it is not in the trace"]
+        """Notes for the trace about what is missing from it."""
+        return uring_notes(self._uring)
+
+
+def uring_notes(programs: Iterable[str]) -> list[str]:
+    """The note about programs whose writes through io_uring are not in the trace, if any."""
+    names = ", ".join(sorted(programs))
+    return [f"{names} used io_uring: writes through it are not in the trace"] if names else []
 
 
 def _has_uring(pid: int) -> bool:

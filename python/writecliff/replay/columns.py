@@ -1,10 +1,8 @@
-"""A trace as columns of numbers, handed over the seam as they lie in memory.
+"""Hands a trace over the seam as columns of numbers, without copying where possible.
 
-Nothing here loops over rows: what rules and labels depend on is decided once for each class of rows
-that agree in it.
-
-Also says of each write where it comes from: by thread and kind of file, a few classes, those that
-write most.
+Nothing here loops over rows: streams and labels are decided once for each class of rows that agree
+in everything they depend on. Each write also gets an origin, by thread and kind of file; only the
+origins that write most are distinguished.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import _native
+from writecliff.capture.trace import codes
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 
 ORIGINS_MAX = 12
 OTHERS = "others"
-# Numbers of the native module; operations that do not change what lies on a drive are left out.
+# Numbers of the native module; operations that do not change the data on a drive are left out.
 _NUMBERS = {"write": 0, "truncate": 1, "unlink": 2, "punch": 3, "fsync": 4, "create": 5}
 _LEFT_OUT = 255
 
 
 @dataclass(frozen=True)
 class FileIO:
-    """A trace on the native side, and what is known of it as a whole."""
+    """A trace on the native side, and its totals."""
 
     native: _native.FileTrace
     rows: int
@@ -45,21 +44,21 @@ class FileIO:
 
 
 def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
-    """Hand a trace over. Raises ConfigError for a trace without writes, or one too large."""
-    op, words = _codes(table, "op")
+    """Hand a trace over. Raises ConfigError for a trace that has no writes or is too large."""
+    op, words = codes(table, "op")
     ops = np.array([_NUMBERS.get(word, _LEFT_OUT) for word in words], np.uint8)
     counts = np.bincount(op, minlength=len(words))
     if "write" not in words or not counts[words.index("write")]:
         raise ConfigError("the trace has no writes")
-    labels = {name: _codes(table, name) for name in ("path", "thread", "process")}
+    labels = {name: codes(table, name) for name in ("path", "thread", "process")}
     hint = np.ascontiguousarray(table.column("hint").fill_null(-1).to_numpy(), np.int8)
     shown, size = (np.zeros(1), None) if rules is None else rules.size_classes(table)
     with as_user_errors():
-        path, thread, process = (codes for codes, _ in labels.values())
+        path, thread, process = (indices for indices, _ in labels.values())
         row_class, first = _native.row_classes(path, thread, process, hint, size)
     length = _column(table, "length_bytes")
     written = np.bincount(row_class, length * (op == words.index("write")), len(first))
-    labels = {name: (codes[first], text) for name, (codes, text) in labels.items()}
+    labels = {name: (indices[first], words) for name, (indices, words) in labels.items()}
     origin, names = _origins(labels, written)
     stream = np.zeros(len(first), np.uint16)
     if rules is not None:
@@ -82,28 +81,15 @@ def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
 
 
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
-    """A column of numbers; a copy only where it is in several pieces."""
+    """A column of numbers; copied only if it is in several pieces."""
     column = table.column(name)
     whole = column.chunk(0) if column.num_chunks == 1 else column
     found: NDArray[Any] = whole.to_numpy()
     return found
 
 
-def _codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """A column of text as numbers and the words that they stand for."""
-    column = table.column(name)
-    if table.num_rows == 0:
-        return np.zeros(0, np.int32), []
-    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    chunk = chunk.chunk(0) if hasattr(chunk, "chunks") else chunk
-    if not hasattr(chunk, "dictionary"):
-        chunk = chunk.dictionary_encode()
-    words = [str(word) for word in chunk.dictionary.to_pylist()]
-    return np.ascontiguousarray(chunk.indices.to_numpy(), np.int32), words
-
-
 def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
-    """The number of each class's folder, in the order in which the trace comes to them."""
+    """The number of each class's folder, in the order of their first use."""
     numbers: dict[str, int] = {}
     found = [numbers.setdefault(words[n].rpartition("/")[0], len(numbers)) for n in paths]
     return (np.array(found, np.int64) % (1 << 16)).astype(np.uint16)
@@ -141,12 +127,12 @@ def _merged(words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def _thread_kind(name: str) -> str:
-    """Threads of a pool differ by a number at the end."""
+    """The name without the number that threads of a pool end with."""
     return re.sub(r"[-_:#.]?\d+$", "", name) or name
 
 
 def _path_kind(path: str) -> str:
-    """What kind of file it is: its suffix if that has letters, else the folder it lies in."""
+    """The kind of a file: its suffix if it begins with a letter, else its folder."""
     folder, _, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     if stem and suffix.isascii() and suffix.isalnum() and suffix[0].isalpha() and len(suffix) <= 10:
