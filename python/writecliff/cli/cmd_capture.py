@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import default_path, duration_text, emit_json, pairs, size_text, talk
+from writecliff.cli.output import duration_text, emit_json, pairs, size_text, talk
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ def capture(
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
     _check_strace(via, command, repair_hints=repair_hints)
     name = app or (Path(command[0]).name if command else "recovered")
-    options = Options(
-        output or default_path("traces", name, suffix=".parquet"), root, reads, repair_hints
-    )
+    options = Options(output or _new_trace(name), root, reads, repair_hints)
     stdout = sys.stderr.fileno() if json else None
     if recover is not None:
         from writecliff.capture.run import recover as run_recover
@@ -132,6 +131,10 @@ def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> 
         raise ConfigError(
             "--repair-hints is done by the library", hint="leave out --via strace, or it"
         )
+
+
+def _new_trace(name: str) -> Path:
+    return Path("traces") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}.parquet"
 
 
 def _show(done: Captured, *, as_json: bool) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import default_path, emit_json, table, talk
+from writecliff.cli.output import emit_json, table, talk
 from writecliff.cli.sets import check_jobs
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -64,7 +65,7 @@ def reproduce(
     from writecliff.published.reproduce import reproduce as run
 
     chosen = choose(campaign or "all", figures)
-    path = output or default_path("reproductions", chosen.name)
+    path = output or Path("reproductions") / f"{chosen.name}-{datetime.now():%Y%m%d-%H%M%S}"
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
     cache = StateCache(default_folder())

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import default_path, emit_json, table
-from writecliff.cli.sets import check_jobs, go_on, new_folder, run_members
+from writecliff.cli.output import emit_json, table
+from writecliff.cli.sets import check_jobs, default_path, go_on, new_folder, run_members
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -68,7 +68,7 @@ def sweep(
     from writecliff.suite.sweep import plan_sweep
 
     option, chosen = _varied(test, name, vary, values)
-    path = output or default_path("sweeps", option, target.on or "drive")
+    path = output or default_path("sweep", option.replace("_", "-"), target)
     common = dict(_setting(test, text) for text in set_)
     plan = plan_sweep(test, target.on or "", option, chosen, common, folder=path)
     folder = new_folder("sweep", option, plan.members, target, path)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +20,6 @@ def talk(text: str) -> None:
     """Say something to the user; a closed stderr must not end a test that runs for hours."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
-
-
-def default_path(folder: str, *words: str, suffix: str = "") -> Path:
-    """`runs/wsat-sim-sata-tlc-120-20260131-142501-073120`, where no path is given.
-
-    The microseconds keep the outputs of commands apart that start in the same second.
-    """
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-")
-    return Path(folder) / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}{suffix}"
 
 
 def emit_json(value: Any) -> None:

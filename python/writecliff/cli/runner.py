@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.cli.output import default_path, duration_text, emit_json, pairs, size_text
+from writecliff.cli.output import duration_text, emit_json, pairs, size_text
 from writecliff.cli.progress import progress_for, written_text
 from writecliff.cli.run_options import RunOptions
 from writecliff.cli.target_options import TargetOptions, opened
@@ -29,7 +31,7 @@ def run_test(
         procedure, target, directory = _taken_up(name, given, target, run)
     else:
         procedure = procedure_from_mapping(name, given)
-        directory = run.output or default_path("runs", name, target.on or "drive")
+        directory = run.output or _new_directory(name, target.on or "drive")
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
             identity = engine.identify()
@@ -95,6 +97,12 @@ def _taken_up(
     if target.on is None:
         target = replace(target, on=stored.target)
     return procedure, target, run.resume
+
+
+def _new_directory(name: str, target: str) -> Path:
+    """`runs/wsat-sim-sata-tlc-120-20260131-142501`."""
+    short = re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
+    return Path("runs") / f"{name}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.cli.output import default_path, emit_json
+from writecliff.cli.output import emit_json
 from writecliff.cli.runner import check_permission
 from writecliff.cli.suite_view import view_for
 from writecliff.cli.target_options import TargetOptions, opened
@@ -16,6 +18,12 @@ from writecliff.units import parse_size
 
 if TYPE_CHECKING:
     from writecliff.suite.folder import Kind, Member, SuiteFolder
+
+
+def default_path(kind: Kind, about: str, target: TargetOptions) -> Path:
+    """`suites/pts-e-sim-sata-tlc-120-20260131-142501`."""
+    short = re.sub(r"[^A-Za-z0-9.]+", "-", target.on or "drive").strip("-")
+    return Path(f"{kind}s") / f"{about}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 def check_jobs(jobs: int | None) -> None:
@@ -36,7 +44,7 @@ def new_folder(
 
     with opened(target, seed=1) as engine:
         check_permission(engine.identify(), target)
-    path = output or default_path(f"{kind}s", about, target.on or "drive")
+    path = output or default_path(kind, about, target)
     return SuiteFolder.create(path, kind, about, members)
 
 

@@ -113,15 +113,15 @@ def _option_help(item: Field[Any]) -> str:
     text = str(item.metadata["help"])
     text = text[:1].upper() + text[1:]
     rule = rule_of(item)
-    choices = item.metadata.get("choices", ())
+    choices, default = item.metadata["choices"], item.metadata["unset"]
+    if item.default is not None and item.name != "quick":
+        default = "all" if item.default == choices else _value(item.default)
     if choices and _sample(item) is not None:
         text += f"; a list of {','.join(choices)}"
     if rule is not None:
         text += f" ({_standard(rule)})"
-    elif isinstance(item.default, tuple):
-        text += " (default: all)"
-    elif item.default is not None and item.name != "quick":
-        text += f" (default: {_value(item.default)})"
+    elif default:
+        text += f" (default: {default})"
     return text + "."
 
 

@@ -1,53 +1,150 @@
-"""Cells: one block size at one read/write mix, and the figures that are tracked of them.
+"""Cells, and tests that repeat a loop of them: IOPS and latency, and what throughput shares.
 
-The loops of IOPS, throughput and latency are made of cells; steady state is judged by some of them.
+A cell is one block size at one read/write mix. A loop has every mix (outer loop) with every block
+size (inner loop); steady state is judged by the figures of some of its cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError, EngineError
-from writecliff.procedures.model import StageHistory, StepRow, TrackingVariable
-from writecliff.procedures.options import PERCENT, Rule, Within, option
-from writecliff.procedures.pts import block_text, mix_text
+from writecliff.procedures.model import (
+    History,
+    Stage,
+    StageHistory,
+    Step,
+    StepRow,
+    TrackingVariable,
+)
+from writecliff.procedures.options import BLOCK_KIB, PERCENT, required_option
+from writecliff.procedures.pts import (
+    RoundOptions,
+    RoundProcedure,
+    block_text,
+    mix_text,
+    rounds_until_steady,
+)
 from writecliff.workload.model import KIB, Pattern
 
 SECTOR_BYTES = 512  # the unit of block sizes: every drive's sector is a multiple
 LETTERS = {"random": "RND", "sequential": "SEQ"}
 
-Cell = tuple[int, float]  # block size in bytes, share of reads in percent
+Cell = tuple[int, float]  # block size in bytes, percentage of reads
 
 
 def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
     """The outer loop of a test."""
-    return option(
-        read_pcts,
-        "read/write mixes of the outer loop, in their order, as percent of reads",
-        rule=Rule({"*": read_pcts}, "required", clause),
-        within=PERCENT,
-    )
+    help = "read/write mixes of the outer loop, in order, as percentage of reads"
+    return required_option(clause, read_pcts, help, within=PERCENT)
 
 
 def block_sizes_option(clause: str, sizes_kib: tuple[float, ...]) -> Any:
     """The inner loop of a test."""
-    return option(
-        sizes_kib,
-        "block sizes of the inner loop, in their order, in KiB",
-        rule=Rule({"*": sizes_kib}, "required", clause),
-        within=Within(0.5, 65536),
-    )
+    help = "block sizes of the inner loop, in order, in KiB"
+    return required_option(clause, sizes_kib, help, within=BLOCK_KIB)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopOptions(RoundOptions):
+    """Options of tests that repeat a loop of cells."""
+
+    read_pcts: tuple[float, ...] = mixes_option("PTS", ())
+    block_sizes_kib: tuple[float, ...] = block_sizes_option("PTS", ())
+
+
+C = TypeVar("C", bound=LoopOptions)
+
+
+class CellLoop(RoundProcedure[C]):
+    """A test that repeats a loop of random cells until those of `tracked` are steady."""
+
+    loop_name: ClassVar[str]  # as the header block has it: "IOPS Loop"
+    variable: ClassVar[Callable[[Cell], TrackingVariable]]  # what is tracked of a cell
+
+    @property
+    @abstractmethod
+    def tracked(self) -> tuple[Cell, ...]:
+        """The cells that steady state is judged by."""
+
+    def check(self) -> None:
+        sizes, mixes = self.sizes, self.options.read_pcts
+        for cell in self.tracked:
+            if cell[0] not in sizes or cell[1] not in mixes:
+                raise ConfigError(
+                    f"steady state is judged by {cell_text(cell)}, which these block sizes and "
+                    "mixes leave out",
+                    hint=f"--block-sizes-kib needs {cell[0] / KIB:g}, --read-pcts {cell[1]:g}",
+                )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Block sizes in bytes, in the order of the inner loop."""
+        return sizes_bytes(self.options.block_sizes_kib)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        return {
+            **super().setup(identity),
+            **self.precondition_setup(self.loop_name),
+            "test_stimulus": self.loop_name,
+            "rw_mix": ", ".join(map(mix_text, self.options.read_pcts)),
+            "block_sizes": ", ".join(map(block_text, supported(self.sizes, identity))),
+            "toio": self.toio,
+        }
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        need_supported(self.tracked, identity)
+        return (
+            rounds_until_steady(
+                lambda number: self._round(identity, number),
+                self.options.max_rounds,
+                *map(type(self).variable, self.tracked),
+                purge=True,
+                prepare=self.wipc(identity),
+            ),
+        )
+
+    def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
+        o = self.options
+        return [
+            self.load(
+                identity,
+                cell_text((size, read_pct)),
+                number,
+                size,
+                read_pct,
+                seconds=o.step_seconds,
+                block_bytes=size,
+                read_pct=read_pct,
+                sample=(size, read_pct) in self.tracked,
+            )
+            for read_pct in o.read_pcts
+            for size in supported(self.sizes, identity)
+        ]
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        o = self.options
+        return self.loop_phases(
+            f"a round: {len(o.read_pcts)} mixes x {len(supported(self.sizes, identity))} block "
+            f"sizes, random, {self.toio}, in steps of {o.step_seconds:g} s"
+        )
+
+    def warnings(self, history: History) -> tuple[str, ...]:
+        rounds = history.stages.get("rounds")
+        return (*super().warnings(history), *_left_out(self.sizes, rounds))
 
 
 def cell_text(cell: Cell, pattern: Pattern = "random") -> str:
-    """As the standard names it: "RND 4KiB 0/100"."""
+    """A cell as the standard writes it: "RND 4KiB 0/100"."""
     return f"{LETTERS[pattern]} {block_text(cell[0])} {mix_text(cell[1])}"
 
 
 def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
-    """The step of `cell` among those of one round. Raises KeyError: the round has none."""
+    """The step of `cell` among those of one round. Raises KeyError if the round has none."""
     for row in rows:
         if (row.block_bytes, row.read_pct) == cell:
             return row
@@ -61,7 +158,7 @@ def tracked_iops(cell: Cell) -> TrackingVariable:
 
 
 def tracked_throughput(cell: Cell) -> TrackingVariable:
-    """Sequential, in the standard's decimal MB/s."""
+    """Sequential throughput in the standard's decimal MB/s."""
     return TrackingVariable(
         f"{cell_text(cell, 'sequential')} throughput",
         "MB/s",
@@ -76,7 +173,7 @@ def tracked_latency(cell: Cell) -> TrackingVariable:
         mean_ns = row_of_cell(rows, cell).latency_mean_ns
         if mean_ns is None:
             raise EngineError(
-                f"no I/O of {cell_text(cell)} was completed in a step, so it has no latency",
+                f"a step completed no I/O of {cell_text(cell)}, so it has no latency",
                 hint="steps are too short for this drive: give a longer --step-seconds",
             )
         return mean_ns / 1e3
@@ -100,36 +197,25 @@ def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
 
 
 def supported(sizes: Iterable[int], identity: DeviceIdentity) -> tuple[int, ...]:
-    """Those that the drive can transfer: a drive of 4 KiB sectors has no 0.5 KiB blocks."""
+    """The sizes that the drive can transfer: one with 4 KiB sectors has no 0.5 KiB blocks."""
     return tuple(size for size in sizes if size % identity.sector_bytes == 0)
 
 
-def need_cells(
-    cells: Iterable[Cell], sizes: Sequence[int], read_pcts: Sequence[float], pattern: Pattern
+def need_supported(
+    cells: Iterable[Cell], identity: DeviceIdentity, pattern: Pattern = "random"
 ) -> None:
-    """Refuse loops without the cells that steady state is judged by; raises ConfigError."""
-    for cell in cells:
-        if cell[0] not in sizes or cell[1] not in read_pcts:
-            raise ConfigError(
-                f"steady state is judged by {cell_text(cell, pattern)}, which these block sizes "
-                "and mixes leave out",
-                hint=f"--block-sizes-kib needs {cell[0] / KIB:g}, --read-pcts {cell[1]:g}",
-            )
-
-
-def need_supported(cells: Iterable[Cell], identity: DeviceIdentity, pattern: Pattern) -> None:
-    """Refuse a drive that cannot do the cells that steady state is judged by."""
+    """Raise ConfigError for a drive that cannot do the cells that steady state is judged by."""
     for cell in cells:
         if cell[0] % identity.sector_bytes:
             raise ConfigError(
                 f"steady state is judged by {cell_text(cell, pattern)}, and the drive has sectors "
                 f"of {identity.sector_bytes} bytes",
-                hint="this test needs a drive of smaller sectors",
+                hint="this test requires a drive with smaller sectors",
             )
 
 
-def left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ...]:
-    """A warning on block sizes that no step of the rounds had, because the drive cannot."""
+def _left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ...]:
+    """A warning about block sizes that no step of the rounds had, because the drive cannot."""
     if stage is None or not stage.rounds_done:
         return ()
     seen = {row.block_bytes for row in stage.rows}
@@ -137,4 +223,4 @@ def left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ...
     if not missing:
         return ()
     names = " and ".join(map(block_text, missing))
-    return (f"{names} left out: smaller than the drive's sectors or no multiple of them",)
+    return (f"{names} left out: smaller than the drive's sectors or not a multiple of them",)

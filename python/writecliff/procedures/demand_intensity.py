@@ -1,6 +1,6 @@
 """What ECW/CBW and DIRTH share: preconditioning, the loop of threads x queue depth, histograms.
 
-PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of things:
+PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of steps:
 
     precondition   rounds of 30 minutes of writes at TC 32/QD 32 until steady; the first minute of
                    a round is its sample
@@ -11,7 +11,7 @@ PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of things:
                    at each operating point (`operating_points.py`): an hour of writes, then ten
                    minutes whose response times make the histogram
 
-A test says what its accesses are by `step`.
+A test says what its accesses are by `block_bytes`, `load` and `read_pct`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
@@ -39,15 +40,15 @@ from writecliff.procedures.options import (
     Within,
     option,
     required_option,
-    step_option,
 )
 from writecliff.procedures.periods import numbered, round_steps, unit_name, whole_steps
 from writecliff.procedures.pts import (
     PtsOptions,
     PtsProcedure,
-    beginning,
     max_rounds_option,
     mix_text,
+    rounds_until_steady,
+    step_option,
     toio_text,
 )
 from writecliff.procedures.steady import WINDOW_ROUNDS
@@ -62,91 +63,82 @@ PREWRITE = "pre-write"  # how the names of these steps begin
 
 @dataclass(frozen=True, kw_only=True)
 class DemandOptions(PtsOptions):
-    """Options of ECW/CBW and DIRTH. None stands for the value of the edition."""
+    """Options of ECW/CBW and DIRTH. Those left out take the value of the edition."""
 
-    threads: tuple[int, ...] | None = required_option(
+    threads: tuple[int, ...] = required_option(
         CLAUSE,
         {"6x6": SIX, "*": SEVEN},
-        "thread counts (TC) of the outer loop, in their order",
+        "thread counts (TC) of the outer loop, in order",
         within=THREADS,
         quick=FEW,
     )
-    queue_depths: tuple[int, ...] | None = required_option(
+    queue_depths: tuple[int, ...] = required_option(
         CLAUSE,
         {"6x6": SIX, "*": SEVEN},
-        "outstanding I/Os of a thread (QD) of the inner loop, in their order",
+        "outstanding I/Os of each thread (QD) of the inner loop, in order",
         within=QUEUE_DEPTH,
         quick=FEW,
     )
-    step_seconds: float | None = step_option(CLAUSE)
-    precondition_minutes: float | None = required_option(
+    step_seconds: float = step_option(CLAUSE)
+    precondition_minutes: float = required_option(
         CLAUSE,
-        {"*": 30.0},
+        30.0,
         "minutes of a preconditioning round, whose first step is the sample",
         within=MINUTES,
         quick=0.1,
     )
-    prewrite_minutes: float | None = required_option(
+    prewrite_minutes: float = required_option(
         CLAUSE,
         {"6x6": 10.0, "*": 5.0},
         "minutes of writes before the cells of each round",
         within=MINUTES,
         quick=0.05,
     )
-    max_rounds: int | None = max_rounds_option()
+    max_rounds: int = max_rounds_option()
     operating_points: str = option(
         "window",
-        "which rounds the operating points are chosen by: the window's average or the last one",
+        "rounds that determine the operating points: the average of the window, or the last one",
         choices=("window", "last"),
     )
-    art_limit_ms: float | None = required_option(
+    art_limit_ms: float = required_option(
         CLAUSE,
-        {"*": ART_LIMIT_MS},
-        "average response time that an operating point must stay below",
+        ART_LIMIT_MS,
+        "average response time in ms that an operating point must stay below",
         within=Within(0, 1e6, open_low=True),
     )
-    histogram_prewrite_minutes: float | None = required_option(
+    histogram_prewrite_minutes: float = required_option(
         CLAUSE,
-        {"*": 60.0},
+        60.0,
         "minutes of writes before each response-time histogram",
         within=MINUTES,
         quick=0.1,
     )
-    histogram_minutes: float | None = required_option(
-        CLAUSE, {"*": 10.0}, "minutes of each response-time histogram", within=MINUTES, quick=0.1
+    histogram_minutes: float = required_option(
+        CLAUSE, 10.0, "minutes of each response-time histogram", within=MINUTES, quick=0.1
     )
 
 
-@dataclass(frozen=True)
-class Access:
-    """The load of a step: `queue_depth` is that of each thread."""
-
-    threads: int
-    queue_depth: int
-    read_pct: float
-    seconds: float
+D = TypeVar("D", bound=DemandOptions)
+Load = tuple[int, int]  # threads, and the queue depth of each
 
 
-class DemandProcedure(PtsProcedure):
-    """Precondition, demand variation, operating points, histograms."""
+class DemandProcedure(PtsProcedure[D]):
+    """Preconditioning, demand variation, operating points, histograms."""
 
-    load: str  # what its accesses are called: "RND 8KiB"
+    @property
+    @abstractmethod
+    def load(self) -> str:
+        """What its accesses are called: "RND 8KiB"."""
+
+    @property
+    @abstractmethod
+    def block_bytes(self) -> int | None:
+        """Their block size; None for the composite."""
 
     @property
     @abstractmethod
     def read_pct(self) -> float:
-        """Of the cells; preconditioning and pre-writes are writes."""
-
-    @abstractmethod
-    def step(
-        self,
-        identity: DeviceIdentity,
-        name: str,
-        access: Access,
-        *place: object,
-        sample: bool = False,
-    ) -> Step:
-        """A step of the test's workload."""
+        """Percentage of reads in the cells; preconditioning and pre-writes only write."""
 
     def check(self) -> None:
         o = self.options
@@ -162,19 +154,20 @@ class DemandProcedure(PtsProcedure):
     # -- the loads --------------------------------------------------------------------------
 
     @property
-    def tracked(self) -> tuple[int, int]:
-        """Threads and queue depth of the cell that steady state is judged by, also those of the
-        preconditioning: the standard's 32/32, the most outstanding I/Os of the loop."""
+    def tracked(self) -> Load:
+        """The cell that steady state is judged by, also the load of the preconditioning: the
+        standard's 32/32, the most outstanding I/Os of the loop."""
         return max(self.options.threads), max(self.options.queue_depths)
 
     @property
-    def loads(self) -> Sequence[tuple[int, int]]:
-        """The cells of a round, in their order."""
+    def loads(self) -> Sequence[Load]:
+        """The cells of a round, in order."""
         o = self.options
         return [(threads, depth) for threads in o.threads for depth in o.queue_depths]
 
     @property
     def mix(self) -> str:
+        """Its accesses with their mix: "RND 8KiB 65/35"."""
         return f"{self.load} {mix_text(self.read_pct)}"
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -207,24 +200,19 @@ class DemandProcedure(PtsProcedure):
     # -- the parts of the test --------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        precondition = Stage(
+        limit = self.options.max_rounds
+        precondition = rounds_until_steady(
+            lambda number: self._precondition(identity, number),
+            limit,
+            TrackingVariable(self._tracked_name(0), "IOPS", lambda rows: rows[0].iops),
             phase=PRECONDITION,
             title="preconditioning rounds",
-            steps=lambda history, number: self._precondition(identity, number),
-            tracking=(TrackingVariable(self._tracked_name(0), "IOPS", _first_iops),),
-            ends=self.round_ends(),
-            rounds_max=self.options.max_rounds,
             purge=True,
         )
-        rounds = Stage(
-            phase=ROUNDS_PHASE,
-            title="rounds",
-            steps=lambda history, number: self._round(identity, number),
-            tracking=(
-                TrackingVariable(self._tracked_name(self.read_pct), "IOPS", self._tracked_iops),
-            ),
-            ends=self.round_ends(),
-            rounds_max=self.options.max_rounds,
+        rounds = rounds_until_steady(
+            lambda number: self._round(identity, number),
+            limit,
+            TrackingVariable(self._tracked_name(self.read_pct), "IOPS", self._tracked_iops),
         )
         return (precondition, rounds, *(self._histogram_stage(identity, name) for name in NAMES))
 
@@ -239,52 +227,60 @@ class DemandProcedure(PtsProcedure):
             if is_cell(row) and (row.threads, row.queue_depth) == self.tracked
         )
 
-    def _writes(
+    def _accesses(
         self,
         identity: DeviceIdentity,
         name: str,
-        *place: object,
-        load: tuple[int, int],
+        load: Load,
+        *seed_path: object,
+        read_pct: float = 0.0,
+        minutes: float | None = None,
         sample: bool = False,
     ) -> Step:
-        access = Access(*load, 0.0, self.options.step_seconds)
-        return self.step(identity, name, access, *place, sample=sample)
+        """Writes at `load`, or a mix, for the length of a step unless `minutes` are given."""
+        seconds = self.options.step_seconds if minutes is None else minutes * 60
+        return self.cell(
+            identity,
+            name,
+            *seed_path,
+            seconds=seconds,
+            threads=load[0],
+            queue_depth=load[1],
+            block_bytes=self.block_bytes,
+            read_pct=read_pct,
+            sample=sample,
+        )
 
-    def _precondition(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
+    def _precondition(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
+        def step(name: str, position: int) -> Step:
+            return self._accesses(identity, name, self.tracked, PRECONDITION, number, position)
+
         o = self.options
-        count = whole_steps("a round", o.precondition_minutes * 60, o.step_seconds)
-
-        def step(name: str, number: int) -> Step:
-            place = (PRECONDITION, round_number, number)
-            return self._writes(identity, name, *place, load=self.tracked, sample=number == 1)
-
-        return round_steps(round_number, count, o.step_seconds, step)
+        return round_steps(number, o.precondition_minutes, o.step_seconds, "first", step)
 
     def _prewrites(
-        self, identity: DeviceIdentity, minutes: float, load: tuple[int, int], *place: object
+        self, identity: DeviceIdentity, minutes: float, load: Load, *seed_path: object
     ) -> Sequence[Step]:
         o = self.options
-        count = whole_steps("a pre-write", minutes * 60, o.step_seconds)
         name = f"{PREWRITE} {unit_name(o.step_seconds)}"
         return numbered(
-            count,
-            lambda n: self._writes(identity, f"{name} {n}", *place, PREWRITE, n, load=load),
+            whole_steps("a pre-write", minutes * 60, o.step_seconds),
+            lambda n: self._accesses(identity, f"{name} {n}", load, *seed_path, PREWRITE, n),
         )
 
     def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
-        o = self.options
-        before = self._prewrites(identity, o.prewrite_minutes, self.tracked, number)
+        before = self._prewrites(identity, self.options.prewrite_minutes, self.tracked, number)
         cells = [
-            self.step(
+            self._accesses(
                 identity,
-                f"TC{threads}/QD{depth}",
-                Access(threads, depth, self.read_pct, o.step_seconds),
+                f"TC{load[0]}/QD{load[1]}",
+                load,
                 number,
-                threads,
-                depth,
-                sample=(threads, depth) == self.tracked,
+                *load,
+                read_pct=self.read_pct,
+                sample=load == self.tracked,
             )
-            for threads, depth in self.loads
+            for load in self.loads
         ]
         return [*before, *cells]
 
@@ -296,27 +292,29 @@ class DemandProcedure(PtsProcedure):
         )
 
     def _histogram(self, identity: DeviceIdentity, history: History, name: Name) -> Sequence[Step]:
-        """Nothing if there is no operating point; before there are results, as for any load."""
+        """Empty without an operating point; any load stands for it before there are results."""
         o, load = self.options, self.tracked
         if ROUNDS_PHASE in history.stages:
             cell = self.operating_points(history).get(name)
             if cell is None:
                 return ()
             load = (cell.threads, cell.queue_depth)
-        before = self._prewrites(identity, o.histogram_prewrite_minutes, load, "rth", name)
-        run = self.step(
+        run = self._accesses(
             identity,
             f"response-time histogram TC{load[0]}/QD{load[1]}",
-            Access(*load, self.read_pct, o.histogram_minutes * 60),
+            load,
             "rth",
             name,
+            read_pct=self.read_pct,
+            minutes=o.histogram_minutes,
         )
+        before = self._prewrites(identity, o.histogram_prewrite_minutes, load, "rth", name)
         return [*before, run]
 
-    # -- what came of it --------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------
 
     def cells(self, history: History) -> tuple[Cell, ...]:
-        """The cells of the demand variation, over the rounds that `operating_points` names."""
+        """The cells of the demand variation, over the rounds that `operating_points` selects."""
         stage = history.stages[ROUNDS_PHASE]
         return cells_of(
             row for row in rows_considered(stage, self.options.operating_points) if is_cell(row)
@@ -330,7 +328,7 @@ class DemandProcedure(PtsProcedure):
         o = self.options
         most = toio_text(*self.tracked)
         return (
-            *beginning(o),
+            *self.beginning,
             f"preconditioning: {self.load} writes at {most} in rounds of "
             f"{o.precondition_minutes:g} min until steady state, {o.max_rounds} at most",
             f"a round: {o.prewrite_minutes:g} min of writes at {most}, then {self.mix} at "
@@ -351,9 +349,5 @@ class DemandProcedure(PtsProcedure):
 
 
 def is_cell(row: StepRow) -> bool:
-    """Of the demand variation: a row of a round that is no pre-write."""
+    """Whether a row belongs to the demand variation: to a round, and not to its pre-writes."""
     return row.phase == ROUNDS_PHASE and not row.label.startswith(PREWRITE)
-
-
-def _first_iops(rows: Sequence[StepRow]) -> float:
-    return rows[0].iops

@@ -12,36 +12,36 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
-from writecliff.procedures.demand_intensity import Access, DemandOptions, DemandProcedure
-from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import PERCENT, Within, option
+from writecliff.procedures.demand_intensity import DemandOptions, DemandProcedure
+from writecliff.procedures.model import Stage
+from writecliff.procedures.options import BLOCK_KIB, PERCENT, option
 from writecliff.procedures.pts import block_text, mix_text
 
-OLTP = (8.0, 65.0)  # KiB, percent of reads
+OLTP = (8.0, 65.0)  # KiB, percentage of reads
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirthOptions(DemandOptions):
     """Options of DIRTH. The standard leaves block size and mix to the operator, and names OLTP."""
 
-    block_kib: float = option(OLTP[0], "block size in KiB", within=Within(0.5, 65536))
-    read_pct: float = option(OLTP[1], "share of reads, in percent", within=PERCENT)
+    block_kib: float = option(OLTP[0], "block size in KiB", within=BLOCK_KIB)
+    read_pct: float = option(OLTP[1], "percentage of reads", within=PERCENT)
 
 
-class Dirth(DemandProcedure):
-    """The demand intensity test, its options settled and checked (else ConfigError)."""
+class Dirth(DemandProcedure[DirthOptions]):
+    """The demand intensity test. Raises ConfigError for options that are not allowed."""
 
     name = "dirth"
     subtitle = "DIRTH - OLTP - RND 8KiB RW = 65:35"
     options_type = DirthOptions
 
-    def __init__(self, options: DirthOptions | None = None) -> None:
-        super().__init__(options)
-        self.load = f"RND {block_text(self.block_bytes)}"
-
     def check(self) -> None:
         super().check()
         cells.sizes_bytes([self.options.block_kib])
+
+    @property
+    def load(self) -> str:
+        return f"RND {block_text(self.block_bytes)}"
 
     @property
     def block_bytes(self) -> int:
@@ -49,7 +49,7 @@ class Dirth(DemandProcedure):
 
     @property
     def read_pct(self) -> float:
-        return float(self.options.read_pct)
+        return self.options.read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
@@ -62,22 +62,5 @@ class Dirth(DemandProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> tuple[Stage, ...]:
-        cells.need_supported([(self.block_bytes, self.read_pct)], identity, "random")
+        cells.need_supported([(self.block_bytes, self.read_pct)], identity)
         return tuple(super().stages(identity))
-
-    def step(
-        self,
-        identity: DeviceIdentity,
-        name: str,
-        access: Access,
-        *place: object,
-        sample: bool = False,
-    ) -> Step:
-        return self.cell(
-            identity,
-            name,
-            *place,
-            block_bytes=self.block_bytes,
-            sample=sample,
-            **vars(access),
-        )

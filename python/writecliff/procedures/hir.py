@@ -1,11 +1,11 @@
 """HIR, host idle recovery: what a saturated drive gains from pauses of the host (PTS-E 1.1).
 
 Purge, then rounds of 30 minutes of random 4 KiB writes until steady. Then for each of five waits:
-30 minutes of writes in bursts of 5 s with the wait after each of them, and 30 minutes of writes
-without any pause, in which the drive returns to its baseline. (In one published implementation the
-baseline keeps the pauses; that is a mistake there.)
+30 minutes of writes in bursts of 5 s, each followed by the wait, and 30 minutes of writes without
+pauses, in which the drive returns to its baseline. (One published implementation keeps the pauses
+in the baseline, by mistake.)
 
-Bursts and pauses are the load generator's (`Job.burst_ns`): one step has many of them, so that
+The load generator makes the bursts and pauses (`Job.burst_ns`). One step has many of them, so that
 starting the generator does not lengthen the pauses. Sources disagree about the preconditioning:
 
     steady   rounds until steady; which minute of a round is the sample is an option
@@ -19,25 +19,19 @@ from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
-from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
-from writecliff.procedures.options import (
-    MINUTES,
-    QD_BY_EDITION,
-    TC_BY_EDITION,
-    Within,
-    option,
-    queue_depth_option,
-    required_option,
-    step_option,
-    threads_option,
-)
+from writecliff.procedures.model import Stage, Step, StepRow, TrackingVariable
+from writecliff.procedures.options import MINUTES, Within, option, required_option
 from writecliff.procedures.periods import numbered, round_steps, unit_name, whole_steps
 from writecliff.procedures.pts import (
-    PtsOptions,
-    PtsProcedure,
-    beginning,
+    QD_BY_EDITION,
+    TC_BY_EDITION,
+    LoadOptions,
+    LoadProcedure,
     max_rounds_option,
-    toio_text,
+    queue_depth_option,
+    rounds_until_steady,
+    step_option,
+    threads_option,
 )
 from writecliff.workload.model import SECOND_NS
 
@@ -47,18 +41,18 @@ WAITS_S = (5.0, 10.0, 15.0, 25.0, 50.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HirOptions(PtsOptions):
-    """Options of HIR. None stands for the value of the edition."""
+class HirOptions(LoadOptions):
+    """Options of HIR. Those left out take the value of the edition."""
 
-    threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
-    queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
+    threads: int = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     reading: str = option(
         "steady",
         "preconditioning, where sources disagree: until steady, or 36 minutes",
         choices=("steady", "36-min"),
     )
-    step_seconds: float | None = step_option(CLAUSE, "length of a step of continuous writes")
-    precondition_minutes: float | None = required_option(
+    step_seconds: float = step_option(CLAUSE, "seconds of a step of continuous writes")
+    precondition_minutes: float = required_option(
         CLAUSE,
         {"36-min": 36.0, "*": 30.0},
         "minutes of a preconditioning round",
@@ -66,29 +60,29 @@ class HirOptions(PtsOptions):
         quick=0.1,
     )
     sample: str = option(
-        "last", "which step of a preconditioning round is tracked", choices=("last", "first")
+        "last", "step of a preconditioning round that is tracked", choices=("last", "first")
     )
-    max_rounds: int | None = max_rounds_option(
+    max_rounds: int = max_rounds_option(
         "preconditioning rounds after which the test gives up reaching steady state"
     )
-    waits_seconds: tuple[float, ...] | None = required_option(
+    waits_seconds: tuple[float, ...] = required_option(
         CLAUSE,
-        {"*": WAITS_S},
-        "pauses after each burst, in seconds, one wait state after the other",
+        WAITS_S,
+        "pauses after each burst in seconds, one wait state after the other",
         within=Within(0.001, 2000.0),
     )
-    burst_seconds: float | None = required_option(
-        CLAUSE, {"*": 5.0}, "length of a burst of writes", within=Within(0.001, 2000.0)
+    burst_seconds: float = required_option(
+        CLAUSE, 5.0, "seconds of a burst of writes", within=Within(0.001, 2000.0)
     )
-    write_minutes: float | None = required_option(
+    write_minutes: float = required_option(
         CLAUSE,
-        {"*": 30.0},
-        "minutes of writes in a wait state, and of the baseline after it",
+        30.0,
+        "minutes of writes in a wait state, and in the baseline after it",
         within=MINUTES,
         quick=0.5,
     )
     bursts_per_step: int = option(
-        36, "bursts that are run without a chance to stop in between", within=Within(1, 1e6)
+        36, "bursts that run without a chance to stop in between", within=Within(1, 1e6)
     )
 
 
@@ -104,8 +98,8 @@ class BurstStep:
         return self.last - self.first + 1
 
 
-class Hir(PtsProcedure):
-    """The host idle recovery test, its options settled and checked (else ConfigError)."""
+class Hir(LoadProcedure[HirOptions]):
+    """The host idle recovery test. Raises ConfigError for options that are not allowed."""
 
     name = "hir"
     subtitle = "HIR - RND 4KiB 5s Ws / Variable Wait States"
@@ -117,11 +111,11 @@ class Hir(PtsProcedure):
             raise ConfigError("there is no wait state", hint="give --waits-seconds 5,10,15,25,50")
         whole_steps("a preconditioning round", o.precondition_minutes * 60, o.step_seconds)
         whole_steps("the baseline", o.write_minutes * 60, o.step_seconds)
-        whole_steps("a wait state", o.write_minutes * 60, o.burst_seconds)
+        _ = self.bursts
 
     @property
     def bursts(self) -> int:
-        """Of a wait state."""
+        """The bursts of a wait state."""
         o = self.options
         return whole_steps("a wait state", o.write_minutes * 60, o.burst_seconds)
 
@@ -135,11 +129,10 @@ class Hir(PtsProcedure):
 
     def wait_state(self, wait_s: float) -> float:
         """The standard's number of a wait state: the wait in bursts."""
-        return wait_s / float(self.options.burst_seconds)
+        return wait_s / self.options.burst_seconds
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
-        toio = toio_text(o.threads, o.queue_depth)
         rounds = f"rounds of {o.precondition_minutes:g} min until steady, {o.sample} is the sample"
         fixed = f"{o.precondition_minutes:g} min"
         waits = ",".join(f"{wait:g}" for wait in o.waits_seconds)
@@ -147,12 +140,12 @@ class Hir(PtsProcedure):
             **super().setup(identity),
             "subtitle": f"HIR - RND 4KiB {o.burst_seconds:g}s Ws / Variable Wait States",
             "precondition": "RND 4KiB W",
-            "precondition_toio": toio,
+            "precondition_toio": self.toio,
             "precondition_duration": rounds if o.reading == "steady" else fixed,
             "test_stimulus": "RND 4KiB W",
             "rw_mix": "0/100",
             "block_sizes": "4KiB",
-            "toio": toio,
+            "toio": self.toio,
             "write_duration": f"{o.burst_seconds:g} s",
             "idle_state": "Host Idle",
             "idle_durations": f"{waits} s",
@@ -168,90 +161,62 @@ class Hir(PtsProcedure):
         return parts
 
     def _precondition_stage(self, identity: DeviceIdentity) -> Stage:
-        steady = self.options.reading == "steady"
-        return Stage(
+        if self.options.reading != "steady":
+            title = "preconditioning by time"
+            return Stage.once(PRECONDITION, title, self._precondition(identity, 1), purge=True)
+        return rounds_until_steady(
+            lambda number: self._precondition(identity, number),
+            self.options.max_rounds,
+            TrackingVariable("RND 4KiB W IOPS", "IOPS", self._sample_iops),
             phase=PRECONDITION,
-            title="preconditioning rounds" if steady else "preconditioning by time",
-            steps=lambda history, number: self._precondition(identity, max(number, 1)),
-            tracking=(
-                (TrackingVariable("RND 4KiB W IOPS", "IOPS", self._sample_iops),) if steady else ()
-            ),
-            ends=self.round_ends() if steady else (),
-            rounds_max=self.options.max_rounds if steady else None,
+            title="preconditioning rounds",
             purge=True,
         )
 
     def _sample_iops(self, rows: Sequence[StepRow]) -> float:
         return rows[-1 if self.options.sample == "last" else 0].iops
 
-    def _write(
-        self, identity: DeviceIdentity, name: str, *place: object, sample: bool = False
-    ) -> Step:
+    def _precondition(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
         o = self.options
-        return self.cell(
-            identity,
-            name,
-            *place,
-            seconds=o.step_seconds,
-            threads=o.threads,
-            queue_depth=o.queue_depth,
-            sample=sample,
-        )
 
-    def _precondition(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
-        o = self.options
-        count = whole_steps("a round", o.precondition_minutes * 60, o.step_seconds)
-        sample = count if o.sample == "last" else 1
+        def step(name: str, position: int) -> Step:
+            seed_path = (PRECONDITION, number, position)
+            return self.load(identity, name, *seed_path, seconds=o.step_seconds)
 
-        def step(name: str, number: int) -> Step:
-            place = (PRECONDITION, round_number, number)
-            return self._write(identity, name, *place, sample=number == sample)
-
-        return round_steps(round_number, count, o.step_seconds, step)
+        return round_steps(number, o.precondition_minutes, o.step_seconds, o.sample, step)
 
     def _wait_stage(self, identity: DeviceIdentity, wait_s: float) -> Stage:
-        return Stage(
-            phase=wait_phase(wait_s),
-            title=f"bursts with pauses of {wait_s:g} s",
-            steps=lambda history, number: [
-                self._bursts(identity, wait_s, part) for part in self.burst_steps
-            ],
+        return Stage.once(
+            wait_phase(wait_s),
+            f"bursts with pauses of {wait_s:g} s",
+            [self._bursts(identity, wait_s, part) for part in self.burst_steps],
         )
 
     def _bursts(self, identity: DeviceIdentity, wait_s: float, part: BurstStep) -> Step:
-        o = self.options
-        step = self.cell(
+        burst_s = self.options.burst_seconds
+        step = self.load(
             identity,
             f"bursts {part.first}-{part.last}",
             wait_phase(wait_s),
             part.first,
-            seconds=part.count * (o.burst_seconds + wait_s),
-            threads=o.threads,
-            queue_depth=o.queue_depth,
+            seconds=part.count * (burst_s + wait_s),
         )
         (job,) = step.workload.jobs
-        paused = replace(
-            job,
-            burst_ns=round(o.burst_seconds * SECOND_NS),
-            pause_ns=round(wait_s * SECOND_NS),
-        )
-        return replace(step, workload=replace(step.workload, jobs=(paused,)))
+        burst_ns, pause_ns = round(burst_s * SECOND_NS), round(wait_s * SECOND_NS)
+        job = replace(job, burst_ns=burst_ns, pause_ns=pause_ns)
+        return replace(step, workload=replace(step.workload, jobs=(job,)))
 
     def _baseline_stage(self, identity: DeviceIdentity, wait_s: float) -> Stage:
         o, phase = self.options, baseline_phase(wait_s)
-        count = whole_steps("the baseline", o.write_minutes * 60, o.step_seconds)
         unit = unit_name(o.step_seconds)
-        return Stage(
-            phase=phase,
-            title=f"return to baseline after pauses of {wait_s:g} s",
-            steps=lambda history, number: numbered(
-                count, lambda n: self._write(identity, f"{unit} {n}", phase, n)
-            ),
+        steps = numbered(
+            whole_steps("the baseline", o.write_minutes * 60, o.step_seconds),
+            lambda n: self.load(identity, f"{unit} {n}", phase, n, seconds=o.step_seconds),
         )
+        return Stage.once(phase, f"return to baseline after pauses of {wait_s:g} s", steps)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options
-        toio = toio_text(o.threads, o.queue_depth)
         waits = ", ".join(f"{wait:g}" for wait in o.waits_seconds)
         until = (
             f"in rounds of {o.precondition_minutes:g} min until steady state, "
@@ -260,21 +225,18 @@ class Hir(PtsProcedure):
             else f"for {o.precondition_minutes:g} min"
         )
         return (
-            *beginning(o),
-            f"preconditioning: RND 4KiB writes at {toio} {until}",
-            f"for each wait of {waits} s: {self.bursts} bursts of {o.burst_seconds:g} s, the wait "
-            f"after each of them, then {o.write_minutes:g} min of writes without a pause",
+            *self.beginning,
+            f"preconditioning: RND 4KiB writes at {self.toio} {until}",
+            f"for each wait of {waits} s: {self.bursts} bursts of {o.burst_seconds:g} s, each "
+            f"followed by the wait, then {o.write_minutes:g} min of writes without pauses",
         )
-
-    def warnings(self, history: History) -> tuple[str, ...]:
-        return super().warnings(history) if self.options.reading == "steady" else ()
 
 
 def wait_phase(wait_s: float) -> str:
-    """As the store names the bursts of a wait: "wait-5"."""
+    """What the store calls the bursts of a wait state: "wait-5"."""
     return f"wait-{wait_s:g}"
 
 
 def baseline_phase(wait_s: float) -> str:
-    """As the store names the writes after a wait: "baseline-5"."""
+    """What the store calls the writes after a wait state: "baseline-5"."""
     return f"baseline-{wait_s:g}"

@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from writecliff.procedures.steady import Decision, SteadyStateTracker
 
@@ -198,17 +198,34 @@ class End:
     fraction: Callable[[StageHistory], float] | None = None  # of the way to it; None: unknown
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of what steps cost; None: there is no limit."""
+
+    steps: int | None = 0
+    seconds: float | None = 0.0
+    write_bytes: float | None = 0.0
+
+    def __add__(self, other: Bounds) -> Bounds:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Bounds(*(None if None in pair else sum(pair) for pair in pairs))
+
+    def __mul__(self, times: int | None) -> Bounds:
+        if times is None:
+            return Bounds(None, None, None)
+        return Bounds(*(None if one is None else one * times for one in vars(self).values()))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A part of a procedure: a loop of rounds with ends, or (without ends) one pass of steps.
+    """A part of a procedure: rounds that repeat until one of `ends`, or a single pass of steps.
 
-    With `purge` it begins on a drive without writes: purge, write cache, then the steps of
-    `prepare` (workload-independent preconditioning), stored under a phase of their own.
+    With `purge` the stage begins on a purged drive: purge, write cache, then the steps of `prepare`
+    (workload-independent preconditioning), stored under their own phase.
 
-    `state` (with `purge`) are workloads that lead to the state that the stage begins in. They are
-    about the state alone: a simulated drive is brought there without simulating time, once, and
-    shared by all runs that need it (`engines.preconditioned`); on a real one they are steps before
-    those of `prepare`.
+    `state` (with `purge`) are workloads that lead to the state that the stage begins in. A
+    simulated drive is brought there once, without simulating time, and the state is shared by all
+    runs that need it (`engines.preconditioned`). A real drive runs them as steps before `prepare`.
     """
 
     phase: str  # as the store names its rows; unique within the procedure
@@ -220,6 +237,13 @@ class Stage:
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
+    # Least and most of all rounds on a host link of so many bytes/s; None: by `rounds_max`.
+    bounds: Callable[[float], tuple[Bounds, Bounds]] | None = None
+
+    @classmethod
+    def once(cls, phase: str, title: str, steps: Sequence[Step], **more: Any) -> Self:
+        """A single pass of `steps`, which do not depend on what was measured before."""
+        return cls(phase=phase, title=title, steps=lambda history, number: steps, **more)
 
     def preparation(self, *, simulated: bool) -> Sequence[Step]:
         """The steps before its own, as a run stores them."""
@@ -323,10 +347,11 @@ class Procedure(ABC):
         return ()
 
 
-def step_seed(seed: int, *place: object) -> int:
-    """A seed for the step at `place` of a run with `seed`; 63 bits, stable across versions.
+def step_seed(seed: int, *seed_path: object) -> int:
+    """A 63-bit seed for one step of a run with `seed`, the same in all versions.
 
-    Every minute needs its own: with one seed for all, each would write the same addresses again.
+    `seed_path` tells the step from all others of the run: with one seed for all of them, every
+    minute would write the same addresses again.
     """
-    text = "/".join([str(seed), *map(str, place)])
+    text = "/".join([str(seed), *map(str, seed_path)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1

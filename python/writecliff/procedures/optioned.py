@@ -1,55 +1,44 @@
-"""Procedures whose options are a dataclass: settled, checked, stored and read back in one place."""
+"""The base class of all tests: options that are settled, stored and read back; steps with seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import replace
+from typing import Any, Generic, Self
 
-from writecliff.procedures.model import Procedure
+from writecliff.procedures.model import Procedure, Step, step_seed
 from writecliff.procedures.options import (
     Deviation,
+    O,
     deviations,
     options_from_mapping,
     options_to_mapping,
     settled,
 )
 from writecliff.procedures.registry import PROCEDURES
+from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job, Pattern, Workload
 
 
-class CommonOptions(Protocol):
-    """What the options of every test have."""
+class OptionedProcedure(Procedure, Generic[O]):
+    """A test with options of type `O`. Raises ConfigError for options that are not allowed."""
 
-    @property
-    def quick(self) -> bool: ...
-    @property
-    def write_cache(self) -> bool | None: ...
-    @property
-    def seed(self) -> int: ...
+    options_type: type[O]
 
-
-class OptionedProcedure(Procedure):
-    """A test with options, settled and checked (else ConfigError)."""
-
-    options_type: ClassVar[type[Any]]
-
-    def __init__(self, options: CommonOptions | None = None) -> None:
-        given = self.options_type() if options is None else options
-        self.options: Any = settled(given, *self.rule_keys(given), quick=given.quick)
+    def __init__(self, options: O | None = None) -> None:
+        self.options = self.settle(self.options_type() if options is None else options)
         self.check()
+
+    def settle(self, options: O) -> O:
+        """`options` with all values that were left open filled in."""
+        return settled(options)
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data` (a manifest's)."""
+        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
         return cls(options_from_mapping(cls.options_type, data))
 
-    @staticmethod
-    def rule_keys(options: Any) -> tuple[str, ...]:
-        """The keys under which a `Rule` may have its value, the most special one first; "*" is
-        looked up after them."""
-        return ()
-
     def check(self) -> None:
-        """Refuse options that do not go together; raises ConfigError."""
+        """Raise ConfigError for options that contradict each other."""
 
     @property
     def title(self) -> str:
@@ -58,14 +47,52 @@ class OptionedProcedure(Procedure):
 
     @property
     def write_cache(self) -> bool:
-        return bool(self.options.write_cache)
+        return self.options.write_cache
 
     @property
     def seed(self) -> int:
-        return int(self.options.seed)
+        return self.options.seed
 
     def options_mapping(self) -> dict[str, Any]:
         return options_to_mapping(self.options)
 
     def deviations(self) -> tuple[Deviation, ...]:
-        return deviations(self.options, *self.rule_keys(self.options))
+        return deviations(self.options)
+
+    @property
+    def beginning(self) -> tuple[str, str]:
+        """How every test begins, a sentence per phase."""
+        cache = "on (WCE)" if self.write_cache else "off (WCD)"
+        return "purge the drive", f"write cache {cache}"
+
+    def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
+        """A step of the workload `load`, called `name`. Steps with different values in `seed_path`
+        get different seeds."""
+        seed = step_seed(self.seed, self.name, *seed_path)
+        return Step(name, replace(load, name=name, seed=seed), sample)
+
+    def access(
+        self,
+        name: str,
+        *seed_path: object,
+        seconds: float,
+        queue_depth: int,
+        threads: int = 1,
+        pattern: Pattern = "random",
+        block_bytes: int = 4 * KIB,
+        read_pct: float = 0.0,
+        sample: bool = False,
+        **more: Any,
+    ) -> Step:
+        """A step of one kind of access for `seconds`; `more` are further fields of its `Job`."""
+        job = Job(
+            name=self.name,
+            pattern=pattern,
+            read_pct=read_pct,
+            block_sizes=(BlockSize(block_bytes),),
+            threads=threads,
+            queue_depth=queue_depth,
+            compressible_pct=self.options.compressible_pct,
+            duration_ns=round(seconds * SECOND_NS),
+        )
+        return self.step(name, Workload(name, (replace(job, **more),)), *seed_path, sample=sample)

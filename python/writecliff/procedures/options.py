@@ -1,7 +1,8 @@
-"""Options of a test procedure: typed, with the standard's values, so that departures are disclosed.
+"""Options of a test: declared with the standard's values, so that deviations can be disclosed.
 
-Owns: how a procedure declares an option (`option`), what an edition of the standard says about it
-(`Rule`), and the list of deviations that ends up in the manifest and on the report (`deviations`).
+`option` declares one, as a field of a dataclass. `Rule` says what the standard, or a published
+campaign, requires of it. `settled` fills in the values that were left open and checks them;
+`deviations` lists what differs from the rules, for the manifest and the report.
 """
 
 from __future__ import annotations
@@ -9,30 +10,47 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from writecliff.errors import ConfigError
 
 Level = Literal["required", "recommended"]
-CAMPAIGN = "the campaign"  # as a clause: not the standard, but what a published campaign did
-T = TypeVar("T")
+CAMPAIGN = "the campaign"  # the clause of a rule that a published campaign sets, not the standard
+
+
+class CommonOptions(Protocol):
+    """What the options of every test have. They are dataclasses."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def quick(self) -> bool: ...
+    @property
+    def write_cache(self) -> bool: ...
+    @property
+    def compressible_pct(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def rule_keys(self) -> tuple[str, ...]:
+        """The keys under which a `Rule` may have its value, the most specific one first."""
+
+
+O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - of the options of a test
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What the standard says about one option: a value for every edition, and how binding it is."""
+    """What the standard says about one option: a value per edition, and how binding it is."""
 
-    # By edition, revision or both ("pts-c 1.x"); "*" stands for all of them.
+    # By edition, revision, both ("pts-c 1.x") or reading; "*" stands for all others.
     values: Mapping[str, Any]
     level: Level
     clause: str
 
-    def value(self, *editions: str) -> Any:
-        """The standard's value, None where it is silent."""
-        for key in (*editions, "*"):
-            if key in self.values:
-                return self.values[key]
-        return None
+    def value(self, keys: tuple[str, ...]) -> Any:
+        """The value under the first of `keys`, None where the standard does not say."""
+        return next((self.values[key] for key in (*keys, "*") if key in self.values), None)
 
 
 @dataclass(frozen=True)
@@ -57,21 +75,19 @@ def _text(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return ",".join(map(_text, value))
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
 class Within:
-    """The numbers that an option may have: what engines can do, and runs that end."""
+    """The range of a numeric option: what engines can do, and what ends in reasonable time."""
 
     low: float
     high: float
     open_low: bool = False  # the low end itself is not allowed
 
     def check(self, name: str, value: float) -> None:
-        """Raises ConfigError. NaN is never within."""
+        """Raises ConfigError for a value outside the range; NaN is always outside."""
         if not value > self.low and (self.open_low or value != self.low):
             than = "more than" if self.open_low else "at least"
             raise ConfigError(f"{name} must be {than} {self.low:g}, not {value:g}")
@@ -88,6 +104,7 @@ MINUTES = Within(0, 60 * 8784.0, open_low=True)
 HOURS = Within(0, 8784.0, open_low=True)
 THREADS = Within(1, 4096)
 QUEUE_DEPTH = Within(1, 65536)
+BLOCK_KIB = Within(0.5, 65536)
 SEED = Within(0, (1 << 63) - 1)
 
 
@@ -99,72 +116,71 @@ def option(
     within: Within | None = None,
     choices: tuple[str, ...] = (),
     quick: Any = None,
+    unset: str = "",
 ) -> Any:
-    """A dataclass field that is a procedure option.
+    """Declare a dataclass field as an option of a test.
 
-    A default of None means: `quick` in a shortened run, else by edition, from the rule. `choices`
-    are the words that a text, or each word of a list, may be.
+    A default of None stands for `quick` in a shortened run, otherwise for the rule's value; `unset`
+    says what it stands for where there is neither. `choices` are the words that a text, or each
+    word of a list, may be. `help` does not name the default: the command line adds it.
     """
-    metadata = {"help": help, "rule": rule, "within": within, "choices": choices, "quick": quick}
+    metadata = {
+        "help": help,
+        "rule": rule,
+        "within": within,
+        "choices": choices,
+        "quick": quick,
+        "unset": unset,
+    }
     return field(default=default, metadata=metadata)
 
 
 def required_option(
     clause: str,
-    values: Mapping[str, Any],
+    values: Any,
     help: str,
     *,
+    level: Level = "required",
     within: Within | None = None,
+    choices: tuple[str, ...] = (),
     quick: Any = None,
 ) -> Any:
-    """An option that stands at what `clause` requires, by edition (`Rule`), unless it is given."""
-    return option(None, help, rule=Rule(values, "required", clause), within=within, quick=quick)
+    """An option that has the value that `clause` requires unless it is given.
+
+    `values` is one value, or a mapping by edition, revision or reading (see `Rule`).
+    """
+    rule = Rule(values if isinstance(values, Mapping) else {"*": values}, level, clause)
+    return option(None, help, rule=rule, within=within, choices=choices, quick=quick)
 
 
-def step_option(clause: str, help: str = "length of a step") -> Any:
-    """Seconds of a step: the standard's minute."""
-    return required_option(clause, {"*": 60.0}, help, within=Within(0.01, 86400.0), quick=1.0)
+def campaign_option(value: Any, help: str, **limits: Any) -> Any:
+    """An option that has the value of the published campaign unless it is given."""
+    return required_option(CAMPAIGN, value, help, **limits)
 
 
-TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
-QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
-
-
-def threads_option(clause: str, values: Mapping[str, int], level: Level = "recommended") -> Any:
-    """TC of a test whose clause says `values`."""
-    rule = Rule(values, level, clause)
-    return option(None, "threads issuing I/O (TC)", rule=rule, within=THREADS)
-
-
-def queue_depth_option(clause: str, values: Mapping[str, int], level: Level = "recommended") -> Any:
-    """QD, of each thread."""
-    rule = Rule(values, level, clause)
-    return option(None, "outstanding I/Os of a thread (QD)", rule=rule, within=QUEUE_DEPTH)
-
-
-def settled(options: T, *editions: str, quick: bool = False) -> T:
-    """`options` with the values filled in that were left open, and checked.
+def settled(options: O) -> O:
+    """`options` with the open values filled in by the rules, and checked.
 
     Raises ConfigError for a word or number that is not allowed.
     """
     filled: dict[str, Any] = {}
-    for item in fields(options):  # type: ignore[arg-type]
-        rule, short = rule_of(item), item.metadata.get("quick")
-        if getattr(options, item.name) is None:
-            if quick and short is not None:
-                filled[item.name] = short
-            elif rule is not None:
-                filled[item.name] = rule.value(*editions)
-        elif isinstance(value := getattr(options, item.name), tuple):
-            filled[item.name] = tuple(dict.fromkeys(value))  # naming one twice means it once
-    whole = replace(options, **filled)  # type: ignore[type-var]
-    for item in fields(whole):  # type: ignore[arg-type]
+    for item in fields(options):
+        value = getattr(options, item.name)
+        rule, short = rule_of(item), item.metadata["quick"]
+        if value is None and options.quick and short is not None:
+            filled[item.name] = short
+        elif value is None and rule is not None:
+            filled[item.name] = rule.value(options.rule_keys)
+        elif isinstance(value, tuple):
+            filled[item.name] = tuple(dict.fromkeys(value))  # naming a value twice means it once
+    whole = replace(options, **filled)
+    for item in fields(whole):
         _check(item, getattr(whole, item.name))
     return whole
 
 
 def _check(item: Field[Any], value: Any) -> None:
-    within, choices = item.metadata.get("within"), item.metadata.get("choices", ())
+    within, choices = item.metadata["within"], item.metadata["choices"]
     for one in value if isinstance(value, tuple) else (value,):
         if choices and one not in choices:
             raise ConfigError.unknown(item.name.replace("_", " "), str(one), choices)
@@ -173,33 +189,33 @@ def _check(item: Field[Any], value: Any) -> None:
 
 
 def rule_of(item: Field[Any]) -> Rule | None:
-    return item.metadata.get("rule")
+    """What the standard or campaign says about the option, None if nothing."""
+    rule: Rule | None = item.metadata["rule"]
+    return rule
 
 
-def deviations(options: Any, *editions: str) -> tuple[Deviation, ...]:
-    """Every option that differs from what the edition requires or recommends."""
+def deviations(options: CommonOptions) -> tuple[Deviation, ...]:
+    """Every option that differs from what its rule requires or recommends."""
     found = []
     for item in fields(options):
-        rule = rule_of(item)
-        if rule is None:
-            continue
-        standard, used = rule.value(*editions), getattr(options, item.name)
-        if standard is not None and used != standard:
+        rule, used = rule_of(item), getattr(options, item.name)
+        standard = rule.value(options.rule_keys) if rule is not None else None
+        if rule is not None and standard is not None and used != standard:
             found.append(Deviation(item.name, standard, used, rule.level, rule.clause))
     return tuple(found)
 
 
-def options_to_mapping(options: Any) -> dict[str, Any]:
-    """Plain JSON-able values, for the manifest; `options_from_mapping` reads them back."""
+def options_to_mapping(options: CommonOptions) -> dict[str, Any]:
+    """Plain JSON values, for the manifest; `options_from_mapping` reads them back."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in asdict(options).items()
     }
 
 
-def options_from_mapping(kind: type[T], data: Mapping[str, Any]) -> T:
-    """Rebuild options. Raises ConfigError for a name that the procedure does not have."""
-    known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+def options_from_mapping(kind: type[O], data: Mapping[str, Any]) -> O:
+    """Build options from plain values. Raises ConfigError for an unknown name."""
+    known = [item.name for item in fields(kind)]
     for name in data:
         if name not in known:
             raise ConfigError.unknown("option", name, known)

@@ -1,39 +1,52 @@
-"""Times of a procedure as whole numbers of its steps, and minutes as steps."""
+"""Periods of a test as whole numbers of steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import Step
 
 
 def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
-    """How many steps fill `seconds`; at least one. Raises ConfigError if they do not fit."""
+    """The number of steps in `seconds`, at least one. Raises ConfigError if it is not whole."""
     steps = seconds / step_seconds
     whole = max(1, round(steps))
     if abs(steps - whole) > 1e-6:
+        nearest = whole * step_seconds
         raise ConfigError(
-            f"{what} of {seconds:g} s is no whole number of steps of {step_seconds:g} s",
-            hint=f"the nearest is {whole * step_seconds:g} s",
+            f"{what} of {seconds:g} s is not a whole number of steps of {step_seconds:g} s",
+            hint=f"the nearest is {nearest:g} s ({nearest / 60:g} min)",
         )
     return whole
 
 
 def unit_name(step_seconds: float) -> str:
-    """What steps of this length are called."""
+    """What steps of this length are called: "minute", or "sample" if they last otherwise."""
     return "minute" if step_seconds == 60 else "sample"
 
 
 def round_steps(
-    round_number: int, count: int, step_seconds: float, step: Callable[[str, int], Step]
+    round_number: int,
+    minutes: float,
+    step_seconds: float,
+    sample: str,
+    step: Callable[[str, int], Step],
 ) -> Sequence[Step]:
-    """The `count` steps of a round from their names, which count through all rounds ("minute 32"),
-    and their numbers in the round, from 1."""
+    """The steps of a round of `minutes`, whose "first" or "last" one is the `sample`.
+
+    `step` makes a step from its name, which counts through all rounds ("minute 32"), and from its
+    number in the round, from 1.
+    """
+    count = whole_steps("a round", minutes * 60, step_seconds)
     unit, before = unit_name(step_seconds), (round_number - 1) * count
-    return numbered(count, lambda number: step(f"{unit} {before + number}", number))
+    steps = numbered(count, lambda number: step(f"{unit} {before + number}", number))
+    position = 0 if sample == "first" else -1
+    steps[position] = replace(steps[position], sample=True)
+    return steps
 
 
-def numbered(count: int, step: Callable[[int], Step]) -> Sequence[Step]:
+def numbered(count: int, step: Callable[[int], Step]) -> list[Step]:
     """Steps 1 to `count`."""
     return [step(number) for number in range(1, count + 1)]

@@ -38,11 +38,11 @@ class Entry:
         """Title and summary as one sentence."""
         return f"{self.title}: {self.summary}."
 
-    def load_procedure(self) -> type[OptionedProcedure]:
+    def load_procedure(self) -> type[OptionedProcedure[Any]]:
         """The class that runs the test."""
         module, _, attribute = self.procedure.partition(":")
         loaded = import_module(f"{_PROCEDURES}.{module}")
-        return cast("type[OptionedProcedure]", getattr(loaded, attribute))
+        return cast("type[OptionedProcedure[Any]]", getattr(loaded, attribute))
 
     def load_report(self) -> Any:
         """The module that reports the test."""
@@ -166,12 +166,12 @@ def suite_tests(edition: str) -> tuple[str, ...]:
     return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
 
 
-def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> OptionedProcedure:
+def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> OptionedProcedure[Any]:
     """The procedure of a stored run. Raises StoreError if this version does not have the test."""
     return procedure_class(name).from_mapping(options)
 
 
-def procedure_class(name: str) -> type[OptionedProcedure]:
+def procedure_class(name: str) -> type[OptionedProcedure[Any]]:
     """The class of a test. Raises StoreError if this version does not have the test."""
     if name not in PROCEDURES:
         raise StoreError(

@@ -9,8 +9,8 @@ apart. A run ends at the first of the enabled ends:
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-All three are on in both editions; the standard lets the operator choose and wants the choice
-reported. The steady-state figures are computed at every sample even when `steady` is off.
+All three are on in both editions; the standard lets the operator choose and requires the choice to
+be reported. The steady-state figures are computed at every sample even when `steady` is off.
 
 Revision 2.0 has optional stimuli in place of the random 4 KiB writes; see `wsat_stimuli.py`.
 """
@@ -18,103 +18,92 @@ Revision 2.0 has optional stimuli in place of the random 4 KiB writes; see `wsat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
-from writecliff.procedures.model import End, History, Plan, Stage, Step, StepRow, TrackingVariable
+from writecliff.procedures.model import End, History, Stage, Step, TrackingVariable
 from writecliff.procedures.options import (
     HOURS,
     MINUTES,
-    QD_BY_EDITION,
     SECONDS,
-    TC_BY_EDITION,
     Rule,
     Within,
     option,
-    queue_depth_option,
     required_option,
+)
+from writecliff.procedures.periods import round_steps, whole_steps
+from writecliff.procedures.pts import (
+    QD_BY_EDITION,
+    TC_BY_EDITION,
+    LoadOptions,
+    LoadProcedure,
+    max_rounds_option,
+    mix_text,
+    queue_depth_option,
     step_option,
     threads_option,
 )
-from writecliff.procedures.periods import round_steps
-from writecliff.procedures.pts import (
-    PtsOptions,
-    PtsProcedure,
-    max_rounds_option,
-    mix_text,
-    toio_text,
-)
 from writecliff.procedures.steady import WINDOW_ROUNDS
-from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus, job_of
+from writecliff.procedures.wsat_stimuli import DEFAULT, STIMULI, Stimulus
 from writecliff.workload.model import SECOND_NS
 
 END_NAMES = ("steady", "capacity", "time")
 CLAUSE = "PTS WSAT"
-FOB_DRIVE_FILLS = (
-    2.0  # fresh-out-of-box behaviour lasts until about here (SNIA primer, 2013, fn. 3)
-)
+FOB_DRIVE_FILLS = 2.0  # writes until a drive leaves its fresh-out-of-box state (SNIA primer, 2013)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WsatOptions(PtsOptions):
-    """Options of WSAT. None stands for the value of the edition."""
+class WsatOptions(LoadOptions):
+    """Options of WSAT. Those left out take the value of the edition."""
 
     end: tuple[str, ...] = option(
         END_NAMES, "what may end the run; the first one reached does", choices=END_NAMES
     )
     stimulus: str = option(
         DEFAULT,
-        "the load; revision 2.0 has all but the first as options",
+        "the load; all but the first are options of revision 2.0",
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )
-    threads: int | None = threads_option(CLAUSE, TC_BY_EDITION)
-    queue_depth: int | None = queue_depth_option(CLAUSE, QD_BY_EDITION)
-    sample_seconds: float | None = step_option(CLAUSE)
-    round_minutes: float | None = required_option(
-        CLAUSE, {"*": 31.0}, "minutes from sample to sample", within=MINUTES, quick=0.1
+    threads: int = threads_option(CLAUSE, TC_BY_EDITION)
+    queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
+    sample_seconds: float = step_option(CLAUSE)
+    round_minutes: float = required_option(
+        CLAUSE, 31.0, "minutes from sample to sample", within=MINUTES, quick=0.1
     )
-    time_hours: float | None = required_option(
-        CLAUSE, {"1.x": 24.0, "2.0": 6.0}, "device time of the end 'time'", within=HOURS
+    time_hours: float = required_option(
+        CLAUSE, {"1.x": 24.0, "2.0": 6.0}, "device time of the end 'time' in hours", within=HOURS
     )
-    drive_fills: float | None = required_option(
+    drive_fills: float = required_option(
         CLAUSE,
-        {"*": 4.0},
+        4.0,
         "user capacities of the end 'capacity'",
-        within=Within(0, 1e5, open_low=True),  # no more than wears any drive out
+        within=Within(0, 1e5, open_low=True),  # enough to wear any drive out
     )
-    max_rounds: int | None = max_rounds_option(
+    max_rounds: int = max_rounds_option(
         "rounds after which a run that only 'steady' may end gives up"
     )
     histogram: bool | None = required_option(
         CLAUSE, {"2.0": True}, "response-time histogram of 20 minutes at the end"
     )
-    histogram_seconds: float | None = required_option(
-        CLAUSE, {"*": 1200.0}, "length of the histogram step", within=SECONDS, quick=10.0
+    histogram_seconds: float = required_option(
+        CLAUSE, 1200.0, "seconds of the histogram step", within=SECONDS, quick=10.0
     )
 
 
-class Wsat(PtsProcedure):
-    """The write saturation test, its options settled and checked (else ConfigError)."""
+class Wsat(LoadProcedure[WsatOptions]):
+    """The write saturation test. Raises ConfigError for options that are not allowed."""
 
     name = "wsat"
     subtitle = STIMULI[DEFAULT].subtitle
     options_type = WsatOptions
 
     def check(self) -> None:
-        o = self.options
-        if not o.end:
+        if not self.options.end:
             raise ConfigError("nothing ends the run", hint="give --end steady, capacity or time")
-        steps = o.round_minutes * 60 / o.sample_seconds
-        if abs(steps - round(steps)) > 1e-9 or steps < 1:
-            nearest = max(1, round(steps)) * o.sample_seconds / 60
-            raise ConfigError(
-                f"a round of {o.round_minutes:g} min is no whole number of samples "
-                f"of {o.sample_seconds:g} s",
-                hint=f"the nearest round is {nearest:g} min",
-            )
+        _ = self.steps_per_round
 
     @property
     def stimulus(self) -> Stimulus:
@@ -122,73 +111,75 @@ class Wsat(PtsProcedure):
 
     @property
     def steps_per_round(self) -> int:
-        steps: float = self.options.round_minutes * 60 / self.options.sample_seconds
-        return round(steps)
+        o = self.options
+        return whole_steps("a round", o.round_minutes * 60, o.sample_seconds)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        o = self.options
-        ends = {end.name: end.text for end in self.ends(identity)}
+        o, stimulus = self.options, self.stimulus
         found = {
             **super().setup(identity),
-            "subtitle": self.stimulus.subtitle,
-            "test_stimulus": self.stimulus.text,
-            "load": self.stimulus.words,
-            "rw_mix": mix_text(self.stimulus.read_pct),
-            "toio": toio_text(o.threads, o.queue_depth),
+            "subtitle": stimulus.subtitle,
+            "test_stimulus": stimulus.text,
+            "load": stimulus.words,
+            "rw_mix": mix_text(stimulus.read_pct),
+            "toio": self.toio,
             "round": f"{o.round_minutes:g} min, last {o.sample_seconds:g} s is the sample",
-            "ends": "; ".join(ends.values()),
+            "ends": "; ".join(end.text for end in self.ends(identity)),
         }
-        return {**found, **({"load_note": note} if (note := self.stimulus.disclosure) else {})}
+        return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}
 
     def _step(
-        self,
-        identity: DeviceIdentity,
-        name: str,
-        seconds: float,
-        *place: object,
-        sample: bool = False,
+        self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        o = self.options
-        job = job_of(
-            self.stimulus,
-            self,
+        stimulus, threads = self.stimulus, self.options.threads
+        step = self.load(
             identity,
-            threads=o.threads,
-            queue_depth=o.queue_depth,
+            name,
+            *seed_path,
             seconds=seconds,
+            pattern=stimulus.pattern,
+            block_bytes=stimulus.block_bytes,
+            read_pct=stimulus.read_pct,
         )
-        return Step(name, self.workload(name, job, *place), sample)
+        if stimulus.pattern == "random" or threads == 1 or stimulus.block_bytes is None:
+            return step
+        # A stream per thread: with one start for all, each of them would write every block once.
+        (job,) = step.workload.jobs
+        stride = (job.range_bytes or 0) // threads // stimulus.block_bytes * stimulus.block_bytes
+        job = replace(job, thread_stride_bytes=stride)
+        return replace(step, workload=replace(step.workload, jobs=(job,)))
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        o = self.options
         rounds = Stage(
             phase="rounds",
             title="rounds",
             steps=lambda history, number: self._round(identity, number),
-            tracking=(TrackingVariable(f"{self.stimulus.text} IOPS", "IOPS", _last_iops),),
+            tracking=(
+                TrackingVariable(f"{self.stimulus.text} IOPS", "IOPS", lambda rows: rows[-1].iops),
+            ),
             ends=self.ends(identity),
-            rounds_max=self.options.max_rounds,
+            rounds_max=o.max_rounds,
+            bounds=lambda rate: wsat_plan.bounds(self, identity, rate),
             purge=True,
         )
-        if not self.options.histogram:
+        if not o.histogram:
             return (rounds,)
-        histogram = Stage(
-            phase="rth",
-            title="response-time histogram",
-            steps=lambda history, number: self._histogram(identity),
-        )
-        return (rounds, histogram)
+        title = "response-time histogram"
+        step = self._step(identity, title, o.histogram_seconds, "histogram")
+        return (rounds, Stage.once("rth", title, [step]))
 
-    def _round(self, identity: DeviceIdentity, round_number: int) -> Sequence[Step]:
-        seconds, count = self.options.sample_seconds, self.steps_per_round
+    def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
+        seconds = self.options.sample_seconds
 
-        def step(name: str, number: int) -> Step:
-            return self._step(identity, name, seconds, round_number, number, sample=number == count)
+        def step(name: str, position: int) -> Step:
+            return self._step(identity, name, seconds, number, position)
 
-        return round_steps(round_number, count, seconds, step)
+        return round_steps(number, self.options.round_minutes, seconds, "last", step)
 
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
         o = self.options
-        # Half a sample of slack: steps of a real drive last a few ms more or less than asked for.
+        # Half a sample of slack: steps on a real drive are a few ms longer or shorter than asked.
         whole_s = wsat_plan.whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
@@ -214,7 +205,7 @@ class Wsat(PtsProcedure):
         }
         chosen = [possible[name] for name in END_NAMES if name in o.end]
         if o.end == ("steady",):
-            # Nothing else bounds the run, so the standard's 25 rounds do.
+            # Nothing else bounds the run: the standard's 25 rounds do.
             chosen.append(
                 End(
                     "rounds",
@@ -226,13 +217,6 @@ class Wsat(PtsProcedure):
             )
         return chosen
 
-    def _histogram(self, identity: DeviceIdentity) -> Sequence[Step]:
-        return (
-            self._step(
-                identity, "response-time histogram", self.options.histogram_seconds, "histogram"
-            ),
-        )
-
     def warnings(self, history: History) -> tuple[str, ...]:
         rounds = history.stages["rounds"]
         if rounds.steady_at_round is None:
@@ -241,18 +225,20 @@ class Wsat(PtsProcedure):
         fills = rows[-1].drive_fills if rows else 0.0
         if fills < FOB_DRIVE_FILLS:
             return (
-                f"the measurement window begins after {fills:.2f} drive fills: a drive is seldom "
-                f"past its fresh-out-of-box state before {FOB_DRIVE_FILLS:g}; "
-                "see `--end capacity`",
+                f"the measurement window begins after {fills:.2f} drive fills: drives rarely leave "
+                f"their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}; see `--end capacity`",
             )
         return ()
 
-    def plan(self, identity: DeviceIdentity) -> Plan:
-        return wsat_plan.plan(self, identity)
-
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        return wsat_plan.phases(self, identity)
-
-
-def _last_iops(rows: Sequence[StepRow]) -> float:
-    return rows[-1].iops
+        o = self.options
+        ends = " or ".join(end.text for end in self.ends(identity))
+        histogram = f"response-time histogram, {o.histogram_seconds:g} s"
+        return (
+            *self.beginning,
+            f"{self.stimulus.words}, TC {o.threads} / QD {o.queue_depth}, in steps of "
+            f"{o.sample_seconds:g} s",
+            f"one step in {self.steps_per_round}, the last of a round, is a steady-state sample",
+            f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",
+            *((histogram,) if o.histogram else ()),
+        )

@@ -43,7 +43,7 @@ class DemandData:
     """A run of ECW/CBW or DIRTH with what its procedure found."""
 
     data: TestData
-    procedure: DemandProcedure
+    procedure: DemandProcedure[Any]
     precondition: StageHistory | None
     rounds: StageHistory | None
     cells: tuple[Cell, ...]

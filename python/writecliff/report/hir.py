@@ -133,7 +133,7 @@ class HirData:
                 here = place == cycle
                 time.append(row.started_ns - zero_ns + cycle * period_ns + burst_ns / 2)
                 iops.append(_burst_iops(ios[here], width[here], burst_ns))
-        writing = (np.arange(len(iops)) + 0.5) * burst_ns
+        writing = (np.arange(len(iops), dtype=np.float64) + 0.5) * burst_ns
         return Points(np.array(time, dtype=np.float64), writing, np.array(iops, dtype=np.float64))
 
 

@@ -15,7 +15,6 @@ from inline_snapshot import snapshot
 
 from tests.support.cli import CommandLine
 from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
-from writecliff.cli.output import default_path
 from writecliff.procedures.model import History, StepRow
 
 SHORT = "test wsat --on sim:fake --end time --time-hours 0.05"
@@ -281,10 +280,3 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     )
     drive.before_run = None
     assert cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"]).code == 0
-
-
-def test_outputs_of_the_same_second_do_not_collide() -> None:
-    paths = {default_path("runs", "wsat", "sim:a/b.toml") for _ in range(3)}
-    assert len(paths) == 3
-    assert all(path.name.startswith("wsat-sim-a-b.toml-20") for path in paths)
-    assert default_path("traces", "db", suffix=".parquet").suffix == ".parquet"

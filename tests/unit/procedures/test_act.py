@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from writecliff.errors import ConfigError
-from writecliff.procedures.campaigns.act import Act, ActOptions
-from writecliff.procedures.campaigns.act_config import config_lines, read_config
+from writecliff.procedures.campaigns.act import Act
+from writecliff.procedures.campaigns.act_config import ActOptions, config_lines, read_config
 from writecliff.procedures.campaigns.act_judge import (
     THRESHOLDS_MS,
     next_multiple,
@@ -138,12 +138,12 @@ def test_mistakes_are_named_with_their_place(line: str, said: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"load": "fast"}, "no load"),
+        ({"load": "fast"}, "invalid load"),
         ({"large_block_op_kbytes": 96}, "power of two"),
         ({"record_bytes": 200_000}, "larger than a large block"),
         ({"disable_odsync": True, "commit_to_device": True}, "exclude each other"),
         ({"read_reqs_per_sec": 0, "write_reqs_per_sec": 0}, "no load"),
-        ({"load": "1.5x", "search": True}, "whole multiples"),
+        ({"load": "1.5x", "search": True}, "whole multiple"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, object], said: str) -> None:

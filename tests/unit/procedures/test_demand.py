@@ -229,7 +229,7 @@ def test_steady_state_follows_the_largest_load_wherever_it_stands(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("dirth", {"prewrite_minutes": 0.51}, "no whole number of steps"),
+        ("dirth", {"prewrite_minutes": 0.51}, "not a whole number of steps"),
         ("ecw", {"threads": []}, "no cells"),
         ("dirth", {"block_kib": 0.7}, "multiples of 0.5 KiB"),
         ("ecw", {"reading": "8x8"}, "unknown reading"),

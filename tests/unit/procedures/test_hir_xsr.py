@@ -183,13 +183,13 @@ def test_sequential_threads_of_wsat_do_not_write_the_same_blocks() -> None:
     assert one.range_bytes is not None
     assert one.range_bytes // 4 - 131072 <= one.thread_stride_bytes <= one.range_bytes // 4
     assert one.thread_stride_bytes % 131072 == 0
-    assert "begins there again" in test.setup(DRIVE)["load_note"]
+    assert "own part of the range" in test.setup(DRIVE)["load_note"]
 
 
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("hir", {"burst_seconds": 7.0}, "no whole number"),
+        ("hir", {"burst_seconds": 7.0}, "not a whole number"),
         ("hir", {"waits_seconds": []}, "no wait state"),
         ("hir", {"waits_seconds": [0.0]}, "waits_seconds must be at least"),
         ("xsr", {"reading": "8-8-8"}, "unknown reading"),

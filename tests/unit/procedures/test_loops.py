@@ -211,7 +211,7 @@ def test_blocks_below_the_sector_are_left_out_and_said(name: str, tmp_path: Path
     assert "0.5KiB" not in make(name).setup(NATIVE_4K)["block_sizes"]
     outcome = run(name, tmp_path / "r", Native(capacity_bytes=2_000_000_000))
     assert outcome.warnings == (
-        "0.5KiB left out: smaller than the drive's sectors or no multiple of them",
+        "0.5KiB left out: smaller than the drive's sectors or not a multiple of them",
     )
 
 

@@ -100,7 +100,7 @@ def test_options_survive_the_manifest() -> None:
         ({"drive_fills": 1e300}, "drive_fills must be at most 100000", None),
         ({"time_hours": 1e9}, "time_hours must be at most 8784", None),
         ({"sample_seconds": 1e-7}, "sample_seconds must be at least 0.01", None),
-        ({"round_minutes": 1.5}, "no whole number of samples", "the nearest round is 2 min"),
+        ({"round_minutes": 1.5}, "not a whole number of steps", "the nearest is 120 s (2 min)"),
     ],
 )
 def test_what_cannot_mean_anything_is_refused(

@@ -17,7 +17,8 @@ from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff.cli.main import main
 from writecliff.engines.preconditioned import StateCache, bring_to
-from writecliff.procedures.campaigns.act import Act, ActOptions
+from writecliff.procedures.campaigns.act import Act
+from writecliff.procedures.campaigns.act_config import ActOptions
 from writecliff.procedures.campaigns.consistency import Consistency, ConsistencyOptions
 from writecliff.procedures.campaigns.endurance import Endurance, EnduranceOptions
 from writecliff.procedures.estimate import estimate

@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import RECIPES
 from writecliff.errors import ConfigError
+from writecliff.procedures.campaigns.act_config import ActOptions
 from writecliff.procedures.campaigns.act_judge import (
-    LIMITS_PCT,
     Trial,
     next_multiple,
     split_by_load,
@@ -33,121 +33,42 @@ from writecliff.procedures.campaigns.act_judge import (
     trial_of,
 )
 from writecliff.procedures.campaigns.act_load import (
-    MODELS,
     READS_PER_S,
     WRITES_PER_S,
     Rates,
     jobs_of,
     rates_of,
 )
-from writecliff.procedures.campaigns.base import CampaignOptions, CampaignProcedure, campaign_rule
+from writecliff.procedures.campaigns.base import CampaignProcedure
 from writecliff.procedures.model import End, History, Stage, StageHistory, Step, StepRow
-from writecliff.procedures.options import PERCENT, QUEUE_DEPTH, SECONDS, THREADS, Within, option
 from writecliff.workload.model import KIB, Workload
 
 SEARCH, CERTIFY = "search", "certify"
 LOAD = re.compile(r"(\d+(?:\.\d+)?)x?")
-RATE = Within(0, 1e9)
-CPUS = 8  # of a host that is not said; ACT starts five service threads for each
-_FAST, _SLOW, _WORST = LIMITS_PCT.items()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ActOptions(CampaignOptions):
-    """Options of ACT, as its configuration file names them. None stands for ACT's default."""
-
-    model: str = option("6.x", "load model: of ACT 6.x, or of 3.x (and 2.x)", choices=MODELS)
-    load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes a second")
-    search: bool = option(False, "find the largest load that the drive passes, from --load on")
-    search_max: int = option(96, "largest multiple of the search", within=Within(1, 10_000))
-    state: str = option(
-        "act",
-        "the state that it begins in",
-        rule=campaign_rule("act"),
-        choices=tuple(RECIPES),
-    )
-    read_reqs_per_sec: int | None = option(
-        None, "reads of records a second (default: by --load)", within=RATE
-    )
-    write_reqs_per_sec: int | None = option(
-        None, "written records a second (default: by --load)", within=RATE
-    )
-    test_duration_sec: float | None = option(
-        None, "length of the test", rule=campaign_rule(86400.0), within=SECONDS, quick=60.0
-    )
-    report_interval_sec: float | None = option(
-        None,
-        "length of a step, after which the log has a dump (ACT: 1; a minute is 1,440 steps a day)",
-        within=SECONDS,
-        quick=5.0,
-    )
-    slice_sec: float | None = option(
-        None,
-        "length of a slice of the table, and of a test of the search",
-        rule=campaign_rule(3600.0),
-        within=SECONDS,
-        quick=20.0,
-    )
-    microsecond_histograms: bool = option(False, "histograms of the log in µs, not ms")
-    record_bytes: int = option(1536, "size of a record", within=Within(1, 8 << 20))
-    record_bytes_range_max: int = option(
-        0,
-        "largest record; all sizes from record-bytes on are alike",
-        within=Within(0, 8 << 20),
-    )
-    large_block_op_kbytes: int = option(128, "size of a large block", within=Within(1, 8 << 10))
-    replication_factor: int = option(1, "copies of each written record", within=Within(1, 1000))
-    update_pct: float = option(0.0, "writes that read their record first", within=PERCENT)
-    defrag_lwm_pct: float = option(50.0, "low water mark of defragmentation", within=Within(0, 99))
-    no_defrag_reads: bool = option(False, "no reads of large blocks")
-    compress_pct: float = option(
-        100.0, "size of the data after compression, in percent", within=PERCENT
-    )
-    disable_odsync: bool = option(False, "writes without O_DSYNC: no flush after each")
-    commit_to_device: bool = option(False, "each written record is written by itself")
-    tomb_raider: bool = option(False, "the whole drive is read in order beside the load")
-    tomb_raider_sleep_usec: int = option(0, "pause between these reads", within=Within(0, 1e9))
-    max_lag_sec: float = option(
-        10.0, "lag that stops the test; 0: none does", within=Within(0, 1e6)
-    )
-    service_threads: int = option(
-        5 * CPUS, "threads of the model 6.x (five a CPU, of eight)", within=THREADS
-    )
-    num_queues: int = option(2, "queues of the model 3.x", within=THREADS)
-    threads_per_queue: int = option(8, "their threads", within=QUEUE_DEPTH)
-    large_block_ops_per_sec: float = option(
-        0.0, "large-block reads, and writes, a second (2.x; 0: derived)", within=RATE
-    )
-    read_req_num_512_blocks: int = option(
-        0, "size of a read in sectors (2.x; 0: by record-bytes)", within=Within(0, 1 << 14)
-    )
-
-
-class Act(CampaignProcedure):
-    """The certification test, its options settled and checked (else ConfigError)."""
+class Act(CampaignProcedure[ActOptions]):
+    """The Aerospike certification test. Raises ConfigError for options that are not allowed."""
 
     name = "act"
     options_type = ActOptions
 
-    def __init__(self, options: ActOptions | None = None) -> None:
-        super().__init__(options)
-        o = self.options
+    def settle(self, options: ActOptions) -> ActOptions:
+        o = super().settle(options)
         multiple = load_multiple(o.load)
         if multiple != round(multiple) and o.search:
-            raise ConfigError(f"a search is of whole multiples, not of {o.load}")
+            raise ConfigError(f"a search requires a whole multiple as load, not {o.load}")
         reads, writes = o.read_reqs_per_sec, o.write_reqs_per_sec
         if reads is None and writes is None:
             reads, writes = round(READS_PER_S * multiple), round(WRITES_PER_S * multiple)
-        self.options = replace(
+        return replace(
             o,
             read_reqs_per_sec=reads or 0,
             write_reqs_per_sec=writes or 0,
             report_interval_sec=o.report_interval_sec or min(60.0, o.test_duration_sec),
         )
-        self.multiple = max((reads or 0) / READS_PER_S, (writes or 0) / WRITES_PER_S)
-        self._check_load()
 
-    def _check_load(self) -> None:
+    def check(self) -> None:
         o = self.options
         if o.read_reqs_per_sec + o.write_reqs_per_sec == 0:
             raise ConfigError("there is no load", hint="give --load 1x")
@@ -155,7 +76,7 @@ class Act(CampaignProcedure):
         if large & (large - 1):
             nearest = 1 << round(math.log2(large))
             raise ConfigError(
-                f"large-block-op-kbytes is a power of two, not {large}",
+                f"large-block-op-kbytes must be a power of two, not {large}",
                 hint=f"the nearest is {nearest}",
             )
         if max(o.record_bytes, o.record_bytes_range_max) > large * KIB:
@@ -167,8 +88,14 @@ class Act(CampaignProcedure):
 
     # -- the load ---------------------------------------------------------------------------
 
+    @property
+    def multiple(self) -> float:
+        """The load of the options."""
+        o = self.options
+        return max(o.read_reqs_per_sec / READS_PER_S, o.write_reqs_per_sec / WRITES_PER_S)
+
     def rates(self, multiple: float | None = None) -> Rates:
-        """Of a load, in proportion to the given one (None)."""
+        """The rates at a load, in proportion to those of the options (None)."""
         return rates_of(self.options, 1.0 if multiple is None else multiple / self.multiple)
 
     @property
@@ -180,25 +107,25 @@ class Act(CampaignProcedure):
         return _whole(self.options.test_duration_sec / self.options.report_interval_sec)
 
     def _step(
-        self, identity: DeviceIdentity, phase: str, multiple: float, number: int, place: int
+        self, identity: DeviceIdentity, phase: str, multiple: float, number: int, position: int
     ) -> Step:
         o = self.options
         rates = self.rates(multiple)
         seconds = o.report_interval_sec
         jobs = jobs_of(o, rates, sector_bytes=identity.sector_bytes, seconds=seconds)
         name = f"{multiple:g}x, to {number * seconds:g} s"
-        # As text: a multiple that was stored comes back as another type of number.
-        step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", place)
+        # As text: a stored multiple may come back as an int where it was a float.
+        step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", position)
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 
     def _compressible(self, load: Workload) -> Workload:
-        """The jobs say it themselves (compress-pct)."""
+        """The jobs have it from compress-pct."""
         return load
 
-    # -- what came of it --------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------
 
     def trials(self, rows: Sequence[StepRow], phase: str) -> list[Trial]:
-        """The tests of a stage, in their order."""
+        """The tests of a stage, in order."""
         wanted = self.steps_a_slice if phase == SEARCH else self.steps_of_test
         return [
             trial_of(load, part, steps_a_slice=self.steps_a_slice, steps_wanted=wanted)
@@ -206,8 +133,8 @@ class Act(CampaignProcedure):
         ]
 
     def over(self, trial: Trial, phase: str) -> bool:
-        """Nothing more is done at this load. A search needs no more than the first failure; the
-        test itself is only stopped by lag, as ACT is."""
+        """Whether nothing more is done at this load. The first failure ends a test of a search; the
+        certification itself is only stopped by lag, as ACT is."""
         lag = self.options.max_lag_sec
         stopped = trial.failed(lag) if phase == SEARCH else trial.stopped(lag)
         return stopped or trial.complete
@@ -216,7 +143,7 @@ class Act(CampaignProcedure):
         return trial.complete and not trial.failed(self.options.max_lag_sec)
 
     def next_load(self, rows: Sequence[StepRow], phase: str, first: float) -> float:
-        """The load of the next step; 0: the stage is done."""
+        """The load of the next step; 0 when the stage is done."""
         trials = self.trials(rows, phase)
         if trials and not self.over(trials[-1], phase):
             return trials[-1].multiple
@@ -329,5 +256,5 @@ def load_multiple(text: str) -> float:
     """ "3x" is 3. Raises ConfigError."""
     match = LOAD.fullmatch(text.strip())
     if match is None or float(match[1]) <= 0:
-        raise ConfigError(f"'{text}' is no load", hint="write it as 1x, 3x, 12x")
+        raise ConfigError(f"invalid load '{text}'", hint="write it as 1x, 3x, 12x")
     return float(match[1])

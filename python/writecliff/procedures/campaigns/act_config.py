@@ -1,31 +1,111 @@
-"""ACT's configuration files: read as options of the test, and written as ACT echoes them.
+"""The options of ACT, and its configuration files: read as options, and written as ACT logs them.
 
-The syntax is `name: value`, a `#` begins a comment. The drive comes from `--on`, so `device-names`
-is only compared with it. Names of all versions from 2.x to 6.x are known; those that mean nothing
-here (I/O schedulers, kinds of buffers) are passed over with a note.
+The syntax of a file is `name: value`, a `#` begins a comment. The drive comes from `--on`, so
+`device-names` is only compared with it. Names of all versions from 2.x to 6.x are known; those that
+mean nothing here (I/O schedulers, kinds of buffers) are skipped with a note.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from writecliff.engines.preconditioned import RECIPES
 from writecliff.errors import ConfigError
+from writecliff.procedures.campaigns.base import CampaignOptions
+from writecliff.procedures.options import (
+    PERCENT,
+    QUEUE_DEPTH,
+    SECONDS,
+    THREADS,
+    Within,
+    campaign_option,
+    option,
+)
 
-WHOLE = {
-    "test-duration-sec", "report-interval-sec", "read-reqs-per-sec", "write-reqs-per-sec",
-    "service-threads", "record-bytes", "record-bytes-range-max", "large-block-op-kbytes",
-    "replication-factor", "update-pct", "defrag-lwm-pct", "compress-pct",
-    "tomb-raider-sleep-usec", "max-lag-sec", "num-queues", "threads-per-queue",
-    "large-block-ops-per-sec", "read-req-num-512-blocks",
-}  # fmt: skip
-SWITCHES = {
-    "microsecond-histograms", "no-defrag-reads", "disable-odsync", "commit-to-device",
-    "tomb-raider",
-}  # fmt: skip
-# Without effect on a drive behind another host; by what they are about.
+MODELS = ("6.x", "3.x")
+RATE = Within(0, 1e9)
+CPUS = 8  # of an unknown host; ACT starts five service threads for each
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TestOptions(CampaignOptions):
+    """Options that are not items of a configuration file."""
+
+    model: str = option("6.x", "load model: of ACT 6.x, or of 3.x (and 2.x)", choices=MODELS)
+    load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes per second")
+    search: bool = option(False, "find the largest load that the drive passes, from --load on")
+    search_max: int = option(96, "largest multiple of the search", within=Within(1, 10_000))
+    state: str = campaign_option("act", "state that the test begins in", choices=tuple(RECIPES))
+    slice_sec: float = campaign_option(
+        3600.0,
+        "length of a slice of the table, and of a test of the search",
+        within=SECONDS,
+        quick=20.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActItems:
+    """The items of a configuration file, in the order in which ACT logs them."""
+
+    service_threads: int = option(5 * CPUS, "threads of the model 6.x", within=THREADS)
+    num_queues: int = option(2, "queues of the model 3.x", within=THREADS)
+    threads_per_queue: int = option(8, "threads of each queue", within=QUEUE_DEPTH)
+    test_duration_sec: float = campaign_option(
+        86400.0, "length of the test", within=SECONDS, quick=60.0
+    )
+    report_interval_sec: float = option(
+        None,
+        "length of a step, after which the log has a dump (ACT: 1)",
+        within=SECONDS,
+        quick=5.0,
+        unset="60, at most the length of the test",
+    )
+    microsecond_histograms: bool = option(False, "histograms of the log in µs, not ms")
+    read_reqs_per_sec: int = option(None, "records read per second", within=RATE, unset="by --load")
+    write_reqs_per_sec: int = option(
+        None, "records written per second", within=RATE, unset="by --load"
+    )
+    record_bytes: int = option(1536, "size of a record", within=Within(1, 8 << 20))
+    record_bytes_range_max: int = option(
+        0,
+        "largest record; all sizes from record-bytes on are equally likely",
+        within=Within(0, 8 << 20),
+    )
+    large_block_op_kbytes: int = option(128, "size of a large block", within=Within(1, 8 << 10))
+    replication_factor: int = option(1, "copies of each written record", within=Within(1, 1000))
+    update_pct: float = option(0.0, "writes that read their record first", within=PERCENT)
+    defrag_lwm_pct: float = option(50.0, "low water mark of defragmentation", within=Within(0, 99))
+    no_defrag_reads: bool = option(False, "no reads of large blocks")
+    compress_pct: float = option(
+        100.0, "size of the data after compression, in percent", within=PERCENT
+    )
+    disable_odsync: bool = option(False, "writes without O_DSYNC: no flush after each")
+    commit_to_device: bool = option(False, "each record is written in an I/O of its own")
+    tomb_raider: bool = option(False, "the whole drive is read in order beside the load")
+    tomb_raider_sleep_usec: int = option(0, "pause between these reads", within=Within(0, 1e9))
+    max_lag_sec: float = option(
+        10.0, "lag that stops the test; 0: none does", within=Within(0, 1e6)
+    )
+    large_block_ops_per_sec: float = option(
+        0.0, "large-block reads, and writes, per second (2.x; 0: derived)", within=RATE
+    )
+    read_req_num_512_blocks: int = option(
+        0, "size of a read in sectors (2.x; 0: by record-bytes)", within=Within(0, 1 << 14)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActOptions(ActItems, _TestOptions):
+    """Options of ACT. Those left out take the value that ACT uses."""
+
+
+ITEMS = {item.name.replace("_", "-"): item for item in fields(ActItems)}
+SWITCHES = {name for name, item in ITEMS.items() if isinstance(item.default, bool)}
+# Items without effect here, and why.
 WITHOUT_EFFECT = {
     "scheduler-mode": "the kernel's I/O scheduler stays as it is",
     "use-valloc": "buffers are the load generator's",
@@ -50,7 +130,7 @@ class ActFile:
 
 
 def read_config(path: Path) -> ActFile:
-    """Read a file. Raises ConfigError with file and line: no such file, unknown name, bad value."""
+    """Read a file. Raises ConfigError, with file and line, for an unknown name or bad value."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -84,7 +164,7 @@ def read_config(path: Path) -> ActFile:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """A line's name and value, without comment; ("", "") for a line that says nothing."""
+    """Name and value of a line without its comment; ("", "") for an empty line."""
     said = line.partition("#")[0].strip()
     name, colon, value = said.partition(":")
     if not colon:
@@ -94,34 +174,25 @@ def _split(line: str) -> tuple[str, str]:
 
 def _value(name: str, text: str, where: str) -> Any:
     word = text.split(maxsplit=1)[0] if text.split() else ""
+    if name not in ITEMS:
+        known = sorted({*ITEMS, *WITHOUT_EFFECT, DEVICES})
+        raise ConfigError.unknown("item", name, known, where=where)
     if name in SWITCHES:
         if word not in ("yes", "no"):
             raise ConfigError(f"{where}: {name} is yes or no, not '{text}'")
         return word == "yes"
-    if name in WHOLE:
-        if not word.isdigit():
-            raise ConfigError(f"{where}: {name} is a whole number, not '{text}'")
-        return int(word)
-    known = sorted(WHOLE | SWITCHES | set(WITHOUT_EFFECT) | {DEVICES})
-    raise ConfigError.unknown("item", name, known, where=where)
+    if not word.isdigit():
+        raise ConfigError(f"{where}: {name} is a whole number, not '{text}'")
+    return int(word)
 
 
-def config_lines(options: Any, device: str) -> list[str]:
-    """The options as ACT's configuration file has them, for its log."""
-    names = [
-        "service-threads", "num-queues", "threads-per-queue", "test-duration-sec",
-        "report-interval-sec", "microsecond-histograms", "read-reqs-per-sec",
-        "write-reqs-per-sec", "record-bytes", "record-bytes-range-max", "large-block-op-kbytes",
-        "replication-factor", "update-pct", "defrag-lwm-pct", "no-defrag-reads", "compress-pct",
-        "disable-odsync", "commit-to-device", "tomb-raider", "tomb-raider-sleep-usec",
-        "max-lag-sec",
-    ]  # fmt: skip
-    lines = [f"{DEVICES}: {device}", "num-devices: 1"]
+def config_lines(options: ActOptions, device: str) -> list[str]:
+    """The options as ACT's log has its configuration."""
     left_out = {"service-threads"} if options.model == "3.x" else OLD
-    for name in names:
-        if name not in left_out:
-            lines.append(f"{name}: {_text(getattr(options, name.replace('-', '_')))}")
-    return lines
+    left_out = left_out | {"large-block-ops-per-sec", "read-req-num-512-blocks"}
+    names = [name for name in ITEMS if name not in left_out]
+    items = [f"{name}: {_text(getattr(options, ITEMS[name].name))}" for name in names]
+    return [f"{DEVICES}: {device}", "num-devices: 1", *items]
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Whether a drive passes ACT: slices, lag, and the search for the largest multiple it passes.
 
-All of it is decided from the rows of the steps, so that a run that is taken up again, and a report,
-come to the same result. A step's own figures (`step_figures`) are counts of reads over the
-thresholds, and how far the load was behind its schedule.
+All of it is decided from the rows of the steps, so that a resumed run and a report come to the same
+result. The figures of a step (`step_figures`) are counts of reads over the thresholds, and how far
+the load was behind its schedule.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MS = 1_000_000
 
 
 def over(histogram: Histogram, threshold_ns: int) -> int:
-    """I/Os at or above a threshold. One whose bucket holds it counts as above: an upper bound, by
-    at most one I/O latency step of 1/64."""
+    """I/Os at or above a threshold. The whole bucket that holds the threshold counts, so this is an
+    upper bound; buckets are 1/64 wide."""
     _, upper, count = histogram.buckets()
     return int(count[upper >= threshold_ns].sum())
 
 
 def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> dict[str, float]:
-    """What is kept of a step for the judgement."""
+    """The figures of a step that the judgement uses, by name, stored with its row."""
     found = {"multiple": multiple, "lag_s": 0.0, "behind_s": 0.0}
     for measured, job in zip(result.jobs, jobs, strict=True):
         if job.rate_iops is not None:
@@ -53,8 +53,8 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
 
 
 def _behind_s(measured: JobResult, job: Job) -> float:
-    """How much of the schedule was left undone at the end of the step. What all threads may have
-    under way, and a thousandth, are no lag."""
+    """Seconds of the schedule that were left undone at the end of the step. As many I/Os as all
+    threads may have in flight, and a thousandth, do not count as lag."""
     done = sum(operation.ios for operation in measured.operations.values())
     rate = job.rate_iops or 1.0
     due = rate * (job.duration_ns or 0) / SECOND_NS
@@ -86,7 +86,7 @@ class Trial:
     lag_s: float
 
     def stopped(self, max_lag_s: float) -> bool:
-        """The drive could not keep up with the rate; 0 is no limit."""
+        """Whether the drive could not keep up with the rate; a `max_lag_s` of 0 is no limit."""
         return 0 < max_lag_s < self.lag_s
 
     def failed(self, max_lag_s: float) -> bool:
@@ -98,7 +98,7 @@ class Trial:
 
 
 def slices_of(rows: Sequence[StepRow], steps_a_slice: int) -> list[Slice]:
-    """The complete slices; ACT leaves an incomplete one at the end out as well."""
+    """The complete slices. ACT omits an incomplete one at the end, too."""
     found = []
     for number in range(len(rows) // steps_a_slice):
         part = rows[number * steps_a_slice : (number + 1) * steps_a_slice]
@@ -114,6 +114,7 @@ def slices_of(rows: Sequence[StepRow], steps_a_slice: int) -> list[Slice]:
 def trial_of(
     multiple: float, rows: Sequence[StepRow], *, steps_a_slice: int, steps_wanted: int
 ) -> Trial:
+    """The test whose steps so far are `rows`."""
     behind = lag = 0.0
     for row in rows:
         lag = max(lag, behind + row.figures["lag_s"], behind + row.figures["behind_s"])
@@ -123,7 +124,7 @@ def trial_of(
 
 
 def split_by_load(rows: Sequence[StepRow]) -> list[tuple[float, list[StepRow]]]:
-    """Rows that follow each other at one load, together."""
+    """Consecutive rows of the same load, grouped: (load, rows)."""
     found: list[tuple[float, list[StepRow]]] = []
     for row in rows:
         multiple = row.figures["multiple"]
@@ -134,10 +135,10 @@ def split_by_load(rows: Sequence[StepRow]) -> list[tuple[float, list[StepRow]]]:
 
 
 def next_multiple(passed: Sequence[int], failed: Sequence[int], first: int, most: int) -> int:
-    """The next load to try, 0 if the largest one that is passed is known.
+    """The next load to try; 0 once the largest load that passes is known.
 
-    From `first` by doubling until one fails, then by halving what is between; a drive that fails
-    the first is tried at less.
+    Doubles from `first` until a load fails, then bisects. A drive that fails the first load is
+    tried at lower ones.
     """
     best, worst = max(passed, default=0), min(failed, default=most + 1)
     if worst - best <= 1:

@@ -3,15 +3,15 @@
 Two load models (ACT's own sources and release notes):
 
     6.x  since 2020: a record is rounded up to 16 bytes; reads (and writes in the mode
-         commit-to-device) are issued by service threads, each on a schedule of its own; latency is
-         that of the drive alone
+         commit-to-device) are issued by service threads, each on its own schedule; latency is that
+         of the drive alone
     3.x  2014 to 2018: a record is rounded up to 128 bytes; a generator puts reads into queues,
          whose threads issue them; the latency "trans" counts from the generator, "device" from the
-         issue. Configurations of 2.x give `large-block-ops-per-sec` and `read-req-num-512-blocks`
-         themselves, and are of this model too
+         issue. Configurations of 2.x, which state `large-block-ops-per-sec` and
+         `read-req-num-512-blocks` directly, use this model too
 
 "1x" is 2,000 reads and 1,000 writes of records a second. Written records are gathered into large
-blocks, and space is reclaimed by reading large blocks and writing what is still needed: with a low
+blocks, and space is reclaimed by reading large blocks and writing what is still valid: with a low
 water mark of p percent every byte is written 100 / (100 - p) times.
 """
 
@@ -21,9 +21,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from writecliff.procedures.campaigns.act_config import ActOptions
 from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job
 
-MODELS = ("6.x", "3.x")
 READS_PER_S, WRITES_PER_S = 2000, 1000  # of "1x"
 READS, LARGE_READS, LARGE_WRITES = "reads", "large-block-reads", "large-block-writes"
 TOMB_RAIDER = "tomb-raider"
@@ -43,9 +43,8 @@ class Rates:
     large_writes: float
 
 
-def rates_of(options: Any, factor: float = 1.0) -> Rates:
-    """The rates of `options` (of `ActOptions`), times `factor`."""
-    o = options
+def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
+    """The rates of the options `o`, times `factor`."""
     reads, writes = o.read_reqs_per_sec * factor, o.write_reqs_per_sec * factor
     unit = _STORED_UNIT[o.model]
     stored = _up(o.record_bytes, unit)
@@ -74,44 +73,31 @@ def _up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def jobs_of(options: Any, rates: Rates, *, sector_bytes: int, seconds: float) -> tuple[Job, ...]:
-    """The jobs of one step; a rate of 0 is no job."""
-    o = options
+def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -> tuple[Job, ...]:
+    """The jobs of a step of `seconds`. What has a rate of 0 has no job."""
     large = o.large_block_op_kbytes * KIB
     flush = 0 if o.disable_odsync else 1
     ends = {"duration_ns": round(seconds * SECOND_NS), "compressible_pct": 100.0 - o.compress_pct}
-    jobs = [_records(o, rates, sector_bytes, ends)] if rates.reads + rates.writes else []
-    for name, rate, read_pct in (
-        (LARGE_READS, rates.large_reads, 100.0),
-        (LARGE_WRITES, rates.large_writes, 0.0),
-    ):
-        if rate:
-            jobs.append(
-                Job(
-                    name=name,
-                    read_pct=read_pct,
-                    block_sizes=(BlockSize(large),),
-                    rate_iops=rate,
-                    flush_every_writes=0 if read_pct else flush,
-                    **ends,
-                )
-            )
-    if o.tomb_raider:
-        jobs.append(
-            Job(
-                name=TOMB_RAIDER,
-                pattern="sequential",
-                read_pct=100.0,
-                block_sizes=(BlockSize(large),),
-                think_ns=o.tomb_raider_sleep_usec * 1000,
-                **ends,
-            )
-        )
-    return tuple(jobs)
+    block: dict[str, Any] = {"block_sizes": (BlockSize(large),), **ends}
+    reads = Job(name=LARGE_READS, read_pct=100.0, rate_iops=rates.large_reads, **block)
+    writes = Job(name=LARGE_WRITES, rate_iops=rates.large_writes, flush_every_writes=flush, **block)
+    tombs = Job(
+        name=TOMB_RAIDER,
+        pattern="sequential",
+        read_pct=100.0,
+        think_ns=o.tomb_raider_sleep_usec * 1000,
+        **block,
+    )
+    return (
+        *([_records(o, rates, sector_bytes, ends)] if rates.reads + rates.writes else []),
+        *([reads] if rates.large_reads else []),
+        *([writes] if rates.large_writes else []),
+        *([tombs] if o.tomb_raider else []),
+    )
 
 
-def _records(o: Any, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> Job:
-    """Reads of records, and their writes where each is committed by itself."""
+def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> Job:
+    """Reads of records, and their writes if each is committed by itself."""
     total = rates.reads + rates.writes
     threads, depth = o.service_threads, 1
     if o.model == "3.x":
@@ -121,7 +107,7 @@ def _records(o: Any, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> J
         read_pct=100 * rates.reads / total,
         block_sizes=record_sizes(rates, sector_bytes),
         align_bytes=sector_bytes,
-        # A service thread at less than one I/O a second would never come to it in a short step.
+        # At less than one I/O a second, a service thread would issue none in a short step.
         threads=max(1, min(threads, math.floor(total))),
         queue_depth=depth,
         rate_iops=total,
@@ -131,7 +117,7 @@ def _records(o: Any, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> J
 
 
 def record_sizes(rates: Rates, sector_bytes: int) -> tuple[BlockSize, ...]:
-    """What is read for a record: whole sectors, all sizes of the range equally likely."""
+    """The sizes read for records: whole sectors, all sizes of the range equally likely."""
     low = _up(rates.stored_bytes, sector_bytes)
     high = _up(rates.stored_bytes_max, sector_bytes)
     return tuple(BlockSize(size) for size in range(low, high + 1, sector_bytes))

@@ -1,10 +1,9 @@
 """Two generations of a drive by block size: IOPS, latency and power (Samsung 840 v 850).
 
 As Calypso Systems measured them for The SSD Guy (2014): the client edition of the PTS, with eight
-block sizes at three mixes. Preconditioning and steady state are those of the IOPS test, whose
-rounds these are; average and maximum latency come from the same rounds. After them a pass shows
-power: 128 KiB sequential reads, then random writes and random reads of every block size, large ones
-first.
+block sizes at three mixes. Preconditioning, rounds and steady state are those of the IOPS test;
+average and maximum latency come from the same rounds. A pass for power follows: 128 KiB sequential
+reads, then random writes and random reads of every block size, the largest first.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures import cells
-from writecliff.procedures.iops import Iops, IopsOptions
+from writecliff.procedures.iops import IopsLoop, IopsOptions
 from writecliff.procedures.model import Stage, Step
 from writecliff.procedures.options import CAMPAIGN, option
 from writecliff.procedures.pts import EDITIONS
@@ -28,16 +27,16 @@ SEQUENTIAL = 128 * KIB
 
 @dataclass(frozen=True, kw_only=True)
 class BlockSizesOptions(IopsOptions):
-    """Options of the IOPS test, at the campaign's values."""
+    """Options of the IOPS test with the campaign's values."""
 
-    edition: str = option("pts-c", "pts-e (enterprise) or pts-c (client)", choices=EDITIONS)
+    edition: str = option("pts-c", "edition: enterprise or client", choices=EDITIONS)
     read_pcts: tuple[float, ...] = cells.mixes_option(CAMPAIGN, READ_PCTS)
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CAMPAIGN, SIZES_KIB)
     power: bool = option(True, "a pass over the block sizes after the rounds, for power over time")
 
 
-class BlockSizes(Iops):
-    """The comparison by block size, its options settled and checked (else ConfigError)."""
+class BlockSizes(IopsLoop[BlockSizesOptions]):
+    """The comparison by block size. Raises ConfigError for options that are not allowed."""
 
     name = "blocksizes"
     subtitle = "Block Size x RW Mix, IOPS, latency and power"
@@ -47,34 +46,26 @@ class BlockSizes(Iops):
         rounds = super().stages(identity)
         if not self.options.power:
             return rounds
-        power = Stage(
-            phase=POWER,
-            title="power over time",
-            steps=lambda history, number: self._power(identity),
-        )
-        return (*rounds, power)
+        return (*rounds, Stage.once(POWER, "power over time", self._power(identity)))
 
     def _power(self, identity: DeviceIdentity) -> Sequence[Step]:
-        o = self.options
         sizes = sorted(cells.supported(self.sizes, identity), reverse=True)
-        loads: list[tuple[Pattern, int, float]] = [("sequential", SEQUENTIAL, 100.0)]
-        loads += [("random", size, read) for read in (0.0, 100.0) for size in sizes]
+        accesses: list[tuple[Pattern, int, float]] = [("sequential", SEQUENTIAL, 100.0)]
+        accesses += [("random", size, read) for read in (0.0, 100.0) for size in sizes]
         return [
-            self.cell(
+            self.load(
                 identity,
                 cells.cell_text((size, read), pattern),
                 POWER,
                 pattern,
                 size,
                 read,
-                seconds=o.step_seconds,
-                threads=o.threads,
-                queue_depth=o.queue_depth,
+                seconds=self.options.step_seconds,
                 pattern=pattern,
                 block_bytes=size,
                 read_pct=read,
             )
-            for pattern, size, read in loads
+            for pattern, size, read in accesses
         ]
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:

@@ -1,9 +1,9 @@
 """A reviewer's test of performance consistency (AnandTech, since 2012).
 
-Fill the drive in order, then write random 4 KiB blocks at queue depth 32 for 2,000 seconds, and
-look at every second: its average IOPS, its worst case (queue depth over the longest latency of the
-second, which is what a host would see if every I/O were as slow), and how they spread. It is then
-repeated with the range of addresses limited, as if the user left the rest of the drive spare.
+Fill the drive in order, write random 4 KiB blocks at queue depth 32 for 2,000 seconds, and look at
+every second: its average IOPS, its worst case (queue depth over the longest latency of the second,
+which a host would see if every I/O were as slow), and how they spread. Then repeat it on part of
+the addresses, as if the user left the rest of the drive as spare space.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
-from writecliff.procedures.campaigns.base import (
-    PRICE,
-    CampaignOptions,
-    CampaignProcedure,
-    campaign_rule,
-)
+from writecliff.procedures.campaigns.base import PRICE, CampaignOptions, CampaignProcedure
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, SOME_PERCENT, option
+from writecliff.procedures.options import (
+    QUEUE_DEPTH,
+    SECONDS,
+    SOME_PERCENT,
+    campaign_option,
+    option,
+)
 from writecliff.procedures.periods import numbered, whole_steps
 from writecliff.workload.model import KIB, Workload
 
@@ -29,36 +30,28 @@ FILL_BYTES = 128 * KIB
 
 @dataclass(frozen=True, kw_only=True)
 class ConsistencyOptions(CampaignOptions):
-    """Options of the consistency test. None stands for the campaign's value."""
+    """Options of the consistency test. Those left out take the campaign's value."""
 
     range_pcts: tuple[float, ...] = option(
         (100.0, 75.0),
-        "shares of the addresses that are filled and written, one after the other",
+        "percentages of the addresses to fill and write, one after the other",
         within=SOME_PERCENT,
     )
-    queue_depth: int | None = option(
-        None, "outstanding I/Os", rule=campaign_rule(32), within=QUEUE_DEPTH
-    )
-    seconds: float | None = option(
-        None, "length of the writes", rule=campaign_rule(2000.0), within=SECONDS, quick=20.0
-    )
-    steady_from_seconds: float | None = option(
-        None,
-        "when the steady part begins, that is shown enlarged",
-        rule=campaign_rule(1400.0),
-        within=SECONDS,
-        quick=10.0,
+    queue_depth: int = campaign_option(32, "outstanding I/Os", within=QUEUE_DEPTH)
+    seconds: float = campaign_option(2000.0, "seconds of writes", within=SECONDS, quick=20.0)
+    steady_from_seconds: float = campaign_option(
+        1400.0, "second from which a plot shows the steady part", within=SECONDS, quick=10.0
     )
     step_seconds: float | None = option(
-        None, "length of a step of the run (for resuming)", within=SECONDS
+        None, "seconds of a step, from which a run can resume", within=SECONDS, unset="a 20th"
     )
     price: float | None = option(
         None, "price of the drive in dollars, for IOPS per dollar", within=PRICE
     )
 
 
-class Consistency(CampaignProcedure):
-    """The consistency test, its options settled and checked (else ConfigError)."""
+class Consistency(CampaignProcedure[ConsistencyOptions]):
+    """The consistency test. Raises ConfigError for options that are not allowed."""
 
     name = "consistency"
     options_type = ConsistencyOptions
@@ -66,18 +59,18 @@ class Consistency(CampaignProcedure):
     def check(self) -> None:
         o = self.options
         if not o.range_pcts:
-            raise ConfigError("no range is to be written", hint="give --range-pcts 100")
+            raise ConfigError("there is no range to write", hint="give --range-pcts 100")
         if o.steady_from_seconds >= o.seconds:
             raise ConfigError(
-                f"the steady part begins at {o.steady_from_seconds:g} s, but the run has "
+                f"the steady part begins at {o.steady_from_seconds:g} s, but the run ends at "
                 f"{o.seconds:g} s"
             )
         whole_steps("a run", o.seconds, self.step_seconds)
 
     @property
     def step_seconds(self) -> float:
-        """A twentieth of the run, unless it is given."""
-        return float(self.options.step_seconds or self.options.seconds / 20)
+        """The length of a step: a twentieth of the run unless it is given."""
+        return self.options.step_seconds or self.options.seconds / 20
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
@@ -98,16 +91,16 @@ class Consistency(CampaignProcedure):
         return max(FILL_BYTES, exact // FILL_BYTES * FILL_BYTES)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        return [self._stage(identity, share) for share in self.options.range_pcts]
-
-    def _stage(self, identity: DeviceIdentity, share_pct: float) -> Stage:
-        return Stage(
-            phase=phase_of(share_pct),
-            title=f"random writes to {share_pct:g} % of the addresses",
-            steps=lambda history, number: self._writes(identity, share_pct),
-            purge=True,
-            state=self._filled(identity, share_pct),
-        )
+        return [
+            Stage.once(
+                phase_of(share),
+                f"random writes to {share:g} % of the addresses",
+                self._writes(identity, share),
+                purge=True,
+                state=self._filled(identity, share),
+            )
+            for share in self.options.range_pcts
+        ]
 
     def _filled(self, identity: DeviceIdentity, share_pct: float) -> Sequence[Workload]:
         size = self.range_bytes(identity, share_pct)
@@ -147,5 +140,5 @@ class Consistency(CampaignProcedure):
 
 
 def phase_of(share_pct: float) -> str:
-    """As the store names its rows: "range-100"."""
+    """What the store calls the writes to a range: "range-100"."""
     return f"range-{share_pct:g}"

@@ -1,10 +1,10 @@
 """A data-centre drive as its maker's white paper measures it (Samsung, PM863, 2015).
 
-From the sustained state: one capacity of 128 KiB sequential writes, then two of random 4 KiB
-writes. Parts, each of which can be left out:
+The sustained state is reached by one capacity of 128 KiB sequential writes, then two of random
+4 KiB writes. Parts, each of which can be left out:
 
-    sequential   128 KiB sequential reads and writes, after the first of these capacities only: in a
-                 drive that was written at random they are not what any data sheet means
+    sequential   128 KiB sequential reads and writes, after the first of these capacities only: on a
+                 drive that was written at random they are not what data sheets state
     basic        random reads and writes at queue depth 32, latency at depth 1
     mixes        random 4 KiB at several mixes over queue depths 1 to 32, larger blocks at the
                  deepest
@@ -12,7 +12,7 @@ writes. Parts, each of which can be left out:
     messenger    one thread of 512 KiB random writes, 32 a second, beside 20 threads of 4 KiB reads
     servers      profiles of servers over queue depths 1 to 128
 
-A drive stays in its sustained state through these parts: all of them write at random.
+All parts but the first write at random, so the drive stays in its sustained state.
 """
 
 from __future__ import annotations
@@ -23,30 +23,39 @@ from dataclasses import dataclass
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import RECIPES
 from writecliff.errors import ConfigError
-from writecliff.procedures.campaigns.base import CampaignOptions, CampaignProcedure, campaign_rule
+from writecliff.procedures.campaigns.base import CampaignOptions, CampaignProcedure
 from writecliff.procedures.cells import cell_text, sizes_bytes, supported
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.options import PERCENT, QUEUE_DEPTH, SECONDS, Within, option
-from writecliff.procedures.pts import beginning, block_text
+from writecliff.procedures.options import (
+    BLOCK_KIB,
+    PERCENT,
+    QUEUE_DEPTH,
+    SECONDS,
+    campaign_option,
+    option,
+)
+from writecliff.procedures.pts import block_text
 from writecliff.profiles import profile, profile_workload
 from writecliff.workload.model import KIB, Pattern
 
 SEQUENTIAL = "sequential"
 PARTS = (SEQUENTIAL, "basic", "mixes", "consistency", "messenger", "servers")
 DEPTH = 32
-Access = tuple[Pattern, int, float, int]  # block size, share of reads, queue depth
-IN_ORDER: Sequence[Access] = (
-    ("sequential", 128 * KIB, 100.0, DEPTH),
-    ("sequential", 128 * KIB, 0.0, DEPTH),
-)
-BASIC: Sequence[Access] = (
-    ("random", 4 * KIB, 100.0, DEPTH),
-    ("random", 8 * KIB, 100.0, DEPTH),
-    ("random", 4 * KIB, 0.0, DEPTH),
-    ("random", 8 * KIB, 0.0, DEPTH),
-    ("random", 4 * KIB, 100.0, 1),
-    ("random", 4 * KIB, 0.0, 1),
-)
+Access = tuple[Pattern, int, float, int]  # block size, percentage of reads, queue depth
+ACCESSES: Mapping[str, Sequence[Access]] = {
+    SEQUENTIAL: (
+        ("sequential", 128 * KIB, 100.0, DEPTH),
+        ("sequential", 128 * KIB, 0.0, DEPTH),
+    ),
+    "basic": (
+        ("random", 4 * KIB, 100.0, DEPTH),
+        ("random", 8 * KIB, 100.0, DEPTH),
+        ("random", 4 * KIB, 0.0, DEPTH),
+        ("random", 8 * KIB, 0.0, DEPTH),
+        ("random", 4 * KIB, 100.0, 1),
+        ("random", 4 * KIB, 0.0, 1),
+    ),
+}
 MIXES = (100.0, 75.0, 70.0, 50.0, 25.0, 0.0)
 MIX_DEPTHS = (1, 2, 4, 8, 16, 32)
 SERVERS = ("web-server", "file-server", "exchange-server", "database-server")
@@ -57,58 +66,40 @@ FILLED = "fill"
 
 @dataclass(frozen=True, kw_only=True)
 class DatacentreOptions(CampaignOptions):
-    """Options of the white paper's tests. None stands for the campaign's value."""
+    """Options of the white paper's tests. Those left out take the campaign's value."""
 
-    parts: tuple[str, ...] = option(PARTS, "which parts to run", choices=PARTS)
-    state: str = option(
-        "sustained",
-        "the state that it begins in",
-        rule=campaign_rule("sustained"),
-        choices=tuple(RECIPES),
+    parts: tuple[str, ...] = option(PARTS, "parts to run", choices=PARTS)
+    state: str = campaign_option(
+        "sustained", "state that the test begins in", choices=tuple(RECIPES)
     )
-    step_seconds: float | None = option(
-        None, "length of a step", rule=campaign_rule(60.0), within=SECONDS, quick=1.0
-    )
-    consistency_seconds: float | None = option(
-        None,
-        "length of each load of the part 'consistency'; its 99.9 % needs 1,000 seconds",
-        rule=campaign_rule(1200.0),
+    step_seconds: float = campaign_option(60.0, "seconds of a step", within=SECONDS, quick=1.0)
+    consistency_seconds: float = campaign_option(
+        1200.0,
+        "seconds of each load of the part 'consistency'; its 99.9 % requires 1,000",
         within=SECONDS,
         quick=10.0,
     )
-    read_pcts: tuple[float, ...] | None = option(
-        None,
-        "mixes, as percent of reads",
-        rule=campaign_rule(MIXES),
-        within=PERCENT,
-        quick=(100.0, 70.0, 0.0),
+    read_pcts: tuple[float, ...] = campaign_option(
+        MIXES, "mixes, as percentage of reads", within=PERCENT, quick=(100.0, 70.0, 0.0)
     )
-    queue_depths: tuple[int, ...] | None = option(
-        None,
-        "queue depths of the part 'mixes'",
-        rule=campaign_rule(MIX_DEPTHS),
-        within=QUEUE_DEPTH,
-        quick=(1, 32),
+    queue_depths: tuple[int, ...] = campaign_option(
+        MIX_DEPTHS, "queue depths of the part 'mixes'", within=QUEUE_DEPTH, quick=(1, 32)
     )
     mix_block_kib: tuple[float, ...] = option(
         (4.0, 8.0),
-        "block sizes of the mixes in KiB: the first at every depth, all at the deepest",
-        within=Within(0.5, 65536),
+        "block sizes of the mixes in KiB: the first at every depth, the others at the deepest",
+        within=BLOCK_KIB,
     )
     profiles: tuple[str, ...] = option(
         SERVERS, "profiles of the part 'servers' (see `writecliff profile list`)"
     )
-    server_depths: tuple[int, ...] | None = option(
-        None,
-        "queue depths of the part 'servers'",
-        rule=campaign_rule(SERVER_DEPTHS),
-        within=QUEUE_DEPTH,
-        quick=(1, 32),
+    server_depths: tuple[int, ...] = campaign_option(
+        SERVER_DEPTHS, "queue depths of the part 'servers'", within=QUEUE_DEPTH, quick=(1, 32)
     )
 
 
-class Datacentre(CampaignProcedure):
-    """The white paper's tests, their options settled and checked (else ConfigError)."""
+class Datacentre(CampaignProcedure[DatacentreOptions]):
+    """The tests of the white paper. Raises ConfigError for options that are not allowed."""
 
     name = "datacentre"
     options_type = DatacentreOptions
@@ -116,14 +107,14 @@ class Datacentre(CampaignProcedure):
     def check(self) -> None:
         o = self.options
         if not o.parts:
-            raise ConfigError("no part is to be run", hint=f"give --parts {','.join(PARTS)}")
+            raise ConfigError("there is no part to run", hint=f"give --parts {','.join(PARTS)}")
         sizes_bytes(o.mix_block_kib)
         for name in o.profiles:
             profile(name)
 
     @property
     def parts(self) -> Sequence[str]:
-        """In the order in which they run."""
+        """The parts in the order in which they run."""
         return [name for name in PARTS if name in self.options.parts]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -147,27 +138,34 @@ class Datacentre(CampaignProcedure):
         return found
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        steps = {name: getattr(self, f"_{name}")(identity) for name in self.parts}
         random = [name for name in self.parts if name != SEQUENTIAL]
-        # The first part of each kind begins in the state that the others of it keep.
+        # The first part of each kind begins in the state that the others of its kind keep.
         states = {SEQUENTIAL: FILLED, **dict.fromkeys(random[:1], self.options.state)}
 
         def stage(name: str) -> Stage:
-            return Stage(
-                phase=name,
-                title=name,
-                steps=lambda history, number: steps[name],
-                purge=name in states,
-                state=self.state(identity, states[name]) if name in states else (),
-            )
+            steps = self._steps(identity, name)
+            if name not in states:
+                return Stage.once(name, name, steps)
+            state = self.state(identity, states[name])
+            return Stage.once(name, name, steps, purge=True, state=state)
 
         return [stage(name) for name in self.parts]
 
-    def _basic(self, identity: DeviceIdentity) -> Sequence[Step]:
-        return self._accesses(identity, "basic", BASIC)
-
-    def _sequential(self, identity: DeviceIdentity) -> Sequence[Step]:
-        return self._accesses(identity, SEQUENTIAL, IN_ORDER)
+    def _steps(self, identity: DeviceIdentity, part: str) -> Sequence[Step]:
+        o = self.options
+        if part in ACCESSES:
+            return self._accesses(identity, part, ACCESSES[part])
+        if part == "mixes":
+            return self._mixes(identity)
+        if part == "consistency":
+            return [self._consistency(read) for read in (100.0, 0.0)]
+        if part == MESSENGER:
+            return [self._profile(identity, MESSENGER, MESSENGER)]
+        return [
+            self._profile(identity, f"{name} QD{depth}", name, depth)
+            for name in o.profiles
+            for depth in o.server_depths
+        ]
 
     def _accesses(
         self, identity: DeviceIdentity, part: str, accesses: Sequence[Access]
@@ -207,29 +205,15 @@ class Datacentre(CampaignProcedure):
             for size, read, depth in cells
         ]
 
-    def _consistency(self, identity: DeviceIdentity) -> Sequence[Step]:
-        return [
-            self.access(
-                f"{cell_text((4 * KIB, read))} QD{DEPTH}",
-                "consistency",
-                read,
-                seconds=self.options.consistency_seconds,
-                queue_depth=DEPTH,
-                read_pct=read,
-            )
-            for read in (100.0, 0.0)
-        ]
-
-    def _messenger(self, identity: DeviceIdentity) -> Sequence[Step]:
-        return [self._profile(identity, MESSENGER, MESSENGER)]
-
-    def _servers(self, identity: DeviceIdentity) -> Sequence[Step]:
-        o = self.options
-        return [
-            self._profile(identity, f"{name} QD{depth}", name, depth)
-            for name in o.profiles
-            for depth in o.server_depths
-        ]
+    def _consistency(self, read_pct: float) -> Step:
+        return self.access(
+            f"{cell_text((4 * KIB, read_pct))} QD{DEPTH}",
+            "consistency",
+            read_pct,
+            seconds=self.options.consistency_seconds,
+            queue_depth=DEPTH,
+            read_pct=read_pct,
+        )
 
     def _profile(
         self, identity: DeviceIdentity, title: str, name: str, depth: int | None = None
@@ -246,7 +230,7 @@ class Datacentre(CampaignProcedure):
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options
         what = {
-            "basic": f"basic figures: {len(BASIC)} accesses",
+            "basic": f"basic figures: {len(ACCESSES['basic'])} accesses",
             "mixes": f"{block_text(sizes_bytes(o.mix_block_kib)[0])} random at {len(o.read_pcts)} "
             f"mixes x {len(o.queue_depths)} queue depths; larger blocks at the deepest",
             "consistency": f"random reads, then writes, {o.consistency_seconds:g} s each",
@@ -255,7 +239,7 @@ class Datacentre(CampaignProcedure):
             SEQUENTIAL: f"sequential reads and writes, after {RECIPES[FILLED]}",
         }
         return (
-            *beginning(o),
+            *self.beginning,
             *(what[name] for name in self.parts if name == SEQUENTIAL),
             f"purge it, then {RECIPES[o.state]}",
             *(what[name] for name in self.parts if name != SEQUENTIAL),

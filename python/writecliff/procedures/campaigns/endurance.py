@@ -1,12 +1,12 @@
 """Endurance: write amplification of a workload once it is steady, and the lifetime that follows.
 
-JESD218 rates a drive by TBW, the terabytes that may be written to it under a workload of JESD219;
-that depends on write amplification, which is measured here:
+JESD218 rates a drive by TBW, the terabytes that may be written to it under a workload of JESD219.
+TBW depends on write amplification, which is measured here:
 
-    rounds   writes of the workload, half a capacity a round, from the sustained state until the
+    rounds   writes of the workload, half a capacity per round, from the sustained state until the
              write amplification is steady by the rule of the PTS; a simulated drive does not
-             simulate time for it, because neither clock changes what is moved
-    speed    the workload as fast as it goes, for the time to wear the drive out
+             simulate time for it, because time does not change what garbage collection moves
+    speed    the workload as fast as it runs, for the time to wear the drive out
 
     TBW = user capacity x rated cycles / (write amplification x wear-levelling factor)
     DWPD = TBW / (user capacity x 365 x years)
@@ -20,15 +20,16 @@ from dataclasses import dataclass, replace
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import RECIPES
 from writecliff.errors import ConfigError, EngineError
-from writecliff.procedures.campaigns.base import (
-    PRICE,
-    CampaignOptions,
-    CampaignProcedure,
-    campaign_rule,
+from writecliff.procedures.campaigns.base import PRICE, CampaignOptions, CampaignProcedure
+from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
+from writecliff.procedures.options import (
+    QUEUE_DEPTH,
+    SECONDS,
+    Within,
+    campaign_option,
+    option,
 )
-from writecliff.procedures.model import End, History, Stage, Step, StepRow, TrackingVariable
-from writecliff.procedures.options import QUEUE_DEPTH, SECONDS, Within, option
-from writecliff.procedures.pts import ROUNDS, steady_or_rounds
+from writecliff.procedures.pts import ROUNDS, rounds_until_steady
 from writecliff.procedures.steady import MAX_ROUNDS, WINDOW_ROUNDS
 from writecliff.profiles import profile, profile_workload, volume_workload
 
@@ -38,48 +39,40 @@ SPEED = "speed"
 
 @dataclass(frozen=True, kw_only=True)
 class EnduranceOptions(CampaignOptions):
-    """Options of the endurance test. None stands for the campaign's value, or for unknown."""
+    """Options of the endurance test. Those left out take the campaign's value, if it has one."""
 
     profile: str = option(JESD219, "the workload (see `writecliff profile list`)")
-    state: str = option("sustained", "the state that it begins in", choices=tuple(RECIPES))
-    round_capacities: float | None = option(
-        None,
-        "user capacities written in a round",
-        rule=campaign_rule(0.5),
-        within=Within(0, 1000, open_low=True),
-        quick=0.1,
+    state: str = option("sustained", "state that the test begins in", choices=tuple(RECIPES))
+    round_capacities: float = campaign_option(
+        0.5, "user capacities to write per round", within=Within(0, 1000, open_low=True), quick=0.1
     )
-    max_rounds: int | None = option(
-        None,
-        "rounds after which the test gives up reaching steady state",
-        rule=campaign_rule(MAX_ROUNDS),
-        within=ROUNDS,
+    max_rounds: int = campaign_option(
+        MAX_ROUNDS, "rounds after which the test gives up reaching steady state", within=ROUNDS
     )
-    speed_seconds: float | None = option(
-        None, "length of the step for the speed", rule=campaign_rule(60.0), within=SECONDS,
-        quick=1.0,
-    )  # fmt: skip
+    speed_seconds: float = campaign_option(
+        60.0, "seconds of the step that measures speed", within=SECONDS, quick=1.0
+    )
     queue_depth: int = option(32, "outstanding I/Os", within=QUEUE_DEPTH)
     rated_cycles: int | None = option(
-        None, "rated erase cycles of the flash (default: the drive's)", within=Within(1, 1e9)
+        None, "rated erase cycles of the flash", within=Within(1, 1e9), unset="the drive's"
     )
     wear_levelling_factor: float = option(
         1.0, "erases of the most worn block over the average", within=Within(1, 100)
     )
     waf: float | None = option(
         None,
-        "write amplification to assume where the drive does not tell what it wrote to flash",
+        "write amplification to assume if the drive does not report what it wrote to flash",
         within=Within(0, 1e6, open_low=True),
     )
     years: float = option(5.0, "warranty, for DWPD", within=Within(0, 100, open_low=True))
     gb_per_day: float | None = option(
-        None, "data written a day, for the lifetime (default: the user capacity)", within=PRICE
+        None, "GB written per day, for the lifetime", within=PRICE, unset="the user capacity"
     )
     price: float | None = option(None, "price of the drive in dollars, for $/TBW", within=PRICE)
 
 
-class Endurance(CampaignProcedure):
-    """The endurance test, its options settled and checked (else ConfigError)."""
+class Endurance(CampaignProcedure[EnduranceOptions]):
+    """The endurance test. Raises ConfigError for options that are not allowed."""
 
     name = "endurance"
     options_type = EnduranceOptions
@@ -88,8 +81,8 @@ class Endurance(CampaignProcedure):
         found = profile(self.options.profile)
         if len(found.jobs) != 1 or found.jobs[0].read_pct == 100:
             raise ConfigError(
-                f"the profile '{found.name}' wears nothing out by itself",
-                hint="choose one with a single job that writes",
+                f"the profile '{found.name}' does not write, or has several jobs",
+                hint="choose a profile with a single job that writes",
             )
 
     @property
@@ -112,23 +105,15 @@ class Endurance(CampaignProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        o = self.options
-        rounds = Stage(
-            phase="rounds",
-            title="rounds",
-            steps=lambda history, number: self._round(identity, number),
-            tracking=(TrackingVariable("write amplification", "WAF", self._waf),),
-            ends=self._ends(),
-            rounds_max=o.max_rounds,
+        rounds = rounds_until_steady(
+            lambda number: self._round(identity, number),
+            self.options.max_rounds,
+            TrackingVariable("write amplification", "WAF", self._waf),
+            what="steady write amplification",
             purge=True,
-            state=self.state(identity, o.state),
+            state=self.state(identity, self.options.state),
         )
-        speed = Stage(
-            phase=SPEED,
-            title="speed of the workload",
-            steps=lambda history, number: self._speed(identity),
-        )
-        return (rounds, speed)
+        return (rounds, Stage.once(SPEED, "speed of the workload", self._speed(identity)))
 
     def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
         o = self.options
@@ -140,8 +125,9 @@ class Endurance(CampaignProcedure):
             sector_bytes=identity.sector_bytes,
         )
         load = replace(load, jobs=(replace(load.jobs[0], queue_depth=o.queue_depth),))
-        step = self.step(f"{o.profile}, round {number}", load, "rounds", number)
-        return (replace(step, sample=True, untimed=True),)
+        name = f"{o.profile}, round {number}"
+        step = self.step(name, load, "rounds", number, sample=True)
+        return (replace(step, untimed=True),)
 
     def _speed(self, identity: DeviceIdentity) -> Sequence[Step]:
         o = self.options
@@ -158,14 +144,11 @@ class Endurance(CampaignProcedure):
         value = rows[-1].waf if rows[-1].waf is not None else self.options.waf
         if value is None:
             raise EngineError(
-                "the drive does not tell what it wrote to flash, so its write amplification "
+                "the drive does not report what it wrote to flash, so its write amplification "
                 "cannot be measured",
-                hint="give what is known of it with --waf",
+                hint="if you know it, give it with --waf",
             )
-        return float(value)
-
-    def _ends(self) -> tuple[End, ...]:
-        return steady_or_rounds("steady write amplification", self.options.max_rounds)
+        return value
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options

@@ -8,7 +8,7 @@ from typing import Any
 from writecliff import units
 from writecliff.procedures.campaigns.blocksizes import POWER
 from writecliff.procedures.cells import Cell
-from writecliff.procedures.iops import Iops
+from writecliff.procedures.iops import IopsLoop
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import mix_text
 from writecliff.report import loops, plots
@@ -50,7 +50,7 @@ def summary_of(run: RunDirectory) -> dict[str, Any]:
 class _Test:
     def __init__(self, data: TestData) -> None:
         self.data = data
-        assert isinstance(data.procedure, Iops)
+        assert isinstance(data.procedure, IopsLoop)
         self.loop = Loop(data.stage("rounds"))
         self.threads_x_depth = data.procedure.options.threads * data.procedure.options.queue_depth
         seen = {cell[0] for cell in self.loop.cells}
