@@ -188,34 +188,35 @@ Options:
   --quiet
       No progress on stderr.
   --edition pts-e|pts-c
-      Pts-e (enterprise) or pts-c (client) (default: pts-e).
+      Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
-      Revision of the standard: 1.x or 2.0 (default: 1.x).
+      Revision of the standard (default: 1.x).
   --quick
       A shortened form for demos; its report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct FLOAT
-      Share of the addresses that may be touched (standard: 100; pts-c 2.0: 75).
+      Percentage of the addresses that the test may touch (standard: 100; pts-c 2.0:
+      75).
   --compressible-pct FLOAT
       Compressibility of the data (0: random) (standard: 0).
   --seed INT
-      Fixes every random choice (default: 1).
+      Seed of every random choice (default: 1).
+  --threads INT
+      Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
+  --queue-depth INT
+      Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
   --end STR
       What may end the run; the first one reached does; a list of steady,capacity,time
       (default: all).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      The load; revision 2.0 has all but the first as options (1.x: rnd-4k-w).
-  --threads INT
-      Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
-  --queue-depth INT
-      Outstanding I/Os of a thread (QD) (pts-e: 32, pts-c: 16).
+      The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
   --sample-seconds FLOAT
-      Length of a step (standard: 60).
+      Seconds of a step (standard: 60).
   --round-minutes FLOAT
       Minutes from sample to sample (standard: 31).
   --time-hours FLOAT
-      Device time of the end 'time' (1.x: 24, 2.0: 6).
+      Device time of the end 'time' in hours (1.x: 24, 2.0: 6).
   --drive-fills FLOAT
       User capacities of the end 'capacity' (standard: 4).
   --max-rounds INT
@@ -223,7 +224,7 @@ Options:
   --histogram on|off
       Response-time histogram of 20 minutes at the end (2.0: on).
   --histogram-seconds FLOAT
-      Length of the histogram step (standard: 1200).
+      Seconds of the histogram step (standard: 1200).
   --json
       Print the outcome as JSON on stdout.
 
