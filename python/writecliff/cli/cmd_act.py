@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from writecliff.cli.output import talk
+from writecliff.cli.output import log
 from writecliff.cli.run_options import NEW_RUN, RunOptions
 from writecliff.cli.runner import run_test
 from writecliff.cli.target_options import NO_TARGET, TargetOptions
@@ -49,10 +49,10 @@ def run(
 
     found = read_config(config)
     for note in found.notes:
-        talk(f"note: {note}")
+        log(f"note: {note}")
     for device in found.devices:
         if device != target.on:
-            talk(f"note: {config} names {device}; the drive is the one of --on")
+            log(f"note: {config} names {device}; the drive is the one of --on")
     options = dict(found.options)
     if quick:
         for name in ("test_duration_sec", "report_interval_sec"):
@@ -61,8 +61,8 @@ def run(
     return run_test("act", options, target, run, as_json=json)
 
 
-@app.command
-def log(run: Path) -> int:
+@app.command(name="log")
+def print_log(run: Path) -> int:
     """Print the log of a run as ACT prints it, for tools that read it.
 
     Parameters

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import emit_json, latency_text, size_text, table, talk
+from writecliff import units
+from writecliff.cli.output import emit_json, latency_text, log, table
 from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def advise_streams(
 
     def say(cell: Replayed) -> None:
         wrong = f", {cell.mistag_pct:g} % wrong" if cell.mistag_pct else ""
-        talk(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
+        log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
     found = compare(
         trace,
@@ -91,7 +92,7 @@ def _text(found: StreamAdvice, page: Path) -> str:
             NAMES[cell.scheme],
             str(cell.streams),
             f"{cell.waf:.3f}",
-            size_text(setup.endurance_bytes(cell.waf)),
+            units.size(setup.endurance_bytes(cell.waf)),
             "-" if (years := setup.years(cell.waf)) is None else f"{years:.3g}",
             latency_text(cell.read_p9999_ns),
         )

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from cyclopts import App
 
-from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.output import emit_json, log, table
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 
 GROUP = "validation and research", 5
@@ -40,7 +40,7 @@ def sim(
     rows = []
     for row in run(chosen(case), device=device, scale=scale):
         rows.append(row)
-        talk(f"{row['case']}: {row['cpu_s']:.1f} s of CPU time")
+        log(f"{row['case']}: {row['cpu_s']:.1f} s of CPU time")
     if json:
         document = {"schema": "writecliff/bench-sim/1", "device": device, "scale": scale}
         emit_json(document | {"rows": rows})
@@ -95,7 +95,7 @@ def fio(
         name = engine.identify().target
         for pair in run(engine, seconds=seconds, pairs=pairs):
             done.append(pair)
-            talk(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of bare fio's IOPS")
+            log(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of bare fio's IOPS")
     whole = summary(done)
     rows = [
         asdict(pair) | {name: getattr(pair, name) for name in whole if name != "bare_spread"}

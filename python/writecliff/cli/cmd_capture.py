@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import duration_text, emit_json, pairs, size_text, talk
+from writecliff import units
+from writecliff.cli.output import emit_json, log, pairs
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,10 +90,10 @@ def capture(
         from writecliff.capture.apps import Size, run_app
 
         try:
-            done = run_app(app, options, Size(records, operations), folder=folder, log=talk)
+            done = run_app(app, options, Size(records, operations), folder=folder, log=log)
         except BaseException:
             if options.output.is_file():
-                talk(f"what was captured until then is in {options.output}")
+                log(f"what was captured until then is in {options.output}")
             raise
     elif via == "strace":
         from writecliff.capture.strace import capture as run_strace
@@ -147,12 +148,12 @@ def _show(done: Captured, *, as_json: bool) -> None:
     given = hints["delivered"] + hints["refused"]
     audit = f"{hints['delivered']} of {given} taken by the kernel" if given else "none given"
     lines = [
-        ("trace", f"{done.output}, {size_text(done.output.stat().st_size)}"),
-        ("written", f"{size_text(metadata['bytes_written'])} to {metadata['files']} files"),
-        *([("read", size_text(metadata["bytes_read"]))] if metadata["reads"] else []),
-        ("time", duration_text(metadata["duration_ns"])),
+        ("trace", f"{done.output}, {units.size(done.output.stat().st_size)}"),
+        ("written", f"{units.size(metadata['bytes_written'])} to {metadata['files']} files"),
+        *([("read", units.size(metadata["bytes_read"]))] if metadata["reads"] else []),
+        ("time", units.duration(metadata["duration_ns"])),
         ("hints", audit + (f"; refused: {errors}" if errors else "")),
         *(("note", note) for note in metadata["notes"]),
     ]
     # The command owns stdout.
-    talk(pairs(lines))
+    log(pairs(lines))

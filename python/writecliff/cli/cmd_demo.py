@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.cli.output import emit_json, talk
-from writecliff.cli.progress import progress_for
+from writecliff.cli.output import emit_json, log
+from writecliff.cli.progress import ProgressView
+from writecliff.cli.screen import Screen
 from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
@@ -52,13 +53,14 @@ def demo(
             round_minutes=ROUND_MINUTES,
         )
     )
+    progress = ProgressView(Screen(quiet=quiet), samples_only=True)
     with opened(TargetOptions(on=on), seed=procedure.seed) as engine:
-        run_procedure(procedure, engine, output, progress_for(quiet=quiet, samples_only=True))
+        run_procedure(procedure, engine, output, progress)
     path = write_report(output)
     if json:
         emit_json({"run": output, "report": path, "summary": summarise(output)})
         return 0
-    talk("")
+    log("")
     print(path)
-    talk(f"open it in a browser; the whole test: writecliff test wsat --on {on}")
+    log(f"open it in a browser; the whole test: writecliff test wsat --on {on}")
     return 0

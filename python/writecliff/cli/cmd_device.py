@@ -7,13 +7,11 @@ from typing import Any
 
 from cyclopts import App
 
+from writecliff import units
 from writecliff.cli.output import (
-    count_text,
-    duration_text,
     emit_json,
     latency_text,
     pairs,
-    size_text,
     table,
 )
 
@@ -149,9 +147,9 @@ def value_text(name: str, value: Any) -> str:
     if name.endswith("_bytes"):
         # Pages and blocks are powers of two, capacities are decimal.
         small = value < 1 << 30 and value % 1024 == 0 and value > 0
-        return f"{value // 1024:,} KiB" if small else size_text(value)
+        return f"{value // 1024:,} KiB" if small else units.size(value)
     if name.endswith("_ns"):
-        return latency_text(value) if value < 60e9 else duration_text(value)
+        return latency_text(value) if value < 60e9 else units.duration(value)
     if name.endswith("_pct"):
         return f"{value:g} %"
-    return count_text(value) if isinstance(value, int) else f"{value:g}"
+    return units.number(value) if isinstance(value, int) else f"{value:g}"

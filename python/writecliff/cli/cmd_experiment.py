@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.output import emit_json, log, table
 from writecliff.errors import ConfigError
 
 GROUP = "validation and research", 3
@@ -51,8 +51,8 @@ def experiment(
         raise ConfigError(f"--scale is {scale:g}; it must be 1 to 192")
     runner, renderer = experiment(name)
     path = output or Path(f"{name}.html")
-    talk(f"{name}: some minutes on a machine of two cores")
-    result = runner.run(scale=scale, log=talk)
+    log(f"{name}: some minutes on a machine of two cores")
+    result = runner.run(scale=scale, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)
     if json:

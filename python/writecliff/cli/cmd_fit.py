@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import emit_json, latency_text, size_text, table, talk
+from writecliff import units
+from writecliff.cli.output import emit_json, latency_text, log, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def fit(
         raise ConfigError(f"{output} exists; name another file")
     spec = read_specification(path)
     measured = read_figures(figures or SHIPPED)
-    talk(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: some minutes")
-    result = run_fit(spec, measured, talk)
+    log(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: some minutes")
+    result = run_fit(spec, measured, log)
     if output is not None:
         _write(spec, fitted_text, result, output)
     if json:
@@ -163,8 +164,8 @@ def _value(number: float, unit: str) -> str:
     if unit == "ns":
         return latency_text(number)
     if unit == "bytes/s":
-        return f"{size_text(number)}/s"
-    return size_text(number) if unit == "bytes" else f"{number:.4g}"
+        return f"{units.size(number)}/s"
+    return units.size(number) if unit == "bytes" else f"{number:.4g}"
 
 
 def _error(row: Row) -> str:

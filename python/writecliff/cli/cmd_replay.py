@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from writecliff import units
 from writecliff.cli.output import (
-    count_text,
-    duration_text,
     emit_json,
     latency_text,
+    log,
     pairs,
-    size_text,
     table,
-    talk,
 )
 from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 from writecliff.cli.values import Whole
@@ -79,7 +77,7 @@ def replay(
         seed=options.seed,
     )
     if (said := overflow_text(done)) is not None:
-        talk(f"warning: {said}")
+        log(f"warning: {said}")
     if json:
         emit_json(replay_mapping(trace, setup, done))
         return 0
@@ -96,26 +94,26 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
     lines = [
         (
             "drive",
-            f"{setup.device.name}, {size_text(simulated.capacity_bytes)} of its kind, "
+            f"{setup.device.name}, {units.size(simulated.capacity_bytes)} of its kind, "
             f"over-provisioning {simulated.overprovision_pct:.1f} %",
         ),
         (
             "trace",
-            f"{size_text(setup.written_bytes)} in {duration_text(setup.io.duration_ns)}, "
-            f"{size_text(setup.peak_bytes)} of files at the peak, {setup.blocks.rounds} rounds",
+            f"{units.size(setup.written_bytes)} in {units.duration(setup.io.duration_ns)}, "
+            f"{units.size(setup.peak_bytes)} of files at the peak, {setup.blocks.rounds} rounds",
         ),
         ("file system", _file_system(setup)),
         ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
         ("write amplification", f"{done.waf:.3f}"),
-        ("endurance", f"{size_text(setup.endurance_bytes(done.waf))} on the whole drive"),
+        ("endurance", f"{units.size(setup.endurance_bytes(done.waf))} on the whole drive"),
     ]
     if done.placement is not None and done.placement.interface == "nvme-fdp":
         figures = done.statistics
         lines.append(
             (
                 "FDP statistics",
-                f"HBMW {size_text(figures.hbmw)}, MBMW {size_text(figures.mbmw)}, "
-                f"MBE {size_text(figures.mbe)} in the measured half",
+                f"HBMW {units.size(figures.hbmw)}, MBMW {units.size(figures.mbmw)}, "
+                f"MBE {units.size(figures.mbe)} in the measured half",
             )
         )
     if years is not None:
@@ -125,9 +123,9 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
             (
                 "reads beside it",
                 f"mean {latency_text(done.reads.mean_ns)}, "
-                f"p99.99 {latency_text(done.read_p9999_ns)} of {count_text(done.reads.count)}",
+                f"p99.99 {latency_text(done.read_p9999_ns)} of {units.number(done.reads.count)}",
             ),
-            ("writes", f"{size_text(done.timed_written_bytes / done.timed_ns * 1e9)}/s"),
+            ("writes", f"{units.size(done.timed_written_bytes / done.timed_ns * 1e9)}/s"),
         ]
     return lines
 
@@ -145,8 +143,8 @@ def _streams(setup: ReplaySetup, done: Replayed) -> str:
     rows = [
         (
             str(row["stream"]),
-            size_text(row["written_bytes"]),
-            size_text(row["median_lifetime_bytes"]),
+            units.size(row["written_bytes"]),
+            units.size(row["median_lifetime_bytes"]),
             ", ".join(row["origins"]),
         )
         for row in stream_rows(setup, done)

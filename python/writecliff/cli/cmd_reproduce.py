@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.output import emit_json, log, table
 from writecliff.cli.sets import check_jobs
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
@@ -128,6 +128,6 @@ def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:
 
     missing = without_preset(chosen.figures)
     if missing and not quiet:
-        talk(f"left out: {'; '.join(missing.values())}")
+        log(f"left out: {'; '.join(missing.values())}")
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
     return ReproduceView(loads_by_drive(wanted), quiet=quiet)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from writecliff.cli.output import count_text, emit_json, factor_text, talk
+from writecliff import units
+from writecliff.cli.output import emit_json, factor_text, log
 from writecliff.cli.results import result_mapping, result_table
+from writecliff.cli.screen import Screen
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from writecliff.engines.base import Engine, Progress, StepResult
-    from writecliff.workload.model import Workload
 
 GROUP = "workloads and traces", 1
 
@@ -60,28 +61,29 @@ def run(
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
+    from writecliff.engines.preconditioned import StateCache, default_folder
+    from writecliff.engines.preconditioned import precondition as bring_to_state
+
+    screen = Screen(quiet=quiet)
     with opened(target, seed=1 if seed is None else seed) as engine:
         load = load_workload(file, capacity_bytes=engine.identify().capacity_bytes, seed=seed)
-        for note in () if quiet else load.notes:
-            talk(f"note: {note}")
-        _precondition(engine, precondition, live=not quiet and sys.stderr.isatty())
-        _keep_event_log(engine)
-        results = [
-            _run_step(engine, ramp, workload, live=not quiet and sys.stderr.isatty())
-            for ramp, workload in load.steps
-        ]
+        for note in load.notes:
+            screen.log(f"note: {note}")
+        ticker = _Ticker()
+        with screen.showing(ticker.render):
+            bring_to_state(
+                engine, precondition, cache=StateCache(default_folder()), on_progress=ticker
+            )
+            _keep_event_log(engine)
+            results = []
+            for ramp, workload in load.steps:
+                if ramp is not None:
+                    engine.run(ramp, ticker)
+                results.append(engine.run(workload, ticker))
+                for warning in results[-1].warnings:
+                    log(f"warning: {warning}")
         _show(load, results, form, engine)
     return 0
-
-
-def _precondition(engine: Engine, name: str, *, live: bool) -> None:
-    from writecliff.engines.preconditioned import StateCache, default_folder, precondition
-
-    ticker = _Ticker(live)
-    try:
-        precondition(engine, name, cache=StateCache(default_folder()), on_progress=ticker)
-    finally:
-        ticker.done()
 
 
 def _keep_event_log(engine: Engine) -> None:
@@ -90,21 +92,6 @@ def _keep_event_log(engine: Engine) -> None:
 
     if isinstance(engine, SimEngine):
         engine.placement.fdp.enable_all_events()
-
-
-def _run_step(
-    engine: Engine, ramp: Workload | None, workload: Workload, *, live: bool
-) -> StepResult:
-    ticker = _Ticker(live)
-    try:
-        if ramp is not None:
-            engine.run(ramp, ticker)
-        result = engine.run(workload, ticker)
-    finally:
-        ticker.done()
-    for warning in result.warnings:
-        talk(f"warning: {warning}")
-    return result
 
 
 def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engine) -> None:
@@ -123,23 +110,17 @@ def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engi
 
 
 class _Ticker:
-    """Live figures on one line of a terminal, about four times a second; nothing in a log."""
+    """The latest figures of what runs, for one line of a terminal."""
 
-    def __init__(self, live: bool) -> None:
-        self._live = live
-        self._last_s = 0.0
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
 
     def __call__(self, progress: Progress) -> None:
-        now_s = time.monotonic()
-        if not self._live or now_s - self._last_s < 0.25:
-            return
-        self._last_s = now_s
-        share = "" if progress.fraction is None else f"{100 * progress.fraction:3.0f} %  "
-        waf = "" if progress.waf is None else f"  WAF {factor_text(progress.waf)}"
-        sys.stderr.write(f"\r{share}{count_text(progress.iops)} IOPS{waf}\x1b[K")
-        sys.stderr.flush()
+        self._progress = progress
 
-    def done(self) -> None:
-        if self._live and self._last_s:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def render(self) -> RenderableType:
+        if (now := self._progress) is None:
+            return ""
+        share = "" if now.fraction is None else f"{100 * now.fraction:3.0f} %  "
+        waf = "" if now.waf is None else f"  WAF {factor_text(now.waf)}"
+        return f"{share}{units.number(now.iops)} IOPS{waf}"

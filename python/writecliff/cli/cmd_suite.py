@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.output import duration_text, emit_json, size_text, table, talk
+from writecliff import units
+from writecliff.cli.output import emit_json, log, table
 from writecliff.cli.sets import check_jobs, go_on, new_folder, run_members
 from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.values import Whole
@@ -120,7 +121,7 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
         identity = engine.identify()
         for name, options in tests.items():
             if identity.simulated:
-                talk(f"estimating {name}")
+                log(f"estimating {name}")
             procedure = procedure_from_mapping(name, options)
             plans[name] = with_estimate(procedure.plan(identity), procedure, engine)
     if as_json:
@@ -139,9 +140,9 @@ def _bounds(plans: Mapping[str, Plan]) -> str:
         (
             name,
             f"{plan.steps_min:,}",
-            duration_text(plan.device_time_min_ns),
-            duration_text(plan.device_time_max_ns),
-            size_text(plan.write_bytes_max),
+            units.duration(plan.device_time_min_ns),
+            units.duration(plan.device_time_max_ns),
+            units.size(plan.write_bytes_max),
         )
         for name, plan in plans.items()
     ]
@@ -155,10 +156,10 @@ def _estimates(plans: Mapping[str, Plan]) -> str:
         (
             name,
             f"{e.steps:,}",
-            duration_text(e.device_time_ns),
-            size_text(e.write_bytes),
+            units.duration(e.device_time_ns),
+            units.size(e.write_bytes),
             f"{e.drive_fills:.1f}",
-            duration_text(e.wall_time_s * 1e9),
+            units.duration(e.wall_time_s * 1e9),
         )
         for name, e in known.items()
     ]
@@ -167,10 +168,10 @@ def _estimates(plans: Mapping[str, Plan]) -> str:
         (
             "all",
             f"{sum(e.steps for e in known.values()):,}",
-            duration_text(sum(e.device_time_ns for e in known.values())),
-            size_text(sum(e.write_bytes for e in known.values())),
+            units.duration(sum(e.device_time_ns for e in known.values())),
+            units.size(sum(e.write_bytes for e in known.values())),
             f"{sum(e.drive_fills for e in known.values()):.1f}",
-            duration_text(sum(e.wall_time_s for e in known.values()) * 1e9),
+            units.duration(sum(e.wall_time_s for e in known.values()) * 1e9),
         )
     )
     header = ("test", "steps", "device time", "written", "drive fills", "CPU time here")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from writecliff.cli.output import emit_json, table, talk
+from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
     from writecliff.validate.stream_rows import Crossover, StreamsReport
@@ -76,7 +76,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
         ]
         print(table((*names, "measured", "theory", "error", ""), rows))
     if not ok:
-        talk(f"a row is off by more than {TOLERANCE_PCT:g} % (streams: by anything)")
+        log(f"a row is off by more than {TOLERANCE_PCT:g} % (streams: by anything)")
     return 0 if ok else 1
 
 
@@ -117,7 +117,7 @@ def streams(*, json: bool = False) -> int:
     else:
         print(_streams_table(report))
     if not report.ok:
-        talk("a row that theory or a recorded run decides is off")
+        log("a row that theory or a recorded run decides is off")
     return 0 if report.ok else 1
 
 

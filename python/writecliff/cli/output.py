@@ -1,4 +1,4 @@
-"""How the commands print: figures with units, tables, JSON on stdout, talk on stderr."""
+"""How the commands print: figures with units, tables, JSON on stdout, diagnostics on stderr."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import Any
 
 from writecliff import units
 
-size_text, duration_text, count_text = units.size, units.duration, units.number
 
-
-def talk(text: str) -> None:
-    """Say something to the user; a closed stderr must not end a test that runs for hours."""
+def log(text: str) -> None:
+    """A line of diagnostics; a closed stderr must not end a test that runs for hours."""
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{text}\n")  # one write: threads do not mix their lines
+        sys.stderr.flush()
 
 
 def emit_json(value: Any) -> None:

@@ -1,65 +1,51 @@
-"""Progress of a test on stderr: a line per step, or a live view on a terminal.
-
-`progress_for` chooses: silent with --quiet, live (rich) if stderr is a terminal, else lines that
-read well in a log file.
-"""
+"""Progress of a test on stderr: a line per step, or on a terminal a block that is redrawn."""
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.cli.output import (
-    count_text,
-    duration_text,
-    factor_text,
-    latency_text,
-    size_text,
-    talk,
-)
+from writecliff import units
+from writecliff.cli.output import factor_text, latency_text
+from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import RunProgress
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity
-    from writecliff.procedures.model import History, Plan, Procedure, StepRow
+    from rich.console import RenderableType
+
+    from writecliff.engines.base import DeviceIdentity, Progress
+    from writecliff.procedures.model import End, History, Plan, Procedure, Stage, StepRow
     from writecliff.procedures.steady import Decision
-
-
-def progress_for(*, quiet: bool, samples_only: bool = False) -> RunProgress:
-    """How a test shows its progress; `samples_only`: in a log, only each round's sample step."""
-    if quiet:
-        return RunProgress()
-    if sys.stderr.isatty():
-        from writecliff.cli.live import LiveProgress
-
-        return LiveProgress()
-    return LineProgress(samples_only=samples_only)
 
 
 def opening_lines(
     procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
 ) -> list[str]:
     """What is about to happen, before the drive is touched."""
-    who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
     lines = [
-        f"{plan.title} on {identity.target}: {who or 'unknown drive'}, "
-        f"{size_text(identity.capacity_bytes)}",
+        f"{plan.title} on {identity.target}: {drive_text(identity)}",
         f"run directory: {run_directory}",
     ]
     if not identity.simulated:
-        lines.append(f"everything on {identity.target} is lost")
-        lines.append(f"written: {written_text(plan, identity)}")
-    lines += [f"deviation: {deviation}" for deviation in plan.deviations]
-    return lines
+        lines.append(f"all data on {identity.target} will be lost")
+        lines.append(f"host writes: {written_text(plan, identity)}")
+    return lines + [f"deviation: {deviation}" for deviation in plan.deviations]
+
+
+def drive_text(identity: DeviceIdentity) -> str:
+    """Vendor, model, serial number and capacity."""
+    who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
+    return f"{who or 'unknown drive'}, {units.size(identity.capacity_bytes)}"
 
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
-    """How much a run will write at most, and what that is of the drive's rated endurance."""
+    """How much a run writes at most, and what share of the drive's rated endurance that is."""
     if plan.write_bytes_max is None or plan.drive_fills_max is None:
-        return "not bounded"
-    text = f"at most {size_text(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills"
+        return "no upper bound"
+    text = f"at most {units.size(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills"
     if identity.rated_tbw_bytes:
         share = 100 * plan.write_bytes_max / identity.rated_tbw_bytes
         text += f", {share:.2g} % of the rated endurance"
@@ -71,18 +57,24 @@ def step_line(row: StepRow) -> str:
     parts = [
         f"round {row.round}" if row.round else row.phase,
         row.label,
-        f"{count_text(row.iops)} IOPS" if row.elapsed_ns else "untimed",
-        f"mean {latency_text(row.latency_mean_ns)}",
-        f"99.99 % {latency_text(row.latency_p9999_ns)}",
-        f"max {latency_text(row.latency_max_ns)}",
+        f"{units.number(row.iops)} IOPS" if row.elapsed_ns else "untimed",
+        *_latency_parts(row),
         f"WAF {factor_text(row.waf)}",
         f"{row.drive_fills:.2f} drive fills",
     ]
     return "  ".join(parts)
 
 
+def _latency_parts(row: StepRow) -> tuple[str, str, str]:
+    return (
+        f"mean {latency_text(row.latency_mean_ns)}",
+        f"99.99 % {latency_text(row.latency_p9999_ns)}",
+        f"max {latency_text(row.latency_max_ns)}",
+    )
+
+
 def steady_lines(round_number: int, decision: Decision) -> list[str]:
-    """A steady-state decision, a line a variable: measured excursions against those allowed."""
+    """A steady-state decision, one line per variable: measured excursions and those allowed."""
     return [
         f"round {round_number}: {'steady' if state.steady else 'not steady'}; "
         f"{name}: average {_figure(state.average)}, "
@@ -99,47 +91,137 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
-class LineProgress(RunProgress):
-    """One line per event, without control characters."""
+class ProgressView(RunProgress):
+    """Shows a test on a screen. Events only store what they carry; `render` draws it.
 
-    def __init__(self, *, samples_only: bool = False) -> None:
+    `samples_only`: in a log, only the last step of each round, which is its sample.
+    """
+
+    def __init__(self, screen: Screen, *, samples_only: bool = False) -> None:
+        self._screen = screen
         self._samples_only = samples_only
-        self._last: StepRow | None = None
+        self._block = ExitStack()
+        self._began_s = time.monotonic()
+        self._phase = "starting"
+        self._step = ""
+        self._row: StepRow | None = None
+        self._row_s = self._paced_from_s = self._began_s
+        self._history: History | None = None
+        self._progress: Progress | None = None
+        self._decision: Decision | None = None
+        self._ends: Sequence[End] = ()
+        self._fraction_at_start: float | None = None
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        self._began_s = time.monotonic()
         for line in opening_lines(procedure, identity, plan, run_directory):
-            talk(line)
+            self._screen.log(line)
+        self._block.enter_context(self._screen.showing(self.render))
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
-        talk(resume_line(rows_stored, rows_again))
+        text = f"resuming after {rows_stored} stored steps"
+        self._screen.log(
+            f"{text}; {rows_again} of them are repeated and compared" if rows_again else text
+        )
 
     def phase(self, name: str, detail: str = "") -> None:
+        self._phase = name
         if detail:
-            talk(f"{name}: {detail}")
+            self._screen.log(f"{name}: {detail}")
+
+    def stage_begin(self, stage: Stage) -> None:
+        self._ends = stage.ends
+        self._fraction_at_start = self._decision = None
+
+    def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
+        self._progress = None
+        where = f"round {round_number}, " if round_number else ""
+        self._step = f"{where}step {step} of {steps}: {name}"
+
+    def step_progress(self, progress: Progress) -> None:
+        self._progress = progress
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        self._last = row
-        if not self._samples_only:
-            talk(step_line(row) + ("  (again, same)" if again else ""))
+        self._row, self._history, self._row_s = row, history, time.monotonic()
+        if self._fraction_at_start is None:
+            self._fraction_at_start = self._fraction()
+            self._paced_from_s = self._row_s
+        if not self._samples_only and not self._screen.terminal:
+            self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        if self._samples_only and self._last:
-            talk(step_line(self._last))  # the sample of a round is its last step
+        self._decision = decision
+        if self._samples_only and self._row is not None and not self._screen.terminal:
+            self._screen.log(step_line(self._row))
         elif decision:
             for line in steady_lines(round_number, decision):
-                talk(line)
+                self._screen.log(line)
 
     def note(self, text: str) -> None:
-        talk(f"warning: {text}")
+        self._screen.log(text, warning=True)
 
     def end(self, status: str, reason: str) -> None:
-        took = duration_text((time.monotonic() - self._began_s) * 1e9)
-        talk(f"{status} after {took} of wall time: {reason}")
+        self._block.close()
+        took = units.duration((time.monotonic() - self._began_s) * 1e9)
+        self._screen.log(f"{status} after {took} of wall time: {reason}")
 
+    def _fraction(self) -> float:
+        """How far the run is towards the nearest end that can be foreseen."""
+        if self._history is None or not self._history.stages:
+            return 0.0
+        stage = self._history.current
+        known = [end.fraction(stage) for end in self._ends if end.fraction is not None]
+        return min(1.0, max(known, default=0.0))
 
-def resume_line(rows_stored: int, rows_again: int) -> str:
-    text = f"going on after {rows_stored} stored steps"
-    return f"{text}; {rows_again} of them are run again and compared" if rows_again else text
+    def _time_left(self, fraction: float) -> str:
+        begun = self._fraction_at_start
+        if begun is None or fraction <= begun:
+            return "-"
+        # The fraction is that of the last finished step: count down from there.
+        per_fraction_s = (self._row_s - self._paced_from_s) / (fraction - begun)
+        left_s = per_fraction_s * (1 - fraction) - (time.monotonic() - self._row_s)
+        return units.duration(max(0.0, left_s) * 1e9)
+
+    def render(self) -> RenderableType:
+        """Where the test is, what the drive does, how steady it is, how long it may still take."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        fraction = self._fraction()
+        head = Table.grid(padding=(0, 1))
+        head.add_row(
+            Text(self._phase, style="bold"),
+            ProgressBar(total=1.0, completed=fraction, width=30),
+            f"{100 * fraction:.0f} %",
+            f"at most {self._time_left(fraction)} left",
+        )
+        body = Table.grid(padding=(0, 2))
+        for name, value in self._figures():
+            body.add_row(Text(name, style="dim"), value)
+        return Group(head, Text(self._step, style="dim"), body)
+
+    def _figures(self) -> list[tuple[str, str]]:
+        now, row = self._progress, self._row
+        iops = now.iops if now is not None else row.iops if row is not None else None
+        waf = now.waf if now is not None and now.waf is not None else row.waf if row else None
+        figures = [("IOPS", units.number(iops)), ("WAF", factor_text(waf))]
+        if row is not None:
+            figures.append(("latency", ", ".join(_latency_parts(row))))
+            written = units.size(row.host_write_bytes_total)
+            figures.append(("written", f"{written}, {row.drive_fills:.2f} drive fills"))
+        if self._history is not None:
+            figures.append(("device time", units.duration(self._history.elapsed_ns)))
+        for state in self._decision.states.values() if self._decision else ():
+            figures.append(
+                (
+                    "steady state",
+                    f"{'yes' if state.steady else 'no'}: data excursion "
+                    f"{state.data_excursion:,.0f} (allowed {state.data_excursion_allowed:,.0f}), "
+                    f"slope {state.slope_excursion:,.0f} "
+                    f"(allowed {state.slope_excursion_allowed:,.0f})",
+                )
+            )
+        return figures

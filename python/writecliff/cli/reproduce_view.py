@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from writecliff.cli.output import duration_text, talk
+from writecliff import units
+from writecliff.cli.output import log
 from writecliff.devices import show_device
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
@@ -40,7 +41,7 @@ class ReproduceView(MeasurementObserver):
         if not self._quiet:
             with self._lock:
                 self._said_s = time.monotonic()
-                talk(f"{self._head()}  {text}")
+                log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         with self._lock:
@@ -59,18 +60,18 @@ class ReproduceView(MeasurementObserver):
         super().drive(drive, wall_s)
         with self._lock:
             self._all_done += 1
-        self.say(f"{drive}: done in {duration_text(round(wall_s) * 1e9)}")
+        self.say(f"{drive}: done in {units.duration(round(wall_s) * 1e9)}")
 
     def _remaining(self) -> float:
         return sum(sum(own.values()) for part in (self._left, self._ready) for own in part.values())
 
     def _head(self) -> str:
         elapsed_s = time.monotonic() - self._began_s
-        text = f"[{self._all_done}/{self._drives} drives, {duration_text(round(elapsed_s) * 1e9)}"
+        text = f"[{self._all_done}/{self._drives} drives, {units.duration(round(elapsed_s) * 1e9)}"
         done = 1 - self._remaining() / self._whole if self._whole else 1.0
         if _FIRST_GUESS <= done < 1:
             left_s = elapsed_s * (1 - done) / done
-            text += f", about {duration_text(round(left_s) * 1e9)} left"
+            text += f", about {units.duration(round(left_s) * 1e9)} left"
         return f"{text}]"
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.cli.output import (
-    count_text,
-    duration_text,
     factor_text,
     latency_text,
-    size_text,
     table,
 )
 
@@ -32,7 +30,7 @@ def result_table(result: StepResult) -> str:
             rates = ("-", "-")
             if seconds:
                 megabytes = measured.bytes / seconds / 1e6
-                rates = (count_text(measured.ios / seconds), f"{megabytes:,.1f}")
+                rates = (units.number(measured.ios / seconds), f"{megabytes:,.1f}")
             rows.append((job.name, operation, *rates, *_latency_cells(measured.service)))
             if measured.response is not None:
                 cells = _latency_cells(measured.response)
@@ -41,7 +39,7 @@ def result_table(result: StepResult) -> str:
     waf = result.counters_after.write_amplification_since(result.counters_before)
     ios, size = result.total()
     lines.append(
-        f"{count_text(ios)} I/Os, {size_text(size)} in {duration_text(result.elapsed_ns)} "
+        f"{units.number(ios)} I/Os, {units.size(size)} in {units.duration(result.elapsed_ns)} "
         f"of device time; WAF {factor_text(waf)}"
     )
     if (power := _power(result)) is not None:
@@ -116,11 +114,11 @@ def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str
     lines = []
     if after.interface == "nvme-fdp":
         lines.append(
-            f"FDP: HBMW {size_text(figures.hbmw)}, MBMW {size_text(figures.mbmw)}, "
-            f"MBE {size_text(figures.mbe)}; {after.limit} placement handles"
+            f"FDP: HBMW {units.size(figures.hbmw)}, MBMW {units.size(figures.mbmw)}, "
+            f"MBE {units.size(figures.mbe)}; {after.limit} placement handles"
         )
         events = {name: count - before.events.get(name, 0) for name, count in after.events.items()}
-        seen = [f"{name} {count_text(count)}" for name, count in events.items() if count]
+        seen = [f"{name} {units.number(count)}" for name, count in events.items() if count]
         if seen:
             kept = len(after.log_since(before))
             log = f"; {kept} of them in the log (--json has it)" if kept else ""
@@ -130,5 +128,5 @@ def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str
         lines.append(f"streams open: {named} (of {after.limit} beside the default one)")
     released = after.streams_released - before.streams_released
     if released:
-        lines.append(f"streams released by the drive to make room: {count_text(released)}")
+        lines.append(f"streams released by the drive to make room: {units.number(released)}")
     return lines

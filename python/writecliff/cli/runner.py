@@ -9,9 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.cli.output import duration_text, emit_json, pairs, size_text
-from writecliff.cli.progress import progress_for, written_text
+from writecliff import units
+from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.progress import ProgressView, written_text
 from writecliff.cli.run_options import RunOptions
+from writecliff.cli.screen import Screen
 from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
@@ -48,7 +50,7 @@ def run_test(
             procedure,
             engine,
             directory,
-            progress_for(quiet=run.quiet),
+            ProgressView(Screen(quiet=run.quiet)),
             resume=run.resume is not None,
         )
     from writecliff.report import write_report
@@ -61,7 +63,7 @@ def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
     """Refuse before anything is made on disk; the engine itself refuses to write as well."""
     if (target.on or "").startswith("/dev/") and target.destroy is None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
-        size = size_text(identity.capacity_bytes)
+        size = units.size(identity.capacity_bytes)
         if identity.serial:
             number, consent = f"serial number {identity.serial}", "that serial number"
         else:
@@ -116,7 +118,7 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
         )
         return
     who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
-    print(f"{plan.title} on {identity.target}: {who}, {size_text(identity.capacity_bytes)}\n")
+    print(f"{plan.title} on {identity.target}: {who}, {units.size(identity.capacity_bytes)}\n")
     for number, phase in enumerate(plan.phases, 1):
         print(f"{number}. {phase}")
     print()
@@ -127,8 +129,8 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
                 (
                     "device time",
                     _bounds(
-                        duration_text(plan.device_time_min_ns),
-                        _optional(plan.device_time_max_ns, duration_text),
+                        units.duration(plan.device_time_min_ns),
+                        _optional(plan.device_time_max_ns, units.duration),
                     ),
                 ),
                 ("written", written_text(plan, identity)),
@@ -146,9 +148,9 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
         why = "no pilot could be run" if identity.simulated else "a real drive has no pilot runs"
         return [("expected", f"within these bounds; {why}")]
     what = [
-        f"{duration_text(estimate.device_time_ns)} of device time",
-        f"{size_text(estimate.write_bytes)} written ({estimate.drive_fills:.2f} drive fills)",
-        f"{size_text(estimate.read_bytes)} read" if estimate.read_bytes else "",
+        f"{units.duration(estimate.device_time_ns)} of device time",
+        f"{units.size(estimate.write_bytes)} written ({estimate.drive_fills:.2f} drive fills)",
+        f"{units.size(estimate.read_bytes)} read" if estimate.read_bytes else "",
     ]
     loops = ", ".join(f"{phase} {count}" for phase, count in estimate.rounds.items())
     counts = [f"{estimate.steps} steps", f"complete rounds: {loops}" if loops else ""]
@@ -157,7 +159,7 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     return [
         ("expected", ", ".join(filter(None, what))),
         ("", "; ".join(filter(None, counts))),
-        ("", f"roughly {duration_text(estimate.wall_time_s * 1e9)} of wall time on this machine"),
+        ("", f"roughly {units.duration(estimate.wall_time_s * 1e9)} of wall time on this machine"),
         ("", f"by {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s{apart}"),
     ]
 
@@ -222,14 +224,14 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
             }
         )
         return
-    written = size_text(last.host_write_bytes_total)
+    written = units.size(last.host_write_bytes_total)
     print(
         pairs(
             (
                 ("run", str(outcome.run_directory)),
                 ("ended by", outcome.reason),
                 ("steady state", _steady_text(stages)),
-                ("device time", duration_text(outcome.history.elapsed_ns)),
+                ("device time", units.duration(outcome.history.elapsed_ns)),
                 ("written", f"{written} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(report)),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from writecliff import units
 from writecliff.cli.output import emit_json
 from writecliff.cli.runner import check_permission
-from writecliff.cli.suite_view import view_for
+from writecliff.cli.screen import Screen
 from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 from writecliff.units import parse_size
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import Kind, Member, SuiteFolder
 
 
@@ -93,8 +98,10 @@ def run_members(
 
     if target.on is None:
         target = replace(target, on=folder.targets[0])
-    with view_for(list(folder.members), quiet=quiet) as view:
-        view.note(f"{folder.kind} directory: {folder.path}")
+    screen = Screen(quiet=quiet)
+    screen.log(f"{folder.kind} directory: {folder.path}")
+    view = _SetView(screen, list(folder.members))
+    with screen.showing(view.render, keep=True):
         run_suite(folder, view.log, opening=_opening(target), finish=write_report, workers=jobs)
     page = write_suite_page(folder)
     if as_json:
@@ -134,3 +141,44 @@ def _outcome(folder: SuiteFolder, page: Path) -> dict[str, Any]:
             for name, member in folder.members.items()
         ],
     }
+
+
+class _SetView:
+    """A row per run on a terminal: how long it has run, how far its stage is, what it does.
+
+    In a log, the lines of each run without looks at single steps. Events come from several threads.
+    """
+
+    def __init__(self, screen: Screen, names: Sequence[str]) -> None:
+        self._screen = screen
+        self._names = names
+        self._start_s = time.monotonic()
+        self._events: dict[str, ChildEvent] = {}
+        self._began_s: dict[str, float] = {}
+        self._ended_s: dict[str, float] = {}
+
+    def log(self, event: ChildEvent) -> None:
+        now_s = time.monotonic()
+        self._began_s.setdefault(event.name, now_s)
+        if event.fraction == 1.0 and event.kind == "line":
+            self._ended_s[event.name] = now_s
+        self._events[event.name] = event
+        if event.kind == "line" and not self._screen.terminal:
+            clock = units.duration((now_s - self._start_s) * 1e9)
+            self._screen.log(f"[{clock}] {event.name}: {event.text}")
+
+    def render(self) -> RenderableType:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2))
+        for name in self._names:
+            event, began_s = self._events.get(name), self._began_s.get(name)
+            if event is None or began_s is None:
+                grid.add_row(Text(name), "", "", Text("waiting", style="dim"))
+                continue
+            took_s = self._ended_s.get(name, time.monotonic()) - began_s
+            bar = ProgressBar(total=1.0, completed=event.fraction or 0.0, width=16)
+            grid.add_row(Text(name), units.duration(took_s * 1e9), bar, Text(event.text))
+        return grid

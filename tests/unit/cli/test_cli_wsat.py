@@ -192,20 +192,21 @@ def test_live_view_shows_where_the_test_is(
 ) -> None:
     from rich.console import Console
 
-    from writecliff.cli.live import LiveProgress
+    from writecliff.cli.progress import ProgressView
+    from writecliff.cli.screen import Screen
 
     console = Console(width=100, force_terminal=False, file=io.StringIO())
     screens: list[str] = []
 
-    class Watch(LiveProgress):
+    class Recorded(ProgressView):
         def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
             super().step_end(row, history, again=again)
             with console.capture() as capture:
-                console.print(self._render())
+                console.print(self.render())
             screens.append(capture.get())
 
-    progress = Watch(console)
-    monkeypatch.setattr("writecliff.cli.runner.progress_for", lambda quiet: progress)
+    progress = Recorded(Screen(console=console))
+    monkeypatch.setattr("writecliff.cli.runner.ProgressView", lambda screen: progress)
     said = cli("test wsat --on sim:fake --end time --time-hours 0.2 --round-minutes 2 --output r")
     assert said.code == 0
     assert len(screens) == 12
@@ -246,7 +247,7 @@ hint: to confirm, repeat the command with --destroy and that serial number
     assert said.err.endswith(
         "hint: go on with `writecliff test wsat --resume r --destroy FAKE0001`\n"
     )
-    assert "everything on /dev/fake is lost\n" in said.err
+    assert "all data on /dev/fake will be lost\n" in said.err
 
 
 def test_a_drive_without_serial_number_is_confirmed_by_its_path(

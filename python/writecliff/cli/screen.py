@@ -1,0 +1,61 @@
+"""What a command shows on stderr while it works: lines that stay and, on a terminal, a block of
+figures below them that is redrawn. With --quiet, nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from writecliff.cli.output import log
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_REFRESH_HZ = 4
+
+
+class Screen:
+    """stderr of one command. Any thread may log."""
+
+    def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+        self.terminal = console is not None or (not quiet and sys.stderr.isatty())
+        self._quiet = quiet
+        self._console = console
+
+    def log(self, text: str, *, warning: bool = False) -> None:
+        """A line that stays."""
+        if self._quiet:
+            return
+        text = f"warning: {text}" if warning else text
+        if self._console is None:
+            log(text)
+        else:
+            self._console.print(
+                text, style="yellow" if warning else "", markup=False, highlight=False
+            )
+
+    @contextmanager
+    def showing(
+        self, render: Callable[[], RenderableType], *, keep: bool = False
+    ) -> Iterator[None]:
+        """On a terminal, redraw what `render` returns while the body runs; `keep` the last one."""
+        if not self.terminal:
+            yield
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        outer, self._console = self._console, self._console or Console(stderr=True)
+        live = Live(
+            get_renderable=render,
+            console=self._console,
+            refresh_per_second=_REFRESH_HZ,
+            transient=not keep,
+        )
+        try:
+            with live:
+                yield
+        finally:
+            self._console = outer
