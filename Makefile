@@ -33,12 +33,13 @@ test-speed: ## instruction counts of small fixed cases against those on record
 needs: ## install what the tests need from Debian (as root), or say what is missing
 	@tools/test-needs
 
-lint: setup ## formatters, linters and types
+lint: setup ## formatters, linters, types, and the walls between rooms
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 lock: $(VENV)/.installed ## write requirements.lock anew
 	@tools/lock $(BIN)
