@@ -7,10 +7,10 @@ made-up figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -228,3 +228,16 @@ class Engine(Protocol):
     def restore(self, path: Path) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ScalableEngine(Engine, Protocol):
+    """An engine that can also run on a smaller drive of the same kind, as estimates do."""
+
+    def scales(self) -> Sequence[float]:
+        """How many times smaller the drive can be, largest first."""
+        ...
+
+    def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
+        """The same drive, simulated `scale` times smaller and shorter; this one is not touched."""
+        ...

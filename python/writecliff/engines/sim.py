@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,6 +14,7 @@ from writecliff.engines.base import (
     CacheReport,
     Counters,
     DeviceIdentity,
+    Engine,
     JobResult,
     OperationResult,
     Progress,
@@ -160,6 +161,16 @@ class SimEngine:
         """Go back to a saved state of the same device. Raises ConfigError, EngineError."""
         with as_user_errors():
             self._drive.restore(str(path))
+
+    def scales(self) -> Sequence[float]:
+        """How many times smaller the drive can be simulated, largest first."""
+        return self.device.scales()
+
+    def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
+        """The same drive, `scale` times smaller and shorter. Raises ConfigError: not possible."""
+        from writecliff.engines.scaled import ScaledEngine
+
+        return ScaledEngine(self, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
         """Nothing to give back: the drive is memory."""

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from writecliff.engines.base import ScalableEngine
 from writecliff.procedures.framework import rehearse
 from writecliff.procedures.model import Estimate, History, Plan, Procedure
 from writecliff.procedures.progress import RunProgress
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress
-    from writecliff.engines.sim import SimEngine
     from writecliff.workload.model import Job
 
 BUDGET_S = 10.0  # processor time of all pilots: on a busy machine they are the same ones
@@ -98,16 +98,14 @@ def with_estimate(
     clock: Callable[[], float] = time.thread_time,
 ) -> Plan:
     """`plan` with an estimate where one can be had: on a drive of the simulator."""
-    from writecliff.engines.sim import SimEngine
-
-    if not isinstance(engine, SimEngine):
+    if not isinstance(engine, ScalableEngine):
         return plan
     return replace(plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock))
 
 
 def estimate(
     procedure: Procedure,
-    engine: SimEngine,
+    engine: ScalableEngine,
     *,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
@@ -117,8 +115,6 @@ def estimate(
     None: not even the smallest pilot came to its end within `budget_s` seconds by `clock`. Raises
     what the run would raise (a workload that the drive cannot take).
     """
-    from writecliff.engines.scaled import ScaledEngine
-
     began_s = clock()
     largest = _largest_io_bytes(procedure, engine)
     done: list[_Pilot] = []
@@ -128,7 +124,7 @@ def estimate(
             break
         start_s = clock()
         try:
-            small = ScaledEngine(engine, scale, largest_io_bytes=largest)
+            small = engine.scaled(scale, largest_io_bytes=largest)
             history = rehearse(procedure, small, _Deadline(start_s + left_s, clock))
         except _TooLongError:
             break
@@ -143,18 +139,16 @@ def _agree(before: _Pilot, last: _Pilot) -> bool:
     return last.apart(before) <= AGREEMENT and last.rounds() == before.rounds()
 
 
-def _scales(procedure: Procedure, engine: SimEngine) -> list[float]:
+def _scales(procedure: Procedure, engine: ScalableEngine) -> list[float]:
     """The scales to try in order. Short steps must not become too short; a drive that cannot be
     made smaller at all is tried as it is."""
-
     shortest_ns = _shortest_step_ns(procedure, engine)
-    possible = [
-        k for k in engine.device.scales() if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS
-    ]
+    scales = engine.scales()
+    possible = [k for k in scales if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS]
     return possible or [1.0]
 
 
-def _jobs(procedure: Procedure, engine: SimEngine) -> list[Job]:
+def _jobs(procedure: Procedure, engine: ScalableEngine) -> list[Job]:
     """Of all steps, as far as they are known before the run."""
     stages = procedure.stages(engine.identify())
     loads = [
@@ -169,13 +163,13 @@ def _jobs(procedure: Procedure, engine: SimEngine) -> list[Job]:
     return [job for load in loads for job in load.jobs]
 
 
-def _shortest_step_ns(procedure: Procedure, engine: SimEngine) -> int:
+def _shortest_step_ns(procedure: Procedure, engine: ScalableEngine) -> int:
     """Of the steps that last for a time, 0 without any."""
     durations = [job.burst_ns or job.duration_ns for job in _jobs(procedure, engine)]
     return min((ns for ns in durations if ns), default=0)
 
 
-def _largest_io_bytes(procedure: Procedure, engine: SimEngine) -> int:
+def _largest_io_bytes(procedure: Procedure, engine: ScalableEngine) -> int:
     return max(size.bytes for job in _jobs(procedure, engine) for size in job.block_sizes)
 
 
