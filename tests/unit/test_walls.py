@@ -83,7 +83,9 @@ def test_a_crate_knows_only_what_is_below_it(crate: str) -> None:
 def test_a_crate_does_not_name_what_it_must_not_know(crate: str) -> None:
     pattern, what = MUST_NOT_NAME[crate]
     found = [
-        f"{name}: {match[0]}" for name, code in _code(crate).items() if (match := re.search(pattern, code))
+        f"{name}: {match[0]}"
+        for name, code in _code(crate).items()
+        if (match := re.search(pattern, code))
     ]
     assert found == [], f"{crate} does not know {what}"
 

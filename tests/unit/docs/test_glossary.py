@@ -28,7 +28,11 @@ def _names() -> list[str]:
 @cache
 def _sources() -> str:
     listed = subprocess.run(
-        ["git", "ls-files", "crates", "python"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "crates", "python"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     names = [n for n in listed.stdout.splitlines() if n.endswith((".rs", ".py", ".toml"))]
     assert len(names) > 500
