@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.fio_target import DISK, FILE, FIO, GIB
 from writecliff.engines.fio.capability import Fio, Placement
-from writecliff.engines.fio.command import Target, job_options, plan, section_name
+from writecliff.engines.fio.command import Target, add_job, plan, section_name
+from writecliff.engines.fio.section import Section
 from writecliff.errors import EngineError
 from writecliff.workload.model import Addresses, BlockSize, Job, Segments, Workload, Zone
 
@@ -37,7 +38,9 @@ def text_of(*jobs: Job, target: Target = DISK, fio: Fio = FIO) -> str:
 
 
 def options_of(job: Job, target: Target = DISK) -> dict[str, str]:
-    return dict(job_options(job, target, []))
+    section = Section(job, [])
+    add_job(section, target)
+    return dict(section.options)
 
 
 def warnings_of(job: Job) -> tuple[str, ...]:
@@ -191,7 +194,7 @@ def test_poisson_arrivals_need_whole_rates_and_say_what_is_rounded() -> None:
     assert options_of(job)["rate_process"] == "poisson"
     assert warnings_of(job) == ()
     fast = Job(rate_iops=30_000, arrival="poisson", duration_ns=10**9)
-    assert warnings_of(fast) == ("job job: fio rounds 30000 poisson arrivals a second to 30766.8",)
+    assert warnings_of(fast) == ("job job: fio rounds 30000 poisson arrivals per second to 30766.8",)
 
 
 def test_ends() -> None:
@@ -277,12 +280,12 @@ REFUSED = [
     (Job(ios=1, pattern="sequential", addresses=Addresses("zipf", theta=2)), "only random jobs"),
     (Job(ios=1, rate_iops=1, rate_bytes_per_s=1), "exclude each other"),
     (Job(ios=1, arrival="poisson"), "need a rate"),
-    (Job(ios=2, threads=2, rate_iops=1, arrival="poisson"), "less than one an operation"),
+    (Job(ios=2, threads=2, rate_iops=1, arrival="poisson"), "less than one per operation"),
     (Job(ios=1, think_ns=500), "whole microseconds"),
-    (Job(ios=5, threads=2), "do not divide"),
+    (Job(ios=5, threads=2), "are not divisible"),
     (Job(ios=1, compressible_pct=33.3), "compressible_pct 33.3 %"),
     (Job(ios=1, duplicate_pct=33.3), "duplicate_pct 33.3 %"),
-    (Job(ios=1, threads=0), "at least 1 each"),
+    (Job(ios=1, threads=0), "must be at least 1"),
     (
         Job(ios=4, pattern="sequential", threads=4, thread_stride_bytes=2 * GIB),
         "leave the range",

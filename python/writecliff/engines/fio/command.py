@@ -1,8 +1,7 @@
 """Writes a workload as a fio job file: one section per job, in the order of the jobs.
 
-Owns: the mapping from `workload.model` to fio's options, and the list of what fio cannot do. What
-has no exact form in fio is refused with an `EngineError`; what fio does slightly differently, and
-what a user would still want to run, is named in `FioPlan.warnings` and so in the results.
+What has no exact form in fio is refused with an `EngineError`; what fio does slightly differently,
+and what a user would still want to run, is named in `FioPlan.warnings` and so in the results.
 
 Facts of fio that the code relies on (HOWTO and source of fio 3.33): percentages of mixes and zones
 are whole numbers; `rate_iops` and `fsync` count for each thread, and a rate counts for each
@@ -16,10 +15,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from writecliff.engines.fio import addresses, duty, ends, rates, sectors
+from writecliff.engines.fio.addresses import add_addresses
 from writecliff.engines.fio.capability import Fio, Placement
-from writecliff.engines.fio.refuse import refuse, whole_percent
-from writecliff.workload.model import Job, Workload
+from writecliff.engines.fio.duty import add_duty, duty_of
+from writecliff.engines.fio.ends import add_ends
+from writecliff.engines.fio.rates import add_rates
+from writecliff.engines.fio.section import Section, refuse
+from writecliff.engines.fio.sectors import raise_to_sectors
+from writecliff.workload.model import Workload
 
 Option = tuple[str, str]
 
@@ -62,13 +65,15 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     placement = _placement(workload, target)
     passthrough = None if placement is None or placement.kind == "hint" else placement
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
-    duty_ns = duty.duty_of(workload)
-    for index, asked in enumerate(workload.jobs):
-        job = sectors.on_sectors(asked, target.sector_bytes, warnings)
-        options = job_options(job, target, warnings) + duty.options(job, fio, warnings)
+    duty_ns = duty_of(workload)
+    for index, job in enumerate(workload.jobs):
+        section = Section(job, warnings)
+        raise_to_sectors(section, target.sector_bytes)
+        add_job(section, target)
+        add_duty(section, fio)
         if placement is not None and job.stream:
-            options += _placed(placement, job.stream)
-        lines += ["", f"[{section_name(index, job.name)}]", *_render(options)]
+            _add_placement(section, placement)
+        lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
     text = "\n".join(lines) + "\n"
     return FioPlan(text, tuple(dict.fromkeys(warnings)), writes, duty_ns, passthrough is None)
@@ -115,14 +120,16 @@ def _global_options(
 def _escaped(path: str) -> str:
     """fio splits names at colons, and expands or cuts off what its job files give a meaning to."""
     if re.search(r"[$`;#\\\n\r]", path) or path != path.strip():
-        refuse(path, "fio's job files cannot name such a path", hint="rename it")
+        refuse(path, "fio's job files cannot name such a path", "rename it")
     return path.replace(":", "\\:")
 
 
-def _placed(placement: Placement, stream: int) -> list[Option]:
+def _add_placement(section: Section, placement: Placement) -> None:
     if placement.kind == "hint":
-        return [("write_hint", _HINTS[stream])]
-    return [("dataplacement", placement.kind), ("plids", str(stream))]
+        section.add("write_hint", _HINTS[section.job.stream])
+    else:
+        section.add("dataplacement", placement.kind)
+        section.add("plids", section.job.stream)
 
 
 def _placement(workload: Workload, target: Target) -> Placement | None:
@@ -135,106 +142,96 @@ def _placement(workload: Workload, target: Target) -> Placement | None:
         refuse(
             workload.name,
             f"writes cannot be given to stream {named}: {target.placement}",
-            hint="stream = 0 runs it without; `writecliff device probe` says what arrives",
+            "stream = 0 runs it without; `writecliff device probe` shows what arrives",
         )
     if streams[-1] >= target.placement.handles:
         refuse(
             workload.name,
             f"stream {streams[-1]}: the drive has {_WHAT[target.placement.kind]}"
             f"{target.placement.handles - 1}",
-            hint=f"streams 1 to {target.placement.handles - 1} are possible",
+            f"streams 1 to {target.placement.handles - 1} are possible",
         )
     return target.placement
 
 
-def job_options(job: Job, target: Target, warnings: list[str]) -> list[Option]:
-    """All options of one section except its placement."""
-    _check_counts(job, target)
-    trims = job.trim_pct > 0
-    if trims and target.is_file:
-        refuse(job.name, "fio cannot trim regular files", hint="run it on a block device")
-    if trims and job.queue_depth > 1:
-        warnings.append(
-            f"job {job.name}: fio trims one at a time in each thread, not {job.queue_depth} deep"
-        )
-    options: list[Option] = [("new_group", ""), ("rw", _direction(job))]
+def add_job(section: Section, target: Target) -> None:
+    """Add all options of a job except its pauses and placement."""
+    job = section.job
+    _check_counts(section, target)
+    if job.trim_pct > 0 and target.is_file:
+        section.refuse("fio cannot trim regular files", "run it on a block device")
+    if job.trim_pct > 0 and job.queue_depth > 1:
+        section.warn(f"fio trims one at a time in each thread, not {job.queue_depth} deep")
+    section.add("new_group")
+    section.add("rw", _direction(section))
     if job.trim_pct == 0 and 0 < job.read_pct < 100:
-        options.append(("rwmixread", str(whole_percent(job.name, "read_pct", job.read_pct))))
+        section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
         if job.pattern == "sequential":
-            warnings.append(
-                f"job {job.name}: in fio reads and writes each follow their own sequence"
-            )
-    options += _block_sizes(job)
-    options += [("numjobs", str(job.threads)), ("iodepth", str(job.queue_depth))]
-    options += addresses.options(job, target.capacity_bytes, target.sector_bytes, warnings)
+            section.warn("in fio reads and writes each follow their own sequence")
+    _add_block_sizes(section)
+    section.add("numjobs", job.threads)
+    section.add("iodepth", job.queue_depth)
+    add_addresses(section, target.capacity_bytes, target.sector_bytes)
     if job.trim_pct == 0 and job.read_pct < 100:
-        options += _data(job)
-    options += rates.options(job, warnings)
+        section.add("refill_buffers")
+        for name, option, value in (
+            ("compressible_pct", "buffer_compress_percentage", job.compressible_pct),
+            ("duplicate_pct", "dedupe_percentage", job.duplicate_pct),
+        ):
+            if value:
+                section.add(option, section.whole_percent(name, value))
+    add_rates(section)
     if job.flush_every_writes:
-        options.append(("fsync", str(job.flush_every_writes)))
-    options += ends.options(job)
-    return options
+        section.add("fsync", job.flush_every_writes)
+    add_ends(section)
 
 
-def _check_counts(job: Job, target: Target) -> None:
+def _check_counts(section: Section, target: Target) -> None:
+    job = section.job
     if job.threads < 1 or job.queue_depth < 1:
-        refuse(job.name, f"threads {job.threads} x queue depth {job.queue_depth}: at least 1 each")
+        section.refuse(
+            f"threads {job.threads} x queue depth {job.queue_depth}: each must be at least 1"
+        )
     if job.segments is not None:
-        refuse(
-            job.name,
+        section.refuse(
             f"active-range segments ({job.segments.count}): fio would need a job for each",
-            hint="use a contiguous range (range_bytes), or the simulated drive",
+            "use a contiguous range (range_bytes), or the simulated drive",
         )
     if not job.block_sizes:
-        refuse(job.name, "has no block size")
+        section.refuse("has no block size")
     for size in job.block_sizes:
         if size.bytes <= 0 or size.bytes % target.sector_bytes:
-            refuse(
-                job.name,
+            section.refuse(
                 f"block size {size.bytes}: the target's sector is {target.sector_bytes} bytes",
-                hint=f"use a multiple of {target.sector_bytes} bytes",
+                f"use a multiple of {target.sector_bytes} bytes",
             )
 
 
-def _direction(job: Job) -> str:
+def _direction(section: Section) -> str:
+    job = section.job
     prefix = "rand" if job.pattern == "random" else ""
     if job.trim_pct == 100 and job.read_pct == 0:
         return f"{prefix}trim"
     if job.trim_pct != 0:
-        refuse(
-            job.name,
+        section.refuse(
             f"trim_pct {job.trim_pct:g}: fio cannot mix trims with reads and writes in one job",
-            hint="put the trims into a job of their own (trim_pct 100)",
+            "put the trims into a separate job (trim_pct 100)",
         )
-    if job.read_pct == 100:
-        return f"{prefix}read"
-    if job.read_pct == 0:
-        return f"{prefix}write"
-    return f"{prefix}rw"
+    return prefix + ("rw" if 0 < job.read_pct < 100 else "read" if job.read_pct else "write")
 
 
-def _block_sizes(job: Job) -> list[Option]:
-    if len(job.block_sizes) == 1:
-        return [("bs", str(job.block_sizes[0].bytes))]
-    total = sum(size.weight for size in job.block_sizes)
-    if total <= 0 or any(size.weight < 0 for size in job.block_sizes):
-        refuse(job.name, "the weights of its block sizes are not positive")
-    parts = []
-    for size in job.block_sizes:
-        if size.weight == 0:
-            continue
-        what = f"share of block size {size.bytes}"
-        percent = whole_percent(job.name, what, 100 * size.weight / total)
-        parts.append(f"{size.bytes}/{percent}")
-    return [("bssplit", ":".join(parts))]
-
-
-def _data(job: Job) -> list[Option]:
-    options: list[Option] = [("refill_buffers", "")]
-    if job.compressible_pct:
-        percent = whole_percent(job.name, "compressible_pct", job.compressible_pct)
-        options.append(("buffer_compress_percentage", str(percent)))
-    if job.duplicate_pct:
-        percent = whole_percent(job.name, "duplicate_pct", job.duplicate_pct)
-        options.append(("dedupe_percentage", str(percent)))
-    return options
+def _add_block_sizes(section: Section) -> None:
+    sizes = section.job.block_sizes
+    if len(sizes) == 1:
+        section.add("bs", sizes[0].bytes)
+        return
+    total = sum(size.weight for size in sizes)
+    if total <= 0 or any(size.weight < 0 for size in sizes):
+        section.refuse("the weights of its block sizes are not positive")
+    shares = (
+        f"{size.bytes}/"
+        f"{section.whole_percent(f'share of block size {size.bytes}', 100 * size.weight / total)}"
+        for size in sizes
+        if size.weight
+    )
+    section.add("bssplit", ":".join(shares))

@@ -1,111 +1,99 @@
-"""How fast a job arrives, in fio's options: rates, arrival process, think time, start delay."""
+"""How fast a job issues I/Os, in fio's options: rates, arrival process, think time, start delay."""
 
 from __future__ import annotations
 
 import math
 
-from writecliff.engines.fio.refuse import refuse, whole_percent
+from writecliff.engines.fio.section import Section
 from writecliff.workload.model import Job
 
-Option = tuple[str, str]
-
 _US = 1000  # fio keeps these times in microseconds
-_TOLERANCE = 0.01  # a rate that is rounded by more than this is worth a warning
-
-
-def options(job: Job, warnings: list[str]) -> list[Option]:
-    """Options for rates and pauses. Warns of what fio rounds."""
-    return [*_rate(job, warnings), *_pauses(job)]
+_TOLERANCE = 0.01  # rounding a rate by more than this is worth a warning
+_POISSON_MAX = 1_000_000  # arrivals per second in one thread
 
 
 def is_rate_driven(job: Job) -> bool:
+    """Whether a rate, not the completion of I/Os, decides when a job issues the next one."""
     return job.rate_iops is not None or job.rate_bytes_per_s is not None
 
 
-def _pauses(job: Job) -> list[Option]:
-    chosen: list[Option] = []
+def add_rates(section: Section) -> None:
+    """Add rates, think time and start delay; warn of what fio rounds."""
+    job = section.job
+    if is_rate_driven(job):
+        _add_rate(section)
+    elif job.arrival == "poisson":
+        section.refuse("poisson arrivals need a rate (rate_iops)")
     if job.think_ns:
         if job.think_ns % _US:
-            refuse(job.name, f"think_ns {job.think_ns}: fio takes whole microseconds")
-        chosen.append(("thinktime", f"{job.think_ns // _US}us"))
-        chosen.append(("thinktime_blocks", str(job.think_after_ios)))
+            section.refuse(f"think_ns {job.think_ns}: fio takes whole microseconds")
+        section.add("thinktime", f"{job.think_ns // _US}us")
+        section.add("thinktime_blocks", job.think_after_ios)
     if job.start_delay_ns:
-        chosen.append(("startdelay", f"{round(job.start_delay_ns / _US)}us"))
-    return chosen
+        section.add("startdelay", f"{round(job.start_delay_ns / _US)}us")
 
 
-def _mean_block(job: Job) -> float:
-    total = sum(size.weight for size in job.block_sizes)
-    return sum(size.bytes * size.weight for size in job.block_sizes) / total
-
-
-def _shares(job: Job) -> dict[int, float]:
+def _shares(section: Section) -> dict[int, float]:
     """Share of the I/Os by fio's direction: 0 read, 1 write, 2 trim."""
-    if job.trim_pct:
+    if section.job.trim_pct:
         return {2: 1.0}
-    reads = whole_percent(job.name, "read_pct", job.read_pct) / 100
+    reads = section.whole_percent("read_pct", section.job.read_pct) / 100
     return {key: share for key, share in ((0, reads), (1, 1 - reads)) if share > 0}
 
 
-def _rate(job: Job, warnings: list[str]) -> list[Option]:
-    """fio's rates are per thread and per direction, and whole numbers."""
-    if not is_rate_driven(job):
-        if job.arrival == "poisson":
-            refuse(job.name, "poisson arrivals need a rate (rate_iops)")
-        return []
+def _add_rate(section: Section) -> None:
+    """Add the rates, which fio counts per thread and per direction in whole numbers."""
+    job = section.job
     if job.rate_iops is not None and job.rate_bytes_per_s is not None:
-        refuse(job.name, "rate_iops and rate_bytes_per_s exclude each other")
-    mean = _mean_block(job)
+        section.refuse("rate_iops and rate_bytes_per_s exclude each other")
+    total = sum(size.weight for size in job.block_sizes)
+    mean_block = sum(size.bytes * size.weight for size in job.block_sizes) / total
     if job.arrival == "poisson":
-        return _poisson(job, mean, warnings)
+        _add_poisson(section, mean_block)
+        return
     if job.rate_iops is not None:
-        bytes_per_s = job.rate_iops * mean
+        bytes_per_s = job.rate_iops * mean_block
         if len(job.block_sizes) > 1:
-            warnings.append(
-                f"job {job.name}: fio spaces a mix of block sizes by bytes,"
-                f" {job.rate_iops:g} IOPS on average"
+            section.warn(
+                f"fio spaces a mix of block sizes by bytes, {job.rate_iops:g} IOPS on average"
             )
     else:
         bytes_per_s = float(job.rate_bytes_per_s or 0)
-    # In bytes, not IOPS: the same to fio, and a share of a thread is rounded far less.
-    return [("rate", _split(job, bytes_per_s, mean))]
-
-
-def _split(job: Job, total: float, least: float) -> str:
-    """The list "read,write,trim" of one thread's rates; empty where there is no limit."""
+    # In bytes, not IOPS: the same to fio, and the share of a thread is rounded far less.
     parts = ["", "", ""]
-    for direction, share in _shares(job).items():
-        rate = total * share / job.threads
-        if rate < least / 3600:  # slower than one I/O an hour
-            refuse(job.name, "its rate is too small for fio to spread over its threads")
+    for direction, share in _shares(section).items():
+        rate = bytes_per_s * share / job.threads
+        if rate < mean_block / 3600:  # slower than one I/O per hour
+            section.refuse("its rate is too small for fio to spread over its threads")
         parts[direction] = str(max(1, round(rate)))
-    return ",".join(parts).rstrip(",")
+    section.add("rate", ",".join(parts).rstrip(","))
 
 
-def _poisson(job: Job, mean_block: float, warnings: list[str]) -> list[Option]:
+def _add_poisson(section: Section, mean_block: float) -> None:
     """fio draws exponential gaps of mean `1000000 / rate_iops` microseconds, cut to whole ones."""
+    job = section.job
     if len(job.block_sizes) > 1:
-        refuse(job.name, "fio has no poisson arrivals for a mix of block sizes")
+        section.refuse("fio has no poisson arrivals for a mix of block sizes")
     wanted = job.rate_iops
     if wanted is None:
         wanted = (job.rate_bytes_per_s or 0) / mean_block
     parts = ["", "", ""]
     applied = 0.0
-    for direction, share in _shares(job).items():
+    for direction, share in _shares(section).items():
         rate = round(wanted * share / job.threads)
         if rate < 1:
-            refuse(
-                job.name,
-                f"{wanted:g} IOPS over {job.threads} threads is less than one an operation",
-                hint="use fewer threads, or a linear arrival",
+            section.refuse(
+                f"{wanted:g} IOPS over {job.threads} threads is less than one per operation",
+                "use fewer threads, or a linear arrival",
             )
-        if rate > 1_000_000:
-            refuse(job.name, f"{rate} poisson arrivals a second in one thread: fio takes 1000000")
+        if rate > _POISSON_MAX:
+            section.refuse(
+                f"{rate} poisson arrivals per second in one thread: fio takes {_POISSON_MAX}"
+            )
         parts[direction] = str(rate)
         # A gap is drawn with a whole mean and then cut to whole microseconds itself.
         applied += 1e6 * math.expm1(1 / (1_000_000 // rate)) * job.threads
     if abs(applied - wanted) > wanted * _TOLERANCE:
-        warnings.append(
-            f"job {job.name}: fio rounds {wanted:g} poisson arrivals a second to {applied:.6g}"
-        )
-    return [("rate_iops", ",".join(parts).rstrip(",")), ("rate_process", "poisson")]
+        section.warn(f"fio rounds {wanted:g} poisson arrivals per second to {applied:.6g}")
+    section.add("rate_iops", ",".join(parts).rstrip(","))
+    section.add("rate_process", "poisson")
