@@ -1,11 +1,11 @@
-"""Disturbances of a measurement, from outside and from the drive's own state, found and named.
+"""Finds disturbances of a measurement, from outside and from the drive's own state.
 
-Owns: what two readings around a step mean, and the end of an SLC cache in a series. Pure functions
-on plain values: who takes the readings is `engines.blockdev`. Every text begins with `PREFIX`, so
-that reports can tell a disturbance from other remarks on a step.
+Pure functions on plain values: they compare two readings around a step, and look for the end of an
+SLC cache in a series. `engines.blockdev` takes the readings. Every text begins with `PREFIX`, so
+that reports can separate disturbances from other remarks on a step.
 
-Why these thresholds: a step of the standard counts as steady within a slope of 10 % over five of
-them, so what moves a figure by half of that must be named.
+Thresholds: a step of the standard counts as steady within a slope of 10 % over five of them, so
+whatever moves a figure by half of that must be named.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _cpu(before: CpuTimes | None, after: CpuTimes | None, texts: list[str]) -> d
     share = stolen / (busy + stolen) if busy + stolen > 0 else 0.0
     if share > STEAL_SHARE and stolen >= STEAL_TICKS_MIN:
         texts.append(
-            f"CPU steal: {100 * share:.0f} % of the CPU time that this machine wanted"
+            f"CPU steal: {100 * share:.0f} % of the CPU time that this machine needed"
             " went to other guests of its host"
         )
     waiting = after.waiting - before.waiting
@@ -86,7 +86,7 @@ def _throttles(before: Sample, after: Sample, texts: list[str]) -> int | None:
         return None
     count = after.cpu_throttles - before.cpu_throttles
     if count > 0:
-        texts.append(f"CPU throttling: the CPUs were slowed for heat, {count} times")
+        texts.append(f"CPU throttling: the CPUs were throttled {count} times")
     return count
 
 
@@ -133,7 +133,7 @@ def _vitals(before: Vitals, after: Vitals) -> Iterator[str]:
                 yield text.format(n=rise)
     heat, limit = after.temperature_c, after.limit_c
     if heat is not None and limit is not None and heat >= limit:
-        yield f"the drive is at {heat:.0f} °C; it counts itself too hot from {limit:.0f} °C on"
+        yield f"the drive is at {heat:.0f} °C; its limit is {limit:.0f} °C"
     if before.link is not None and after.link is not None and before.link != after.link:
         yield f"the drive's link changed from {before.link} to {after.link}"
 
@@ -172,7 +172,7 @@ def level_drop(values: Sequence[float]) -> LevelDrop | None:
 
     `values` are throughputs of equal intervals. Both sides must hold at least five values and be
     steady, the fall must happen within one value (which may be mixed of both), and the series must
-    not come back: a stall is no end of a cache, and neither is a slow decline.
+    not recover: neither a stall nor a slow decline is the end of a cache.
     """
     for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
         head = values[max(0, index - 4 * STEADY_VALUES_MIN) : index]

@@ -1,4 +1,4 @@
-"""From what a user types after `--on` to an engine."""
+"""Opens the engine for a target as users name it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def open_target(
     seed: int = 1,
     size_bytes: int | None = None,
 ) -> Engine:
-    """Open a target.
+    """Open a target and return its engine; close it when done.
 
-    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` the
-    size of a file that is to be made. Raises TargetError, ConfigError.
+    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` is
+    the size of a file to be created. Raises TargetError, ConfigError.
     """
     scheme, _, rest = text.partition(":")
     if text.startswith("/dev/"):
@@ -40,4 +40,4 @@ def open_target(
         from writecliff.engines.sim import SimEngine
 
         return SimEngine(rest, seed=seed)
-    raise TargetError(f"'{text}' is no target", hint=f"targets are {FORMS}")
+    raise TargetError(f"invalid target '{text}'", hint=f"targets are {FORMS}")

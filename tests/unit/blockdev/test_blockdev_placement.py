@@ -81,7 +81,7 @@ def test_the_verdict_names_what_the_kernel_refuses() -> None:
     none = tuple(HintAnswer(a.call, a.hint, "EINVAL") for a in TAKEN) + REFUSED
     assert "refuses not set (EINVAL), none (EINVAL)" in verdict(found(none, None))[0]
     assert verdict(found((), None)) == (
-        "The kernel's queue of sda says nothing of write streams: hints end in the kernel.",
+        "The kernel's queue of sda does not report write streams: hints end in the kernel.",
     )
 
 

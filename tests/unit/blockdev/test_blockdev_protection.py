@@ -104,7 +104,7 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
 def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.answer("blkid", "", returncode=1)
-    with pytest.raises(TargetError, match="cannot tell what is on it"):
+    with pytest.raises(TargetError, match="cannot determine its contents"):
         inspect(path, machine.system)
     machine.answer("blkid", "", returncode=8)
     assert "contradicting" in str(refusal(machine, path))

@@ -55,7 +55,7 @@ def test_steal_counts_against_the_time_that_was_wanted() -> None:
     """64 CPUs, one of them busy: 100 stolen ticks of 1000 wanted are 10 %, not 0.2 %."""
     after = CpuTimes(busy=1900, waiting=100, stolen=150, total=73_000)
     (text,) = texts(reading(IDLE), reading(after, written=400 * MB))
-    assert text.startswith("CPU steal: 10 % of the CPU time that this machine wanted")
+    assert text.startswith("CPU steal: 10 % of the CPU time that this machine needed")
     chance = CpuTimes(busy=1040, waiting=100, stolen=55, total=73_000)
     assert texts(reading(IDLE), reading(chance, written=400 * MB)) == []
 
@@ -93,9 +93,9 @@ def test_heat_errors_and_links() -> None:
         reading(throttles=7, written=400 * MB, vitals=after),
     )
     assert found == [
-        "CPU throttling: the CPUs were slowed for heat, 2 times",
-        "the drive throttled lightly for heat, 3 times",
-        "the drive is at 84 °C; it counts itself too hot from 82 °C on",
+        "CPU throttling: the CPUs were throttled 2 times",
+        "the drive throttled lightly 3 times for its temperature",
+        "the drive is at 84 °C; its limit is 82 °C",
         "the drive's link changed from 16 GT/s x4 to 8 GT/s x4",
     ]
 

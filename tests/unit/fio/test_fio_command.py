@@ -194,7 +194,9 @@ def test_poisson_arrivals_need_whole_rates_and_say_what_is_rounded() -> None:
     assert options_of(job)["rate_process"] == "poisson"
     assert warnings_of(job) == ()
     fast = Job(rate_iops=30_000, arrival="poisson", duration_ns=10**9)
-    assert warnings_of(fast) == ("job job: fio rounds 30000 poisson arrivals per second to 30766.8",)
+    assert warnings_of(fast) == (
+        "job job: fio rounds 30000 poisson arrivals per second to 30766.8",
+    )
 
 
 def test_ends() -> None:

@@ -11,7 +11,7 @@ from tests.support.fio_target import DISK, FIO
 from writecliff.engines.base import Operation
 from writecliff.engines.fio.capability import Fio
 from writecliff.engines.fio.command import plan
-from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.intervals import IntervalSeries
 from writecliff.engines.fio.parse import OperationStats
 from writecliff.errors import EngineError
 from writecliff.workload.model import Job, Workload
@@ -57,14 +57,14 @@ def stats(runtime_ms: int, ios: int) -> dict[tuple[int, Operation], OperationSta
     return {(0, WRITE): one}
 
 
-def rows(series: Series) -> list[tuple[int, int]]:
+def rows(series: IntervalSeries) -> list[tuple[int, int]]:
     columns = series.columns()
     return list(zip((columns["end_ns"] // 10**6).tolist(), columns["ios"].tolist(), strict=True))
 
 
 def test_a_report_that_a_pause_held_back_marks_the_pause() -> None:
     """Bursts of 500 ms, pauses of 400 ms, a report every 200 ms; ours arrive 70 ms after fio's."""
-    series = Series((0.0,), 200.0, (500.0, 400.0))
+    series = IntervalSeries((0.0,), 200.0, (500.0, 400.0))
     series.add(stats(200, 20), 270.0)
     series.add(stats(400, 40), 470.0)
     series.add(stats(600, 50), 970.0)  # asked for at 600, answered when the pause was over
@@ -88,11 +88,11 @@ def test_a_report_that_a_pause_held_back_marks_the_pause() -> None:
 
 
 def test_a_report_late_for_other_reasons_is_no_pause() -> None:
-    series = Series((0.0,), 200.0, (5000.0, 1000.0))
+    series = IntervalSeries((0.0,), 200.0, (5000.0, 1000.0))
     series.add(stats(200, 20), 270.0)
     series.add(stats(400, 40), 900.0)  # this machine was busy
     assert rows(series) == [(200, 20), (400, 20)]
-    plain = Series((0.0,), 200.0)
+    plain = IntervalSeries((0.0,), 200.0)
     plain.add(stats(200, 20), 270.0)
     plain.add(stats(400, 40), 900.0)
     assert rows(plain) == rows(series)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from writecliff.engines.fio import parse
-from writecliff.engines.fio.intervals import Series, difference
+from writecliff.engines.fio.intervals import IntervalSeries, difference
 from writecliff.engines.fio.process import DocumentSplitter
 from writecliff.errors import EngineError
 
@@ -151,7 +151,7 @@ def test_a_new_maximum_of_the_run_is_exact() -> None:
 
 
 def test_series_of_the_recorded_run(documents: list[dict[str, Any]]) -> None:
-    series = Series((0.0, 0.0), 1000)
+    series = IntervalSeries((0.0, 0.0), 1000)
     for document in documents:
         series.add(parse.read_document(document))
     columns = series.columns()
@@ -169,7 +169,7 @@ def test_series_of_the_recorded_run(documents: list[dict[str, Any]]) -> None:
 
 
 def test_a_sliver_at_the_end_joins_the_last_row() -> None:
-    series = Series((0.0,), 1000)
+    series = IntervalSeries((0.0,), 1000)
     first, last = stats_of([1000] * 5), stats_of([1000] * 5 + [2000])
     series.add({(0, "write"): first})
     series.add({(0, "write"): replace(last, runtime_ms=1003)})
@@ -179,7 +179,7 @@ def test_a_sliver_at_the_end_joins_the_last_row() -> None:
 
 
 def test_a_stall_is_a_row_without_ios_but_an_ended_job_has_no_rows() -> None:
-    series = Series((0.0, 0.0), 1000)
+    series = IntervalSeries((0.0, 0.0), 1000)
     done = stats_of([1000])
     for second in (1, 2, 3):
         running = replace(stats_of([1000] * (1 if second < 3 else 9)), runtime_ms=1000 * second)
@@ -192,6 +192,6 @@ def test_a_stall_is_a_row_without_ios_but_an_ended_job_has_no_rows() -> None:
 
 
 def test_a_delayed_job_ends_after_its_delay() -> None:
-    series = Series((0.0, 5000.0), 1000)
+    series = IntervalSeries((0.0, 5000.0), 1000)
     series.add({(0, "write"): stats_of([1000]), (1, "write"): stats_of([1000])})
     assert series.elapsed_ms == 6000

@@ -12,9 +12,9 @@ from writecliff.engines.blockdev.machine import DiskIo, Sample
 from writecliff.engines.blockdev.vitals import Vitals
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.command import plan
-from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.intervals import IntervalSeries
 from writecliff.engines.fio.parse import OperationStats
-from writecliff.engines.fio.watch import Watch
+from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.workload.model import Job, Workload
 
 MB = 10**6
@@ -24,9 +24,9 @@ FILL = Job(name="fill", duration_ns=60 * S)
 QUIET = Reading(Sample(), Vitals())
 
 
-def falling(seconds: int = 60) -> Series:
+def falling(seconds: int = 60) -> IntervalSeries:
     """1,000 MB/s for 20 s, then 300 MB/s."""
-    series = Series((0.0,), 1000.0)
+    series = IntervalSeries((0.0,), 1000.0)
     size = 0
     for second in range(seconds):
         size += 1000 * MB if second < 20 else 300 * MB
@@ -36,15 +36,15 @@ def falling(seconds: int = 60) -> Series:
     return series
 
 
-def said(watch: Watch, job: Job = FILL, *, complete: bool = True) -> list[str]:
+def said(watch: DisturbanceWatch, job: Job = FILL, *, complete: bool = True) -> list[str]:
     workload = Workload("w", (job,))
     made = plan(workload, DISK, FIO)
     texts, _ = watch.conclude(workload, made, falling(), QUIET, QUIET, complete=complete)
     return texts
 
 
-def purged(capacity_bytes: int = 100_000 * MB) -> Watch:
-    watch = Watch("sdx", capacity_bytes)
+def purged(capacity_bytes: int = 100_000 * MB) -> DisturbanceWatch:
+    watch = DisturbanceWatch("sdx", capacity_bytes)
     watch.purged()
     return watch
 
@@ -59,7 +59,7 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     assert said(watch) == []  # 96 + 20 GB are more than the drive holds
     watch.purged()
     assert len(said(watch)) == 1
-    assert said(Watch("sdx", 100_000 * MB)) == []
+    assert said(DisturbanceWatch("sdx", 100_000 * MB)) == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_io_of_a_failed_step_is_unknown() -> None:
     after = Reading(Sample(disk=DiskIo({"read": 0, "write": 90_000 * MB})), Vitals())
     before = Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals())
     made = plan(workload, DISK, FIO)
-    watch = Watch("sdx", 10**12)
+    watch = DisturbanceWatch("sdx", 10**12)
     complete, _ = watch.conclude(workload, made, falling(), before, after, complete=True)
     assert ["other I/O on sdx" in text for text in complete] == [True]
     partial, figures = watch.conclude(workload, made, falling(), before, after, complete=False)

@@ -1,9 +1,9 @@
 """Write-lifetime hints: which of them this kernel takes, tried out on a file or device.
 
-Owns: the calls of fcntl(2). A hint is a property of the inode and changes no data; what was set
-before is set again. Numbers are those of Linux (RWH_WRITE_LIFE_*), arguments 64 bits wide: the
-kernel reads so many, and refuses what is in the upper half, which is how programs that pass a
-32-bit enumeration lose their hints (RocksDB before its pull request 12595).
+A hint is a property of the inode and changes no data; the previous hint is restored. Numbers are
+those of Linux (RWH_WRITE_LIFE_*). Arguments are 64 bits wide; the kernel refuses a value in the
+upper half, so programs that pass a 32-bit enumeration lose their hints (RocksDB before its pull
+request 12595).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from writecliff.errors import TargetError
 HINTS = ("not set", "none", "short", "medium", "long", "extreme")
 _GET_RW_HINT, _SET_RW_HINT = 1035, 1036  # of the inode
 _SET_FILE_RW_HINT = 1038  # of the open file; removed from Linux 5.18
-_DIRTY = 0xDEAD << 32  # what happens to lie behind a 32-bit argument
+_DIRTY = 0xDEAD << 32  # stray bytes behind a 32-bit argument
 
 
 @dataclass(frozen=True)
 class HintAnswer:
-    """One call and what the kernel said: None if it took the hint, else the error's name."""
+    """One call; `refused` is the name of its error, None if the kernel took the hint."""
 
     call: str  # "F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "F_SET_RW_HINT, 32 bits"
     hint: str

@@ -33,7 +33,7 @@ def is_scsi(disk: BlockDevice) -> bool:
 
 @dataclass(frozen=True)
 class _Answers:
-    """What the tools said; empty mappings where they are absent or do not apply."""
+    """Answers of the tools; empty mappings where they are absent or do not apply."""
 
     nvme: Mapping[str, Any]
     smart: Mapping[str, Any]
@@ -80,7 +80,7 @@ def backing_of(system: System, disk: BlockDevice) -> str | None:
     """What distinguishes a disk from another of the same size; None if nothing does.
 
     For disks without a serial number: the file behind a loop device, the UUID of a dm or md device,
-    or the slot of a hardware disk, which is as good as a serial number only while nobody swaps it.
+    or the slot of a hardware disk, which does not notice that disks were swapped.
     """
     if disk.name.startswith("loop"):
         loop = next((one for one in attached_loops(system) if one.number == disk.number), None)
@@ -101,7 +101,7 @@ def backing_of(system: System, disk: BlockDevice) -> str | None:
 
 
 def _rotational(disk: BlockDevice) -> bool | None:
-    """As the drive itself told the kernel; virtual devices are called rotational by default."""
+    """As the drive reports; None for virtual devices, which the kernel calls rotational."""
     if not (is_nvme(disk) or disk.name.startswith("sd")):
         return None
     value = read_int(disk.directory / "queue/rotational")
@@ -124,7 +124,7 @@ def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
 
 
 def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdentity:
-    """A regular file is no drive: its model says so, and nothing else is claimed."""
+    """Identity of a regular file, whose model says that it is one."""
     return DeviceIdentity(
         target=f"file:{path}",
         vendor=None,

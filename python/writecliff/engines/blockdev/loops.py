@@ -29,7 +29,7 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Loop:
-    """An attached loop device. `file` and `device` are both None if nobody can tell."""
+    """An attached loop device. `file` and `device` are both None if unknown."""
 
     name: str
     number: DeviceNumber

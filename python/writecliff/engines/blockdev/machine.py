@@ -1,6 +1,6 @@
-"""What the machine around a drive does: CPU time, throttled CPUs, I/O that the kernel counted.
+"""The state of the machine around a drive: CPU time, throttled CPUs, I/O that the kernel counted.
 
-Owns: reading /proc/stat, the counters of throttled CPUs, the CPUs' clock and a disk's `stat` file.
+Reads /proc/stat, the counters of throttled CPUs, the CPUs' clock and a disk's `stat` file.
 `Sample` is one reading; what two of them mean is in `engines.disturbance`.
 """
 
@@ -20,7 +20,7 @@ class CpuTimes:
 
     busy: int
     waiting: int  # idle while an I/O was outstanding
-    stolen: int  # wanted, but given to another guest of the host
+    stolen: int  # needed here, but given to another guest of the host
     total: int
 
 
@@ -36,7 +36,7 @@ class DiskIo:
 
 @dataclass(frozen=True)
 class Sample:
-    """One reading; None where this machine does not tell."""
+    """One reading; None where this machine has no such counter."""
 
     cpu: CpuTimes | None = None
     cpu_throttles: int | None = None
@@ -45,7 +45,7 @@ class Sample:
 
 
 def take_sample(system: System, disk_directory: Path | None) -> Sample:
-    """Read everything once; some milliseconds at most, nothing is sent to the drive."""
+    """Read everything once. Takes milliseconds and sends nothing to the drive."""
     cpus = sorted((system.sys / "devices/system/cpu").glob("cpu[0-9]*"))
     return Sample(
         cpu=_cpu_times(system.proc / "stat"),

@@ -1,8 +1,8 @@
 """NVMe format (user data erase) and sanitize (block erase) through nvme-cli.
 
-Owns: deciding from the controller's own capabilities whether either may be used. Format is left out
-where the controller applies it to all namespaces, and sanitize (which always covers the whole
-subsystem) where there is more than one namespace: both would erase what nobody named.
+The controller's capabilities decide whether either may be used. Format is not used where the
+controller applies it to all namespaces, nor sanitize (which always covers the whole subsystem)
+where there is more than one namespace: both would erase namespaces that the user did not name.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _sanitize(
         if status in _SANITIZE_DONE:
             return PurgeReport("NVMe sanitize (block erase)", True)
         if status in _SANITIZE_FAILED:
-            return "failed, says the drive"
+            return "the drive reports that it failed"
         time.sleep(_POLL_S)
     return "did not end in time"
 

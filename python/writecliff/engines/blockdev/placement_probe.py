@@ -1,7 +1,7 @@
-"""What a real drive and this kernel take of a host's placement: hints, write streams, directives.
+"""What a real drive and this kernel accept of a host's data placement: hints, streams, directives.
 
-Owns: asking, without writing anything. What cannot be asked (a tool is absent, no NVMe drive) is
-said, never assumed.
+Nothing is written. What cannot be determined (a tool is absent, not an NVMe drive) is reported in
+`notes`, never assumed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIELD = re.compile(r"\((MSL|NSSA|NSSO|SWS|SGS|NSA|NSO)\)\D*?(\d+)")
 
 @dataclass(frozen=True)
 class PlacementProbe:
-    """What was found. None: it does not apply, or nobody could say (see `notes`)."""
+    """What was found. None: not applicable, or unknown (see `notes`)."""
 
     path: str
     disk: str | None  # kernel name of the whole disk below
@@ -153,13 +153,13 @@ def _stream_parameters(system: System, disk: BlockDevice, node: str) -> dict[str
 
 
 def verdict(found: PlacementProbe) -> tuple[str, ...]:
-    """What of a hint or a stream number arrives, in sentences."""
+    """What reaches the drive of a hint or a stream number, in sentences."""
     said = _about_hints(found.hints) if found.hints else []
     streams = found.max_write_streams
     if streams:
         said.append(f"The block layer passes {streams} write streams on to the drive.")
     elif found.disk is not None:
-        known = "has no write streams" if streams == 0 else "says nothing of write streams"
+        known = "has no write streams" if streams == 0 else "does not report write streams"
         said.append(f"The kernel's queue of {found.disk} {known}: hints end in the kernel.")
     if found.fdp_handles:
         said.append(f"FDP: {found.fdp_handles} placement handles, through NVMe passthrough.")
@@ -180,9 +180,9 @@ def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
     short = next(a for a in hints if a.call == "F_SET_RW_HINT, 32 bits")
     if short.refused:
         said.append(
-            f"A hint passed as 32 bits is refused ({short.refused}) if anything lies behind it: "
+            f"A hint passed as 32 bits is refused ({short.refused}) if stray bytes follow it: "
             "`writecliff capture` counts such calls of a program."
         )
     if all(a.refused for a in hints if a.call == "F_SET_FILE_RW_HINT"):
-        said.append("F_SET_FILE_RW_HINT: refused; programs that use it reach nothing.")
+        said.append("F_SET_FILE_RW_HINT: refused; hints of programs that use it are lost.")
     return said

@@ -215,7 +215,7 @@ def claim(
             os.close(_open_exclusive(part.node(system), os.O_RDONLY))
     held = Claim(_open_exclusive(found.node, os.O_RDWR), found)
     try:
-        held.verify(processes=True)  # somebody may have been quicker than the claim
+        held.verify(processes=True)  # others may have opened it before the claim
     except BaseException:
         held.close()
         raise

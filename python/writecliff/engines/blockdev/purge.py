@@ -1,7 +1,7 @@
 """Brings a drive back to the state of "no writes", with the strongest method that it offers.
 
-Owns the order: NVMe format or sanitize, ATA security erase, SCSI sanitize or format, and, as a weak
-substitute that the report must disclose, discarding all blocks (for a file: punching it out). If no
+The order is NVMe format or sanitize, ATA security erase, SCSI sanitize or format, and, as a weak
+substitute that the report must disclose, discarding all blocks (for a file: punching a hole). If no
 method works the purge fails: a test never continues on a drive that was not purged.
 
 Commands that would reach beyond the target are not used: an NVMe format or sanitize that covers

@@ -1,7 +1,7 @@
 """Model, serial, firmware and vendor of a drive as the kernel publishes them.
 
-Owns: which sysfs attribute holds what on NVMe, SCSI/SATA, virtio and MMC. No tool is run and no
-command is sent to the drive: this is what the protection relies on.
+Reads the sysfs attributes of NVMe, SCSI/SATA, virtio and MMC. No tool is run and no command is sent
+to the drive, so the protection can rely on it.
 """
 
 from __future__ import annotations

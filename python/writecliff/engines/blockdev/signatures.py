@@ -1,8 +1,7 @@
 """What is written on a device: partition tables, file systems, RAID, LVM, ZFS, LUKS members.
 
-Owns: the answer to "is there something on it that somebody may miss?". libblkid (`blkid -p`) is
-asked first because it knows the most formats; our own table of magic numbers is used where blkid
-is missing, and for its longer magics in addition, so that neither alone overlooks a known format.
+libblkid (`blkid -p`) is asked first because it knows the most formats. The table of magic numbers
+below is used where blkid is missing, and its longer magics in addition to blkid.
 
 Offsets and magic values are those of the formats' own headers (ext: superblock at 1024 + 0x38;
 XFS, LUKS, NTFS: first bytes; LVM2: label in one of the first four sectors; md: 1.x superblock at
@@ -82,7 +81,7 @@ _TAIL_BYTES = 256 * KIB
 
 
 def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
-    """What our own table finds on an open device or file. Reads its first and last 256 KiB."""
+    """Signatures of our own table on an open device or file. Reads its first and last 256 KiB."""
     size = os.lseek(fd, 0, os.SEEK_END)
     head = os.pread(fd, min(size, _HEAD_BYTES), 0)
     tail_start = max(0, size - _TAIL_BYTES)
@@ -108,8 +107,7 @@ def _has_zfs_uberblock(head: bytes) -> bool:
 def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | None:
     """What libblkid finds by reading the device itself; None if blkid is not installed.
 
-    Raises `TargetError` if blkid cannot tell (several contradicting signatures, read errors):
-    an unclear answer is never taken for an empty device.
+    Raises `TargetError` if blkid fails: an unclear answer never counts as an empty device.
     """
     answer = system.run(["blkid", "-p", "-o", "export", str(device)])
     if answer.absent:
@@ -119,7 +117,7 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
     if answer.returncode == 8:
         return (Signature(str(device), "other", "several contradicting signatures"),)
     if not answer.ok:
-        raise TargetError(f"{device}: cannot tell what is on it: blkid: {answer.message}")
+        raise TargetError(f"{device}: cannot determine its contents: blkid: {answer.message}")
     tags = dict(line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
     found = []
     if "PTTYPE" in tags:

@@ -1,9 +1,9 @@
 """The drive's own counters, from its SMART data.
 
-Owns: which attribute counts what, in which unit. Sources: NVMe Base Specification (SMART log 02h:
+Sources: NVMe Base Specification (SMART log 02h:
 data units of 1000 x 512 bytes; endurance group log 09h: units of 10^9 bytes) and, for SATA, the
 attribute names of smartmontools' drive database, because vendors reuse the numbers. An attribute
-whose unit the database does not give (251 NAND_Writes) is not turned into bytes: None is honest.
+whose unit the database does not give (251 NAND_Writes) is not converted to bytes; it stays None.
 """
 
 from __future__ import annotations

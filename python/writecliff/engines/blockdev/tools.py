@@ -1,8 +1,7 @@
 """Runs the small system tools (nvme, smartctl, hdparm, blkid, sg_*) that speak to drives.
 
-Owns: one `Runner` that never goes through a shell, always has a time limit and never raises for a
-tool that is absent or fails. Everything above takes the runner as a parameter, so that it can be
-tested with recorded answers.
+A `Runner` never uses a shell, always has a time limit and never raises for a tool that is absent or
+fails. It is a parameter everywhere, so that recorded answers can replace it in tests.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ABSENT = 127
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What one tool said. `returncode` 127 means that it is not installed, -1 that it timed out."""
+    """Output of one tool. `returncode` 127 means that it is not installed, -1 that it timed out."""
 
     returncode: int
     stdout: str
@@ -78,7 +77,7 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return ToolResult(-1, "", f"{argv[0]} gave no answer within {timeout_s:g} s")
+        return ToolResult(-1, "", f"{argv[0]} did not answer within {timeout_s:g} s")
     except OSError as error:
         return ToolResult(ABSENT, "", str(error))
     return ToolResult(done.returncode, done.stdout, done.stderr)

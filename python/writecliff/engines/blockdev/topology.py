@@ -1,7 +1,7 @@
 """What the kernel knows of a block device: whole disk, partitions, holders, slaves.
 
-Owns: all reading of /sys for block devices. The roots of /sys, /proc and /dev are parameters of
-`System`, so that every rule above can be tested on a made-up machine.
+The roots of /sys, /proc and /dev are parameters of `System`, so that the protection can be
+tested on a simulated machine.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def device_by_number(system: System, number: DeviceNumber, label: str = "") -> B
     link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
     directory = link.resolve()
     if not directory.is_dir():
-        raise TargetError(f"{label or link.name}: the kernel knows no device {link.name}")
+        raise TargetError(f"{label or link.name}: the kernel has no device {link.name}")
     whole = directory.parent.name if (directory / "partition").exists() else directory.name
     return BlockDevice(directory.name, number, directory, whole)
 

@@ -1,12 +1,12 @@
-"""What a drive and the kernel tell of its well-being: temperature, throttling, errors, link.
+"""The health of a drive: temperature, throttling, errors, link.
 
-Owns: one reading (`Vitals`) cheap enough for before and after every step, and the longer health
-report for before and after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h),
+`read_vitals` is cheap enough to call before and after every step; `health_report` is for before and
+after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h),
 ATA device statistics and attributes through smartctl, hwmon (nvme, drivetemp) for the temperature
 where no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are counters
 that only rise; a rise during a step is a disturbance, and its text says of what.
 
-Left out on purpose: entries of the NVMe error log and SCSI `ioerr_cnt`, which commands of the tools
+Not used: entries of the NVMe error log and SCSI `ioerr_cnt`, which commands of the tools
 themselves raise on drives that do not know them.
 """
 
@@ -29,13 +29,13 @@ _KELVIN = 273
 MARKS = {
     "warning_temp_time": "the drive was {n} min above its warning temperature",
     "critical_comp_time": "the drive was {n} min above its critical temperature",
-    "thm_temp1_trans_count": "the drive throttled lightly for heat, {n} times",
-    "thm_temp2_trans_count": "the drive throttled heavily for heat, {n} times",
+    "thm_temp1_trans_count": "the drive throttled lightly {n} times for its temperature",
+    "thm_temp2_trans_count": "the drive throttled heavily {n} times for its temperature",
     "media_errors": "the drive counted {n} media errors",
-    "unsafe_shutdowns": "the drive lost power or was reset, {n} times",
+    "unsafe_shutdowns": "the drive lost power or was reset {n} times",
     "Time in Over-Temperature": "the drive was {n} min above its highest temperature",
-    "Number of Hardware Resets": "the drive was reset by the link, {n} times",
-    "Number of ASR Events": "the link dropped and came back, {n} times",
+    "Number of Hardware Resets": "the link reset the drive {n} times",
+    "Number of ASR Events": "the link dropped and recovered {n} times",
     "Number of Interface CRC Errors": "the link lost {n} transfers to CRC errors",
     "UDMA_CRC_Error_Count": "the link lost {n} transfers to CRC errors",
     "CRC_Error_Count": "the link lost {n} transfers to CRC errors",
@@ -52,7 +52,7 @@ class Vitals:
 
     counters: Counters = field(default_factory=Counters)
     temperature_c: float | None = None
-    limit_c: float | None = None  # from which on the drive counts itself too hot
+    limit_c: float | None = None  # the upper limit that the drive reports
     marks: Mapping[str, int] = field(default_factory=dict)
     link: str | None = None
 
@@ -64,8 +64,8 @@ def _speaks_smart(disk: BlockDevice) -> bool:
 def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     """A reading of a drive, all unknown for devices that are none (loop, virtio).
 
-    Reading the temperature is a command to the drive on NVMe and SATA, so this has no place within
-    a measurement.
+    Reading the temperature is a command to the drive on NVMe and SATA, so do not call this during a
+    measurement.
     """
     marks = dict(_kernel_marks(disk))
     temperature, limit = _hwmon(disk)
@@ -74,13 +74,15 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     if is_nvme(disk):
         log = smart.nvme_log(system.run, path)
         counters = smart.nvme_counters(log, smart.nvme_media_writes(system.run, path))
-        told, found = _nvme_temperature(log), log
+        reported, found = _nvme_temperature(log), log
     else:
         answer = smart.ata_answer(system.run, path)
         counters = smart.ata_counters(answer)
-        told, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
+        reported, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
     marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
-    return Vitals(counters, told if told is not None else temperature, limit, marks, _link(disk))
+    return Vitals(
+        counters, temperature if reported is None else reported, limit, marks, _link(disk)
+    )
 
 
 def _nvme_temperature(log: Mapping[str, Any]) -> float | None:
@@ -108,10 +110,10 @@ def _ata_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
     """(temperature, its limit) of the drive's own sensor, in degrees Celsius."""
     for pattern in ("device/hwmon*", "device/hwmon/hwmon*"):
-        for place in sorted(disk.directory.glob(pattern)):
-            value = read_int(place / "temp1_input")
+        for sensor in sorted(disk.directory.glob(pattern)):
+            value = read_int(sensor / "temp1_input")
             if value is not None:
-                limit = read_int(place / "temp1_max")
+                limit = read_int(sensor / "temp1_max")
                 return value / 1000, limit / 1000 if limit else None
     return None, None
 
@@ -129,8 +131,8 @@ def _kernel_marks(disk: BlockDevice) -> Iterator[tuple[str, int]]:
 
 def _link(disk: BlockDevice) -> str | None:
     """The speed that the PCIe link runs at now."""
-    place: Path = disk.directory / "device/device"
-    speed, width = read_text(place / "current_link_speed"), read_text(place / "current_link_width")
+    link: Path = disk.directory / "device/device"
+    speed, width = read_text(link / "current_link_speed"), read_text(link / "current_link_width")
     return f"{speed} x{width}" if speed and width else None
 
 
@@ -139,7 +141,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
 
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
     "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes", "marks", and
-    "attributes" (the drive's own list as the tool tells it: ATA attributes or the NVMe log).
+    "attributes" (the drive's own list as the tool prints it: ATA attributes or the NVMe log).
     """
     if not _speaks_smart(disk):
         return None

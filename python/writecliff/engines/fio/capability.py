@@ -1,6 +1,6 @@
 """What the installed fio and this kernel can do: version, I/O engine, write placement.
 
-Owns: finding fio, and the choice between io_uring and libaio, made once when an engine is opened.
+`find_fio` is called once, when an engine is opened; it also chooses between io_uring and libaio.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Fio:
 
 
 def parse_version(text: str) -> Version | None:
-    """(major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None if it is something else."""
+    """(major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None for any other text."""
     match = re.match(r"fio-(\d+)\.(\d+)", text.strip())
     return (int(match.group(1)), int(match.group(2))) if match else None
 

@@ -1,7 +1,7 @@
 """`FioEngine`: the engine interface on a real block device or a regular file, through fio.
 
-Owns: joining the parts (target, job file, child process, results). Writing is possible only on a
-target that was opened for it; a device opened without its serial is read only.
+Joins target, job file, child process and results. A target can be written only if it was opened for
+writing; a device that is opened without its serial number can only be read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from writecliff.engines.blockdev.topology import System
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
 from writecliff.engines.fio.capability import Fio, Placement, find_fio
-from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.intervals import IntervalSeries
 from writecliff.engines.fio.process import Exit, FioProcess
 from writecliff.engines.fio.progress import progress_of
 from writecliff.engines.fio.rates import is_rate_driven
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
-from writecliff.engines.fio.watch import Watch
+from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import Workload
 
@@ -43,11 +43,11 @@ _NO_RESPONSE = (
 
 @dataclass
 class _Step:
-    """What is known of a step while it runs."""
+    """A step while it runs."""
 
     workload: Workload
     plan: command.FioPlan
-    series: Series
+    series: IntervalSeries
     started_ns: int
     before: Reading
     last: dict[str, Any] | None = None
@@ -64,7 +64,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._system = system
         self._opened_ns = time.monotonic_ns()
         self._placement: Placement | str | None = None
-        self._watch = Watch(target.disk_name, target.for_command("").capacity_bytes)
+        self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
         self._closed = False
 
     @classmethod
@@ -127,13 +127,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._target.reading().vitals.counters
 
     def health(self) -> Mapping[str, Any] | None:
-        """SMART of the drive as plain values; None where there is none to read, as of a file."""
+        """The drive's SMART data as plain values; None if it has none, as for a file."""
         return self._target.health()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """A real drive has no short cut: the workload is run."""
+        """Runs the workload; a real drive cannot be brought to a state faster."""
         return self.run(workload, on_progress)
 
     def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
@@ -145,7 +145,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         delays_ms = tuple(job.start_delay_ns / parse.MS for job in workload.jobs)
         burst_ns, pause_ns = plan.duty_ns
         duty_ms = (burst_ns / parse.MS, pause_ns / parse.MS)
-        series = Series(delays_ms, workload.interval_ns / parse.MS, duty_ms)
+        series = IntervalSeries(delays_ms, workload.interval_ns / parse.MS, duty_ms)
         before = self._target.reading()
         now_ns = time.monotonic_ns() - self._opened_ns
         step = _Step(workload, plan, series, now_ns, before)
@@ -168,14 +168,14 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._conclude(step, ended)
 
     def save(self, path: Path) -> bool:
-        """The drive itself is the state."""
+        """Returns False: the drive itself is the state."""
         return False
 
     def restore(self, path: Path) -> None:
         raise EngineError("a real drive cannot be restored to a saved state")
 
     def close(self) -> None:
-        """Give the target back. Safe to call again."""
+        """Release the target. Safe to call again."""
         self._closed = True
         self._target.close()
 
@@ -187,7 +187,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise EngineError(f"{self._target.name}: the engine is closed")
 
     def _plan(self, workload: Workload) -> command.FioPlan:
-        """The job file for a target that is as it was opened, and may be used that way."""
+        """The job file. Raises if the target changed or must not be written."""
         self._require_open()
         plan = command.plan(workload, self._command_target(workload), self._fio)
         if plan.writes:
@@ -198,7 +198,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _command_target(self, workload: Workload) -> command.Target:
         if self._placement is None and any(job.stream for job in workload.jobs):
             self._placement = self._target.placement(self._fio)
-        return self._target.for_command(self._placement or "not looked for")
+        return self._target.for_command(self._placement or "not requested")
 
     def _conclude(self, step: _Step, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""
@@ -224,7 +224,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return ended.reason
 
     def _lost(self) -> str:
-        """Says that the target is gone, where that is why fio failed."""
+        """A prefix for the error if the target is gone; "" if it is not."""
         try:
             self._target.verify()
         except TargetError as error:
@@ -232,7 +232,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return ""
 
     def _result(self, step: _Step, *, complete: bool = False) -> StepResult:
-        """What was measured up to now, as a result."""
+        """What has been measured so far, as a result."""
         stats = step.series.stats
         names = tuple(job.name for job in step.workload.jobs)
         rated = [job.name for job in step.workload.jobs if is_rate_driven(job)]

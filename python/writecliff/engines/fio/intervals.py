@@ -1,17 +1,17 @@
 """The series of a step, from fio's periodic reports.
 
-Owns: turning fio's cumulative reports (one JSON document every interval) into rows. Counts are
-differences of exact counts. Mean and standard deviation follow from the cumulative moments. The
-maximum of an interval is exact where it is a new maximum of the run; otherwise it is the upper end
-of the highest bin that gained I/Os (at most 1/64 above the truth). This covers every I/O, the last
-partial interval included, which fio's own log files do not.
+fio's reports (one JSON document every interval) are cumulative. Counts of a row are differences of
+exact counts; mean and standard deviation follow from the cumulative moments. The maximum of an
+interval is exact where it is a new maximum of the run; otherwise it is the upper end of the highest
+bin that gained I/Os (at most 1/64 above the true value). This covers every I/O, the last partial
+interval included, which fio's own log files do not.
 
-fio reports at fixed steps of its own clock, which starts before the first I/O; so the first and the
-last row are shorter than the others. `end_ns` says how long each is.
+fio reports at fixed steps of its own clock, which starts before the first I/O, so the first and the
+last row are shorter than the others. `end_ns` tells how long each is.
 
-fio holds a report back while a thread sleeps between bursts, and then puts the time of the request
-on the counts of the moment of the answer. From the delay follows when the pause ended, and so when
-it began; the series gets the burst, a row without I/Os for the pause, and the next burst.
+fio delays a report while a thread sleeps between bursts, and then combines the time of the request
+with the counts at the time of the answer. The delay tells when the pause ended, and so when it
+began; the series gets the burst, a row without I/Os for the pause, and the next burst.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ Stats = Mapping[Key, OperationStats]
 
 # A last report this close to the one before (as a share of the interval) replaces it.
 _SLIVER = 0.1
-# A report that comes this late, at a time when a pause can end, was held back by the pause. It is
-# asked for within an interval of the pause's begin, or one later: two requests in quick succession
-# leave fio an answer in stock. What a busy machine delays is less.
+# A report that is this late, at a time when a pause can end, was delayed by the pause. It is
+# requested within one interval of the start of the pause, or one interval later: two requests in
+# quick succession leave fio an answer in stock. A busy machine causes shorter delays.
 _HELD_MS = 50.0
 _HELD_SHARE = 0.8
 _PERIOD_SHARE = 0.9
 
 
 @dataclass(frozen=True)
-class Row:
+class IntervalRow:
     """What one operation of one job did in one interval. NaN where it cannot be known."""
 
     ios: int
@@ -51,7 +51,7 @@ class Row:
     sd_ns: float
 
 
-_STALL = Row(0, 0, math.nan, math.nan, math.nan)
+_STALL = IntervalRow(0, 0, math.nan, math.nan, math.nan)
 
 
 def _interval_max(before: OperationStats | None, after: OperationStats) -> float:
@@ -67,7 +67,7 @@ def _interval_max(before: OperationStats | None, after: OperationStats) -> float
     return float(min(bin_upper_ns(highest), after.max_ns))
 
 
-def difference(before: OperationStats | None, after: OperationStats) -> Row | None:
+def difference(before: OperationStats | None, after: OperationStats) -> IntervalRow | None:
     """What was added between two cumulative reports; None if nothing was."""
     ios = after.ios - (before.ios if before else 0)
     size = after.bytes - (before.bytes if before else 0)
@@ -76,7 +76,7 @@ def difference(before: OperationStats | None, after: OperationStats) -> Row | No
     highest = _interval_max(before, after)
     if before is None:
         sd = after.sd_ns if ios > 1 else math.nan
-        return Row(ios, size, after.mean_ns, highest, sd)
+        return IntervalRow(ios, size, after.mean_ns, highest, sd)
     mean = (after.mean_ns * after.ios - before.mean_ns * before.ios) / ios
     # Chan et al. 1979: sums of squared deviations of two parts and of their union.
     squares = after.sd_ns**2 * (after.ios - 1) - before.sd_ns**2 * (before.ios - 1)
@@ -84,10 +84,10 @@ def difference(before: OperationStats | None, after: OperationStats) -> Row | No
     sd = math.sqrt(max(0.0, squares) / (ios - 1)) if ios > 1 else math.nan
     # fio reads its counters while they move, so a report may be a few I/Os out of step.
     mean = min(max(mean, 0.0), highest) if not math.isnan(highest) else mean
-    return Row(ios, max(0, size), mean, highest, sd)
+    return IntervalRow(ios, max(0, size), mean, highest, sd)
 
 
-class Series:
+class IntervalSeries:
     """Collects cumulative reports and keeps them as rows. Not thread-safe."""
 
     def __init__(
@@ -101,10 +101,10 @@ class Series:
         self._interval_ms = interval_ms
         self._period_ms, self._pause_ms = sum(duty_ms), duty_ms[1]
         self._resumed_ms = max(start_delays_ms, default=0.0)  # when the latest burst began
-        self._lag_ms: float | None = None  # of our clock behind fio's, when nothing is held back
+        self._lag_ms: float | None = None  # our clock minus fio's for reports that were not delayed
         self._base: tuple[float, Stats] = (0.0, {})  # the report before the latest
         self._latest: tuple[float, Stats] = (0.0, {})
-        self._rows: list[tuple[float, Key, Row]] = []
+        self._rows: list[tuple[float, Key, IntervalRow]] = []
 
     @property
     def elapsed_ms(self) -> float:
@@ -126,7 +126,7 @@ class Series:
         return (self.ios - before) / width_ms * 1000 if width_ms > 0 else 0.0
 
     def add(self, stats: Stats, arrived_ms: float | None = None) -> None:
-        """Take the next cumulative report, and when it arrived on a clock of the caller's."""
+        """Take the next cumulative report; `arrived_ms` is when it came, on any clock."""
         elapsed = max(
             (self._start_delays_ms[job] + one.runtime_ms for (job, _), one in stats.items()),
             default=0.0,
@@ -141,7 +141,7 @@ class Series:
         self._base, self._latest = self._latest, (resumed, stats)
 
     def _held_ms(self, elapsed: float, arrived_ms: float | None) -> float:
-        """For how long a pause held a report back; 0 if none did, or if that cannot be told."""
+        """How long a pause delayed a report; 0 if none did, or if that is unknown."""
         if arrived_ms is None or elapsed == 0 or not self._pause_ms:
             return 0.0
         lag = arrived_ms - elapsed
@@ -159,7 +159,7 @@ class Series:
             self._latest = (self._latest[0], stats)
             return
         if after_pause and self._latest[0] > 0:
-            elapsed = max(elapsed, self._latest[0] + 1)  # no row without a width
+            elapsed = max(elapsed, self._latest[0] + 1)  # every row has a width
         if sliver and not after_pause and self._latest[0] > 0:
             self._rows = [row for row in self._rows if row[0] < self._latest[0]]
         else:
@@ -170,7 +170,7 @@ class Series:
             before = self._base[1].get(key)
             row = difference(before, after)
             if row is None and before is not None:
-                # Nothing completed. For a job that still runs this is a stall, and a measurement.
+                # Nothing completed. If the job still runs, that is a stall and counts as measured.
                 if after.runtime_ms - before.runtime_ms < width_ms / 2:
                     continue
                 row = _STALL

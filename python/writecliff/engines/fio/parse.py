@@ -1,13 +1,13 @@
 """Reads fio's json+ output into the engine's results.
 
-Owns: what each of fio's figures means. fio keeps three latencies; the one used throughout is `lat`
-(from the issue of an I/O until its completion, so submission plus completion latency), because it
-is what a caller of the drive waits for. The command asks for its histogram with lat_percentiles=1;
-json+ then carries it in `lat_ns.bins`, a map from the middle of a bin in nanoseconds to its count.
+fio keeps three latencies; the one used throughout is `lat` (from the issue of an I/O until its
+completion, so submission plus completion latency), because a caller of the drive waits that long.
+The command asks for its histogram with lat_percentiles=1; json+ then carries it in `lat_ns.bins`, a
+map from the middle of a bin in nanoseconds to its count.
 
 The bins have the layout of the native `Histogram` with one difference: fio counts everything from
-17.2 s on in its last bin. Those I/Os are moved to the measured maximum, which is where an upper
-bound of a quantile has to put them, and a warning says so.
+17.2 s on in its last bin. Those I/Os are moved to the measured maximum, which keeps every quantile
+an upper bound, and a warning says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class OperationStats:
-    """One operation of one job since its start: counts, moments and bins as fio tells them."""
+    """One operation of one job since its start: counts, moments and bins as fio reports them."""
 
     ios: int
     bytes: int
@@ -129,7 +129,7 @@ def job_results(
 def ceiling_warnings(
     names: tuple[str, ...], stats: Mapping[tuple[int, Operation], OperationStats]
 ) -> tuple[str, ...]:
-    """Says where I/Os were slower than fio's last bin can tell apart."""
+    """Warnings for operations with I/Os beyond fio's last bin."""
     return tuple(
         f"job {names[index]}: {operation} latencies above 17.2 s are counted as the maximum"
         for (index, operation), one in stats.items()

@@ -1,9 +1,8 @@
 """Runs one fio process to its end and hands on its JSON reports as they come.
 
-Owns: the life of the child. fio gets a private directory, a process group of its own and a death
-signal, so that it ends with us whatever happens: at the end of its work, on an exception or Ctrl-C
-here (it is then asked to stop, and its last report is still read), or with the kernel's help if
-this process is killed. fio never outlives `FioProcess.run`.
+fio gets a private directory, a session of its own and a death signal, so that it never outlives
+`FioProcess.run`: it ends with its work, on an exception or Ctrl-C here (it is then asked to stop,
+and its last report is still read), or through the kernel if this process is killed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Exit:
-    """How fio ended. `message` is the last thing that it said, "" if nothing."""
+    """How fio ended. `message` is its last message, "" if none."""
 
     returncode: int
     message: str
@@ -114,8 +113,8 @@ class FioProcess:
     def run(self, on_document: OnDocument) -> Exit:
         """Run to the end; `on_document` gets every report, the final one last.
 
-        An exception (of the callback, or Ctrl-C) stops fio, delivers what it still reports, and
-        goes on to the caller.
+        An exception (of the callback, or Ctrl-C) stops fio, delivers its last reports, and is then
+        raised to the caller.
         """
         with tempfile.TemporaryDirectory(prefix="writecliff-fio-") as directory:
             job_file = Path(directory) / "workload.fio"
@@ -214,7 +213,7 @@ def close_quietly(pipe: IO[bytes] | None) -> None:
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal fio's own group (it is the leader of its session); a finished one is no error."""
+    """Signal fio's own group (it is the leader of its session); does nothing once fio has ended."""
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from writecliff.engines.base import Progress
-from writecliff.engines.fio.intervals import Series
+from writecliff.engines.fio.intervals import IntervalSeries
 from writecliff.workload.model import Job, Workload
 
 
 def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
-    """A job ends at the first of its ends, so the furthest of them counts."""
+    """A job ends at the first of its ends, so the furthest advanced one counts."""
     parts = []
     if job.duration_ns is not None:
         parts.append((elapsed_ns - job.start_delay_ns) / max(1, job.duration_ns))
@@ -19,7 +19,7 @@ def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
     return min(1.0, max(0.0, *parts)) if parts else 0.0
 
 
-def progress_of(workload: Workload, series: Series) -> Progress:
+def progress_of(workload: Workload, series: IntervalSeries) -> Progress:
     """A workload is as far as its slowest job."""
     elapsed_ns = series.elapsed_ms * 1e6
     fractions = []

@@ -158,12 +158,12 @@ class FileBackedTarget:
 
     @property
     def _sector_bytes(self) -> int:
-        """Of the device below the file system, where the kernel tells; direct I/O needs it."""
+        """Sector of the device below the file system, which direct I/O must respect."""
         device = os.fstat(self._held.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         directory = (self._system.sys / "dev/block" / number).resolve()
-        for place in (directory, directory.parent):  # a partition's queue is its disk's
-            sector = read_int(place / "queue/logical_block_size")
+        for one in (directory, directory.parent):  # a partition has its disk's queue
+            sector = read_int(one / "queue/logical_block_size")
             if sector is not None:
                 return sector
         return _DEFAULT_SECTOR
@@ -174,7 +174,7 @@ class FileBackedTarget:
         return replace(found, backing=held.backing)
 
     def reading(self) -> Reading:
-        """Without the disk below: its file system's own I/O cannot be told from that of others."""
+        """The machine only: the disk below also does I/O for others."""
         return Reading(take_sample(self._system, None), vitals.Vitals())
 
     def health(self) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
-"""Watches the machine and the drive around each step, and names what disturbed it.
+"""Compares readings of the machine and the drive around each step, and names what disturbed it.
 
-Owns: when readings are taken, what the test itself did between them, and how much has been written
-since the purge (which decides whether a fall can be the end of an SLC cache).
+Also counts what has been written since the purge, which decides whether a drop in throughput can be
+the end of an SLC cache.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from writecliff.engines import disturbance
 from writecliff.engines.base import OPERATIONS, Operation
-from writecliff.engines.fio.intervals import Series, Stats
+from writecliff.engines.fio.intervals import IntervalSeries, Stats
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def own_bytes(stats: Stats) -> dict[Operation, int]:
 
 
 def _issues_freely(job: Job) -> bool:
-    """Whether the drive alone sets the pace of a job's writes, from the beginning to the end."""
+    """Whether only the drive limits a job's writes, from start to end."""
     paced = job.rate_iops or job.rate_bytes_per_s or job.think_ns or job.pause_ns
     return job.read_pct == 0 and not job.trim_pct and not paced and not job.start_delay_ns
 
 
-class Watch:
-    """Keeps what has been written since the purge over the steps of one engine."""
+class DisturbanceWatch:
+    """Finds the disturbances of the steps of one engine."""
 
     def __init__(self, disk_name: str, capacity_bytes: int) -> None:
         self._disk_name = disk_name
@@ -51,15 +51,15 @@ class Watch:
         self,
         workload: Workload,
         plan: FioPlan,
-        series: Series,
+        series: IntervalSeries,
         before: Reading,
         after: Reading,
         *,
         complete: bool,
     ) -> tuple[list[str], dict[str, object]]:
-        """Disturbances of a step as texts, and its figures; counts its writes.
+        """The disturbances of a step as texts, and its figures; also counts its writes.
 
-        Of a step that failed the last I/Os are not known, so none are held against others.
+        The last I/Os of a failed step are unknown, so its foreign I/O is not computed.
         """
         mine = own_bytes(series.stats)
         known = mine if complete and plan.counted else None
@@ -74,8 +74,8 @@ class Watch:
         import numpy as np
 
         writes = columns["operation"] == _WRITE
-        ends, places = np.unique(columns["end_ns"][writes], return_inverse=True)
-        sizes = np.bincount(places, weights=columns["bytes"][writes], minlength=len(ends))
+        ends, rows = np.unique(columns["end_ns"][writes], return_inverse=True)
+        sizes = np.bincount(rows, weights=columns["bytes"][writes], minlength=len(ends))
         text = disturbance.end_of_slc_cache(
             ends.tolist(), [round(size) for size in sizes], written, self._capacity_bytes
         )

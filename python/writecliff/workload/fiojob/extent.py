@@ -158,7 +158,7 @@ def _volume(
 
 
 def _endless(settings: Settings, ops: Operations) -> bool:
-    """Whether a pass of fio has no end of its own: random I/O without a map of blocks done."""
+    """Whether a pass of fio is endless: random I/O without a map of the blocks done."""
     return ops.pattern == "random" and (
         settings.norandommap
         or settings.random_distribution.kind != "random"

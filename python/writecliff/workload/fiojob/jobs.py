@@ -1,8 +1,8 @@
 """One section of a job file as jobs of the model.
 
 A section with `numjobs` is one job of several threads where its threads do the same and are
-reported together (`group_reporting`); otherwise each of its threads is a job of its own, since fio
-lets each thread have its own range, end and result.
+reported together (`group_reporting`); otherwise each of its threads is a separate job, since fio
+gives each thread its own range, end and result.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Treatment(Enum):
 class Option:
     """One option. `text` says how it is honoured, why it has no effect, or why it is refused.
 
-    A refused option is accepted with a value in `neutral`, with which it asks for nothing.
+    A refused option is accepted with a value in `neutral`, with which it has no effect.
     `store_as` names the option whose value this one sets, in the form that `read` returns.
     """
 

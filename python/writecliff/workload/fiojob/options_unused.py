@@ -1,7 +1,7 @@
 """Options of fio that change nothing on a simulated drive, and those that are refused.
 
 Each table maps a reason to the options it holds for: `name`, with `/alias` for each further
-spelling and `=value,...` for values with which a refused option asks for nothing and is accepted.
+spelling and `=value,...` for values with which a refused option has no effect and is accepted.
 """
 
 from __future__ import annotations

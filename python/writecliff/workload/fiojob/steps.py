@@ -21,7 +21,7 @@ from writecliff.workload.model import SECOND_NS, Job, Workload
 
 @dataclass(frozen=True)
 class FioSection:
-    """One job section: what fio's JSON tells of it, and which jobs of the step are its own."""
+    """One job section: its options, its group, and which jobs of the step belong to it."""
 
     name: str
     options: Mapping[str, str]  # as written, canonical names
@@ -41,7 +41,7 @@ class FioStep:
 
 @dataclass(frozen=True)
 class FioJobFile:
-    """A job file, ready to run. `notes` say what differs from fio, for the user to see."""
+    """A job file, ready to run. `notes` tell the user what differs from fio."""
 
     path: Path
     global_options: Mapping[str, str]
@@ -50,7 +50,7 @@ class FioJobFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """Everything in the order of its run, ramps included."""
+        """All workloads in the order in which they run, ramps included."""
         ordered: list[Workload] = []
         for step in self.steps:
             ordered += [step.workload] if step.ramp is None else [step.ramp, step.workload]
@@ -89,7 +89,7 @@ def load_fio_job(
 
     `sections` runs only these jobs, as fio's --section; `environment` replaces the process's for
     ${NAME}. Raises `ConfigError` naming file, line and option for whatever is not understood or
-    cannot be honoured; nothing is left out silently.
+    cannot be honoured; nothing is ignored silently.
     """
     file = Path(path)
     defaults = Settings(section="global", location=SourceLocation(file, 0))
@@ -120,7 +120,7 @@ def load_fio_job(
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
-    """The workloads of a job file, to be run one after the other. See `load_fio_job`."""
+    """The workloads of a job file, to be run one after the other; see `load_fio_job`."""
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
 
 

@@ -1,6 +1,6 @@
 """The job file itself: sections, comments, includes, environment variables, keywords.
 
-Owns everything up to (option, value, file, line); knows nothing about what options mean. Rules of
+Yields (option, value, file, line) without knowing what options mean. The rules are those of
 fio 3.33, init.c `__parse_jobs_ini` and options.c `fio_option_dup_subs`, `fio_keyword_replace`.
 """
 
@@ -20,7 +20,7 @@ _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each othe
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where something stands, for messages: `file:line`."""
+    """File and line, written `file:line` in messages."""
 
     path: Path
     line: int

@@ -1,7 +1,7 @@
-"""How fio writes values: sizes, times, lists, ranges. Owns the reading of each kind.
+"""Readers of values as fio writes them: sizes, times, lists, ranges.
 
 The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except where fio
-reads something that nobody can mean (`1.5g` is one byte to fio, `10min` is ten microseconds):
+accepts what is certainly a mistake (`1.5g` is one byte to fio, `10min` is ten microseconds):
 that is an error here. Readers take the text and a `Context`, and raise `FioValueError`.
 """
 
@@ -32,7 +32,7 @@ _TIMES_US = {
 
 
 class FioValueError(ValueError):
-    """A value that cannot mean anything; the caller knows the option, file and line."""
+    """An invalid value; the caller adds the option, file and line."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class FioValueError(ValueError):
 
 @dataclass
 class Context:
-    """What the reading of a value depends on, and what is worth telling about it."""
+    """What a reader depends on, and its notes for the user."""
 
     kb_base: int = 1024
     notes: list[str] = field(default_factory=list)
@@ -177,7 +177,7 @@ def time_us(default_unit: str) -> Reader:
 
 
 def boolean(text: str, context: Context) -> bool:
-    """0 or 1, nothing else: fio has no yes, no, true or false."""
+    """0 or 1; fio accepts neither yes and no nor true and false."""
     if text.strip() not in ("0", "1"):
         raise FioValueError(f"'{text}' is neither 0 nor 1")
     return text.strip() == "1"
