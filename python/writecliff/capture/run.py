@@ -1,8 +1,7 @@
-"""Runs a command so that its file I/O is noted, and makes the trace of it.
+"""Runs a command so that its file I/O is recorded, and writes the trace.
 
-Owns the life of the command. It stays in our process group, so that Ctrl-C reaches it as it would
-alone; a signal sent to us only is passed on. What was noted until then becomes the trace in any
-case.
+The command stays in our process group, so that Ctrl-C reaches it as it would alone; a signal sent
+to us only is passed on. Events recorded before an interruption become the trace in any case.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from writecliff.capture import events
@@ -40,7 +38,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Captured:
-    """What `capture` made. `exit_code` is that of the command, 128 + n if signal n ended it."""
+    """The trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
 
     output: Path
     exit_code: int
@@ -49,7 +47,7 @@ class Captured:
 
 @dataclass
 class Session:
-    """A capture that is going on: programs started with `environment` take part in it."""
+    """A running capture: programs started with `environment` are part of it."""
 
     options: Options
     events: Path
@@ -58,7 +56,7 @@ class Session:
     started_ns: int = field(default_factory=time.monotonic_ns)
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment that makes a program load the library."""
+        """The environment in which a program loads the library."""
         merged = dict(os.environ if base is None else base)
         others = merged.get("LD_PRELOAD", "")
         merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
@@ -66,7 +64,7 @@ class Session:
         return merged
 
     def finish(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the trace; the events are removed once it is there."""
+        """Write the trace and return its metadata; the events are removed afterwards."""
         ended_ns = time.monotonic_ns()
         events.stop(self.events)
         noted = events.read(self.events)
@@ -76,7 +74,7 @@ class Session:
         return full
 
     def rescue(self, error: BaseException) -> None:
-        """Keep what was noted before `error` ended the capture."""
+        """Write the events recorded before `error` ended the capture."""
         events.stop(self.events)
         if not len(events.read(self.events).slots):
             self.events.unlink()
@@ -93,10 +91,10 @@ class Session:
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
-    """A capture. If the trace cannot be written, its events are kept and named.
+    """A capture. If the trace cannot be written, its events are kept beside it.
 
     `public` is a folder that any user can enter, for programs that give up root: the library and
-    the events must be there, as the user's own folders may be closed to them.
+    the events go there, as they may be unable to enter the user's own folders.
     """
     check_library()
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -107,11 +105,11 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
         library = Path(shutil.copy(LIBRARY, public))
     if path.exists():
         raise WritecliffError(
-            f"{path}: events of an earlier capture are there",
-            hint=f"make a trace of them with --recover {path}, or remove them",
+            f"{path}: there are events of an earlier capture",
+            hint=f"recover them with --recover {path}, or remove the file",
         )
     if options.output.exists():
-        options.output.unlink()  # not to be taken for the new one if that fails
+        options.output.unlink()  # so that it is not taken for the new one if that fails
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
@@ -125,9 +123,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
 def check_library() -> None:
     """Raises WritecliffError if the library was not built."""
     if not LIBRARY.is_file():
-        raise WritecliffError(
-            "the library that captures was not built", hint="`make setup` builds it"
-        )
+        raise WritecliffError("the preload library is not built", hint="build it with `make setup`")
 
 
 def capture(
@@ -143,7 +139,7 @@ def capture(
     with session(options) as open_session:
         if is_static(Path(program)):
             open_session.notes.append(
-                f"{program} is linked statically: nothing in it can be seen (but with --via strace)"
+                f"{program} is linked statically: its I/O can only be captured with --via strace"
             )
         environment = open_session.environment()
         code, watch = execute(command, environment, stdout, stderr, executable=program)
@@ -158,9 +154,9 @@ def capture(
 
 
 def recover(path: Path, options: Options) -> Captured:
-    """The trace of the events that a killed capture left behind."""
+    """Write the trace from the events that a killed capture left behind."""
     if not path.is_file():
-        raise TargetError(f"{path}: no such file of events")
+        raise TargetError(f"{path}: no such event file")
     note = "recovered: writecliff was killed while it captured"
     left = Session(options, path, notes=[note])
     full = left.finish({"command": [], "program": "", "exit_code": None})
@@ -168,10 +164,10 @@ def recover(path: Path, options: Options) -> Captured:
 
 
 def program_of(command: Sequence[str]) -> str:
-    """Where the program of a command lies. Raises TargetError."""
+    """The path of a command's program. Raises TargetError."""
     program = shutil.which(command[0])
     if program is None:
-        raise TargetError(f"{command[0]}: no such program", hint="give it as you would in a shell")
+        raise TargetError(f"{command[0]}: no such program", hint="give the command as in a shell")
     return program
 
 
@@ -184,7 +180,7 @@ def write_converted(
     *,
     source: str = "preload",
 ) -> dict[str, Any]:
-    """Write the trace of `noted`, and return what its metadata are."""
+    """Write the trace of the events and return its metadata."""
     from writecliff.capture.convert import convert
     from writecliff.capture.trace import write_trace
 
@@ -216,15 +212,20 @@ def execute(
         )
     except OSError as error:
         name = executable or command[0]
-        raise TargetError(f"{name}: cannot be run: {(error.strerror or '').lower()}") from error
+        raise TargetError(f"{name}: cannot run: {(error.strerror or '').lower()}") from error
     watch = ProcessWatch(child.pid)
-    with _passing_on(child):
+
+    def hand_on(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    with terminations(hand_on):
         code = _wait(child, watch)
     return (128 - code if code < 0 else code), watch
 
 
 def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
-    """Until the command has ended, whatever we are told meanwhile."""
+    """Wait for the command, whatever signals arrive meanwhile; its exit code."""
     asked = 0
     while True:
         try:
@@ -235,7 +236,7 @@ def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
             asked += 1
             if asked > 1:
                 child.kill()
-            elif not _in_foreground():  # else the terminal has told the command as well
+            elif not _in_foreground():  # else the terminal has signalled the command as well
                 child.send_signal(signal.SIGINT)
 
 
@@ -247,17 +248,12 @@ def _in_foreground() -> bool:
 
 
 @contextlib.contextmanager
-def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """A SIGTERM or SIGHUP for us is meant for the command."""
-
-    def hand_on(number: int, _frame: FrameType | None) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            child.send_signal(number)
-
+def terminations(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call `handle` with the number of a SIGTERM or SIGHUP instead of ending the process."""
     before = {}
     for number in (signal.SIGTERM, signal.SIGHUP):
         with contextlib.suppress(ValueError):  # not in the main thread
-            before[number] = signal.signal(number, hand_on)
+            before[number] = signal.signal(number, lambda number, _frame: handle(number))
     try:
         yield
     finally:

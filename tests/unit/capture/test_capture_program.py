@@ -332,7 +332,7 @@ def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFi
         ("capture --app rocksdb -- true", "error: a command, --app and --recover exclude one another"),
         ("capture --app rockdb", "error: --app: unknown load 'rockdb'"),
         ("capture --app rocksdb --records 0", "error: --records is 0"),
-        ("capture --recover no.events", "error: no.events: no such file of events"),
+        ("capture --recover no.events", "error: no.events: no such event file"),
     ],
 )  # fmt: skip
 def test_mistakes(

@@ -1,19 +1,17 @@
 """Ready loads of three databases, each captured by one command: RocksDB, PostgreSQL, Cassandra.
 
-`run_app` is the way in. Each load is one module with `run`; data live in a folder that is removed
-afterwards, servers are stopped however the capture ends.
+`run_app` runs one of them; each load is a module with `run`. The data are in a folder that is
+removed afterwards, and servers are stopped however the capture ends.
 """
 
 from __future__ import annotations
 
 import contextlib
-import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from writecliff.errors import ConfigError
@@ -27,11 +25,11 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Size:
-    """How large a load is; None is the default of each."""
+    """The size of a load; None stands for the default of each."""
 
     records: int | None = None
     operations: int | None = None
-    updates: int = 0  # cassandra: records written anew before the operations, as preconditioning
+    updates: int = 0  # cassandra: records rewritten before the operations, as preconditioning
 
     def __post_init__(self) -> None:
         for name, least in (("records", 1), ("operations", 1), ("updates", 0)):
@@ -47,33 +45,22 @@ def run_app(
     to install where the program is missing."""
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
+    from writecliff.capture.run import terminations
+
     module = import_module(f"writecliff.capture.apps.{name}")
-    with _terminated_as_interrupted(), _data_folder(name, folder) as data:
+    with terminations(_interrupt), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, log)
     return done
 
 
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM and SIGHUP as Ctrl-C, so that servers are stopped and the trace is written."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # not in the main thread
-            before[number] = signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _interrupt(_number: int) -> None:
+    """Handle SIGTERM and SIGHUP as Ctrl-C, so that servers are stopped and the trace is written."""
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
-    """A folder of its own for the data, removed at the end."""
+    """A new folder for the data, removed at the end."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(

@@ -1,7 +1,7 @@
-"""Cassandra's jar files: resolved by Maven, held to a list of SHA-256, kept in the user's cache.
+"""Cassandra's jar files: resolved by Maven, checked by SHA-256, kept in the user's cache.
 
-Maven's own settings say where it downloads from. What it brings must be what `cassandra.lock`
-lists, byte for byte.
+Maven's own settings say where it downloads from. The files must be those of `cassandra.lock`, byte
+for byte.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ def cache_folder() -> Path:
 
 
 def jars(log: Log) -> Path:
-    """The folder of the jar files, brought by Maven if it is not there yet.
+    """The folder of the jar files; Maven downloads them if it does not exist.
 
-    Raises TargetError without Maven, WritecliffError if it fails or brings other files.
+    Raises TargetError without Maven, WritecliffError if it fails or downloads other files.
     """
     folder = cache_folder() / f"cassandra-{VERSION}"
     wanted = locked()
     if folder.is_dir():
         if problem(folder, wanted) is None:
             return folder
-        log(f"{folder} is damaged; its files are brought again")
+        log(f"{folder} is damaged; downloading its files again")
         shutil.rmtree(folder)
     if shutil.which("mvn") is None:
         raise TargetError(
-            "Maven, which brings Cassandra, is not installed",
+            "Maven, which downloads Cassandra, is not installed",
             hint="on Debian: apt-get install maven openjdk-17-jdk-headless",
         )
-    log(f"bringing Cassandra {VERSION} with Maven (once, 65 MB)")
+    log(f"downloading Cassandra {VERSION} with Maven (once, 65 MB)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="maven-") as work:
         _resolve(Path(work))
         found = problem(Path(work) / "lib", wanted)
         if found is not None:
-            raise WritecliffError(f"Maven brought other files than {LOCK.name} lists: {found}")
+            raise WritecliffError(f"Maven downloaded files that differ from {LOCK.name}: {found}")
         (Path(work) / "lib").rename(folder)
     return folder
 
@@ -84,7 +84,7 @@ def _resolve(work: Path) -> None:
         ).returncode
     if code:
         raise WritecliffError(
-            f"Maven cannot bring Cassandra {VERSION}: {last_lines(log)}",
+            f"Maven cannot download Cassandra {VERSION}: {last_lines(log)}",
             hint="its settings (~/.m2/settings.xml) say where it downloads from",
         )
 
@@ -97,7 +97,7 @@ def locked() -> dict[str, str]:
 
 
 def problem(folder: Path, wanted: dict[str, str]) -> str | None:
-    """What is wrong with the files of `folder`; None if they are those of the list."""
+    """How the files of `folder` differ from the list; None if they do not."""
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there ^ set(wanted)):
         return f"{name} is {'not listed' if name in there else 'missing'}"

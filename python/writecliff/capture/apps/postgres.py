@@ -1,8 +1,8 @@
 """PostgreSQL: a new cluster in a temporary folder, filled and loaded by pgbench (TPC-B-like).
 
-The server gets little memory and a small log, so that a short load shows what a long one does:
-evicted pages, checkpoints, recycled log files. It refuses root; it is run as `postgres`, or as
-`nobody` where there is no such user.
+The server gets little memory and a small log, so that a short load has the effects of a long one:
+evicted pages, checkpoints, recycled log files. It refuses root, so root runs it as `postgres`, or
+as `nobody` where there is no such user.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 
 def _programs() -> dict[str, str]:
-    """Paths of what is needed; Debian keeps the server's out of PATH, by version."""
-    places = sorted(
+    """Paths of the programs; Debian keeps those of the server outside PATH, by version."""
+    folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
-        key=lambda place: float(place.parent.name) if place.parent.name.isdigit() else 0.0,
+        key=lambda folder: float(folder.parent.name) if folder.parent.name.isdigit() else 0.0,
         reverse=True,
     )
-    for place in [*map(str, places), None]:
-        found = {name: shutil.which(name, path=place) for name in _PROGRAMS}
+    for folder in [*map(str, folders), None]:
+        found = {name: shutil.which(name, path=folder) for name in _PROGRAMS}
         if all(found.values()):
             return {name: str(path) for name, path in found.items()}
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
@@ -102,7 +102,7 @@ def _programs() -> dict[str, str]:
 
 
 def _account() -> Account | None:
-    """Somebody who is not root, if we are."""
+    """The account to run as if this process is root, else None."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -118,10 +118,10 @@ def _account() -> Account | None:
 
 
 def _check_reachable(folder: Path, account: Account) -> None:
-    for place in (folder, *folder.parents):
-        if not place.stat().st_mode & 0o001:
+    for part in (folder, *folder.parents):
+        if not part.stat().st_mode & 0o001:
             raise TargetError(
-                f"the user '{account.name}', who runs PostgreSQL, cannot enter {place}",
+                f"the user '{account.name}', who runs PostgreSQL, cannot enter {part}",
                 hint="give a folder that all users can enter with --folder",
             )
 

@@ -1,4 +1,4 @@
-"""Servers and their clients for the ready loads: started, waited for, and never left behind."""
+"""Starts and stops the servers and clients of the ready loads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Account:
-    """Whom to run as: some servers refuse root."""
+    """The account to run a program as: some servers refuse root."""
 
     name: str
     uid: int
@@ -39,11 +39,11 @@ def last_lines(log: Path, count: int = 3) -> str:
     """The end of a log, on one line."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     said = [" ".join(line.split()) for line in lines if line.strip()]
-    return " | ".join(said[-count:])[-600:] or "it said nothing"
+    return " | ".join(said[-count:])[-600:] or "no output"
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports of this machine's own address that nobody uses at the moment."""
+    """Unused TCP ports of the loopback address."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -58,7 +58,7 @@ def run_client(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> None:
-    """Run to the end. Raises WritecliffError with the end of its log if it fails."""
+    """Run a program to its end. Raises WritecliffError with the end of its log if it fails."""
     with log.open("ab") as file:
         child = _start(command, file.fileno(), env, account)
         try:
@@ -81,7 +81,7 @@ def server(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that is ready inside the block and stopped in good order behind it.
+    """A server that is ready inside the block and shut down afterwards.
 
     Raises WritecliffError with the end of its log if it ends early or is not ready in time.
     """
@@ -108,7 +108,7 @@ def server(
 def _start(
     command: Sequence[str], output: int, env: Mapping[str, str] | None, account: Account | None
 ) -> subprocess.Popen[bytes]:
-    """In a group of its own: Ctrl-C is for us, and we stop it in good order."""
+    """Start a program in a separate session: Ctrl-C must not reach it; `_end` stops it."""
     who: dict[str, object] = {}
     if account is not None:
         who = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -126,7 +126,7 @@ def _start(
 
 
 def _die_with_parent() -> None:
-    """If we are killed, nobody else would stop a server."""
+    """Have the kernel kill the program if this process is killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -139,7 +139,7 @@ def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
         except BaseException:  # too slow, or Ctrl-C again
             _kill_group(child)
             raise
-    _kill_group(child)  # what it has left behind
+    _kill_group(child)  # children that it left
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -1,8 +1,8 @@
 """RocksDB: its own db_bench (Debian: rocksdb-tools), random loading, then random overwriting.
 
-The load is small, so the tree is made small with it: memtables and files of 2 MiB and a first level
-of 8 MiB, five times as much in each next one, so that a few hundred thousand records reach level 3.
-Pending compactions are waited for, as a run that lasts would get to them.
+The load is small and so is the tree: memtables and files of 2 MiB and a first level of 8 MiB, five
+times as much in each next one, so that a few hundred thousand records reach level 3. The run waits
+for pending compactions, which a long run would complete.
 """
 
 from __future__ import annotations
