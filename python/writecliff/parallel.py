@@ -9,8 +9,9 @@ how many ran at a time.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Event
@@ -44,21 +45,24 @@ def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
 
 
 class _Budget:
-    """Memory to be had; a task that needs more than all of it never gets it."""
+    """Memory for the tasks under way."""
 
     def __init__(self, total_bytes: int) -> None:
         self._free_bytes = total_bytes
         self._changed = Condition()
 
-    def take(self, size_bytes: int) -> None:
+    @contextmanager
+    def reserved(self, size_bytes: int) -> Iterator[None]:
+        """Wait until `size_bytes` are free and hold them while the block runs."""
         with self._changed:
             self._changed.wait_for(lambda: self._free_bytes >= size_bytes)
             self._free_bytes -= size_bytes
-
-    def give_back(self, size_bytes: int) -> None:
-        with self._changed:
-            self._free_bytes += size_bytes
-            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free_bytes += size_bytes
+                self._changed.notify_all()
 
 
 def available_memory_bytes() -> int:
@@ -91,28 +95,26 @@ def run_side_by_side(
     stopped = stop or Event()
 
     def one(task: Task[T]) -> T:
-        budget.take(task.memory_bytes)
-        try:
+        with budget.reserved(task.memory_bytes):
             if stopped.is_set():
-                raise Stopped(f"{task.name} was not run: another run failed")
-            return task.run()
-        except BaseException:
-            stopped.set()
-            raise
-        finally:
-            budget.give_back(task.memory_bytes)
+                raise Stopped(f"{task.name} was not run: another run failed or was stopped")
+            try:
+                return task.run()
+            except BaseException:
+                stopped.set()
+                raise
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
         futures = [pool.submit(one, task) for task in tasks]
         try:
-            return [future.result() for future in futures]
-        except Stopped:
-            pass  # not the cause: that is the error of another one
-        except BaseException:
-            stopped.set()  # Ctrl-C reaches this thread alone
+            wait(futures)
+        except BaseException:  # Ctrl-C reaches this thread alone
+            stopped.set()
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
-    raise next((error for error in errors if not isinstance(error, Stopped)), errors[0])
+    for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
+        raise error  # the first that is a cause, not a consequence
+    return [future.result() for future in futures]
 
 
 def map_side_by_side(

@@ -33,10 +33,10 @@ def report(
     json
         Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
-    from writecliff.procedures.journal import stored_run
     from writecliff.report import REPORT_NAME, summarise, write_report
+    from writecliff.store.manifest import read_manifest
 
-    stored_run(run)  # says clearly what is wrong if there is no run
+    read_manifest(run)  # says clearly what is wrong if there is no run
     page = run / REPORT_NAME if output is None else output
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:

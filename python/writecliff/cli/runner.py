@@ -78,7 +78,7 @@ def _taken_up(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
     """Procedure, target and directory of the run to go on with."""
-    from writecliff.procedures.journal import stored_run
+    from writecliff.store.rundir import RunDirectory
 
     assert run.resume is not None
     if given:
@@ -89,15 +89,15 @@ def _taken_up(
         )
     if run.output is not None:
         raise ConfigError("--output cannot be given with --resume", hint="drop --output")
-    stored = stored_run(run.resume)
-    if stored.test != name:
+    stored = RunDirectory.open(run.resume).manifest
+    if stored.procedure != name:
         raise ConfigError(
-            f"{run.resume} is a run of {stored.test}, not of {name}",
-            hint=f"writecliff test {stored.test} --resume {run.resume}",
+            f"{run.resume} is a run of {stored.procedure}, not of {name}",
+            hint=f"writecliff test {stored.procedure} --resume {run.resume}",
         )
-    procedure = procedure_from_mapping(stored.test, stored.options)
+    procedure = procedure_from_mapping(stored.procedure, stored.options)
     if target.on is None:
-        target = replace(target, on=stored.target)
+        target = replace(target, on=stored.device.target)
     return procedure, target, run.resume
 
 

@@ -1,21 +1,21 @@
 """The driver's side of a run directory: which fields of the manifest change when, and how the rows
-of earlier sessions come back. The files themselves are the store's.
+of earlier sessions come back. The store owns the files.
 
-A run can be taken up again by the same test, with the same options, on the same drive only.
+A run can be resumed only by the same test, with the same options, on the same drive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport, StepResult
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.model import Procedure, Step, StepRow
-from writecliff.store.manifest import MANIFEST_NAME, Manifest, Status, now, read_manifest
+from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import access_of
@@ -24,28 +24,6 @@ from writecliff.workload.model import access_of
 EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
 FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash")
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """What is needed to resume a run."""
-
-    test: str
-    options: Mapping[str, Any]
-    target: str
-    status: Status
-
-
-def stored_run(directory: Path) -> StoredRun:
-    """Read from the manifest in `directory`. Raises ConfigError (no run there) or StoreError."""
-    if not (directory / MANIFEST_NAME).is_file():
-        raise ConfigError(
-            f"{directory} is not a run directory: it has no {MANIFEST_NAME}",
-            hint="give the directory that `writecliff test` named",
-        )
-    run = RunDirectory.open(directory)
-    manifest = run.manifest
-    return StoredRun(manifest.procedure, manifest.options, manifest.device.target, run.status)
 
 
 def stored_rows(run: RunDirectory) -> list[StepRow]:
@@ -86,15 +64,6 @@ class Journal:
             yield
 
     def _create(self) -> RunDirectory:
-        if self._directory.exists() and not self._directory.is_dir():
-            raise ConfigError(
-                f"{self._directory} is a file", hint="give a new directory for the run"
-            )
-        if self._directory.is_dir() and any(self._directory.iterdir()):
-            raise ConfigError(
-                f"{self._directory} exists and is not empty",
-                hint="give a new directory, or go on with its run with --resume",
-            )
         procedure = self._procedure
         manifest = Manifest(
             procedure=procedure.name,
@@ -111,13 +80,13 @@ class Journal:
         return RunDirectory.create(self._directory, manifest)
 
     def _reopen(self) -> RunDirectory:
-        stored = stored_run(self._directory)
+        stored = RunDirectory.open(self._directory)
         if stored.status == "complete":
             raise ConfigError(
-                f"the run in {self._directory} is complete; there is nothing to go on with",
+                f"the run in {self._directory} is complete; there is nothing to resume",
                 hint=f"writecliff report {self._directory}",
             )
-        self._check_same_drive(read_manifest(self._directory).device)
+        self._check_same_drive(stored.manifest.device)
         run = RunDirectory.open(self._directory, write=True)
         run.update(status="running", reason="")
         return run

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from writecliff.errors import StoreError
+from writecliff.errors import ConfigError, StoreError
 
 TEMPORARY_SUFFIX = ".tmp"
 LOCK_NAME = ".lock"
@@ -41,6 +41,25 @@ def store_error(error: OSError, path: Path) -> StoreError:
     if error.errno in _NO_SPACE:
         hint = "what was measured so far is kept; make room, then resume the run"
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
+
+
+def claim_directory(path: Path) -> None:
+    """Make the directory `path`; it may exist if it is empty.
+
+    Raises ConfigError if it holds something or is a file, StoreError if it cannot be made.
+    """
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is a file", hint="give a new directory")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        used = any(path.iterdir())
+    except OSError as error:
+        raise store_error(error, path) from error
+    if used:
+        raise ConfigError(
+            f"{path} exists and is not empty",
+            hint="give a new directory, or resume what it holds with --resume",
+        )
 
 
 def sync_folder(folder: Path) -> None:

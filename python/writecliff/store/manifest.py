@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
-from writecliff.errors import StoreError
+from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
 from writecliff.store.files import is_locked
 from writecliff.store.host import host_platform, versions
@@ -87,14 +87,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run directory. Raises StoreError if there is none, or it is damaged."""
+    """The manifest of a run directory. Raises ConfigError if there is none, StoreError if it is
+    damaged."""
     path = folder / MANIFEST_NAME
     try:
         return _from_mapping(read_document(path, SCHEMA))
     except FileNotFoundError:
-        raise StoreError(
+        raise ConfigError(
             f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
-            hint="give the directory that `writecliff test` printed",
+            hint="give the directory that `writecliff test` named",
         ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, str(error)) from None
@@ -102,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def read_state(folder: Path) -> tuple[Manifest, Status]:
     """The manifest of a run and its status: a run that says "running" but has no process is
-    "interrupted". Raises StoreError as `read_manifest` does."""
+    "interrupted". Raises what `read_manifest` raises."""
     manifest = read_manifest(folder)
     if manifest.status != "running" or is_locked(folder):
         return manifest, manifest.status

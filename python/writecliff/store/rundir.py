@@ -21,6 +21,7 @@ from writecliff.errors import StoreError
 from writecliff.store import db
 from writecliff.store.files import (
     FolderLock,
+    claim_directory,
     remove_temporaries,
     store_error,
     write_atomically,
@@ -62,18 +63,9 @@ class RunDirectory:
     def create(cls, path: Path, manifest: Manifest) -> Self:
         """Start a run in `path`, which must be absent or empty, and write its manifest.
 
-        Raises StoreError: not empty, not writable, in use.
+        Raises ConfigError (in use), StoreError (not writable).
         """
-        if path.exists() and not path.is_dir():
-            raise StoreError(f"{path} is a file, not a directory for a run")
-        if path.is_dir() and any(path.iterdir()):
-            raise StoreError(
-                f"{path} is not empty", hint="a run needs a directory of its own; give a new one"
-            )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise store_error(error, path) from error
+        claim_directory(path)
         lock = FolderLock(path)
         try:
             write_manifest(path, manifest)
@@ -87,7 +79,8 @@ class RunDirectory:
         """Open a run to read it or, with `write`, to resume it.
 
         If a crash kept a complete run from being merged, it is merged now, where that is possible.
-        Raises StoreError: no run, damaged, or (with `write`) in use by another process.
+        Raises ConfigError (no run there), StoreError: damaged, or (with `write`) in use by another
+        process.
         """
         manifest, status = read_state(path)
         if not write:

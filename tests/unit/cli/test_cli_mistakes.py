@@ -78,7 +78,7 @@ def test_output_that_is_a_file(
     Path("taken").touch()
     said = cli("test wsat --on sim:fake --output taken")
     assert said.code == 2
-    assert said.err == "error: taken is a file\nhint: give a new directory for the run\n"
+    assert said.err == "error: taken is a file\nhint: give a new directory\n"
 
 
 @pytest.mark.parametrize(("closed", "code"), [("1>&-", 0), ("2>&-", 0), ("1>&- 2>&-", 0)])

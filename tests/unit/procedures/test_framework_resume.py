@@ -15,7 +15,7 @@ from tests.support.fake_engine import FakeEngine, interrupted_at
 from tests.support.kill_target import OPTIONS
 from writecliff.errors import ConfigError, StoreError, TargetError
 from writecliff.procedures.framework import RunInterrupted, run_procedure
-from writecliff.procedures.journal import stored_rows, stored_run
+from writecliff.procedures.journal import stored_rows
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.wsat import Wsat
@@ -50,13 +50,13 @@ def test_interrupted_at_any_step(
         )
     assert f"--resume {directory}" in str(caught.value.hint)
     assert caught.value.exit_code == 130
-    assert stored_run(directory).status == "interrupted"
+    assert RunDirectory.open(directory).status == "interrupted"
     assert stored_rows(RunDirectory.open(directory)) == uninterrupted[: step - 1]
     again = FakeEngine()
     outcome = run_procedure(PROCEDURE, again, directory, resume=True)
     assert outcome.history.rows == uninterrupted
     assert stored_rows(RunDirectory.open(directory)) == uninterrupted
-    assert stored_run(directory).status == "complete"
+    assert RunDirectory.open(directory).status == "complete"
     steps_run = sum(call.startswith("run ") for call in again.calls)
     assert steps_run == (STEPS - (step - 1) if interval_s == 0.0 and step > 1 else STEPS)
 
@@ -101,10 +101,10 @@ def test_kill_9_loses_at_most_the_step_in_progress(tmp_path: Path, kill_after: i
     kept = stored_rows(RunDirectory.open(directory))
     assert len(kept) >= kill_after
     assert kept == whole[: len(kept)]
-    assert stored_run(directory).status == "interrupted"
+    assert RunDirectory.open(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
     assert stored_rows(RunDirectory.open(directory)) == whole
-    assert stored_run(directory).status == "complete"
+    assert RunDirectory.open(directory).status == "complete"
     assert not list(directory.glob("checkpoint-*"))
 
 

@@ -12,7 +12,7 @@ from tests.support.fake_engine import FakeEngine, failing_at, interrupted_at
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError, EngineError
 from writecliff.procedures.framework import RunInterrupted, RunOutcome, run_procedure
-from writecliff.procedures.journal import stored_rows, stored_run
+from writecliff.procedures.journal import stored_rows
 from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.rejudge import rejudge
@@ -144,7 +144,7 @@ def test_engine_error_keeps_what_was_measured(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="fake drive gone"):
         run(tmp_path / "r", engine)
     assert len(stored_rows(RunDirectory.open(tmp_path / "r"))) == 7
-    assert stored_run(tmp_path / "r").status == "failed"
+    assert RunDirectory.open(tmp_path / "r").status == "failed"
     outcome = run(tmp_path / "r", resume=True, time_hours=0.25, end=("time",))
     assert len(outcome.history.rows) == 15
 

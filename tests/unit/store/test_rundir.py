@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.engines.placement_status import FdpStatistics, PlacementStatus
-from writecliff.errors import StoreError
+from writecliff.errors import ConfigError, StoreError
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
@@ -227,15 +227,15 @@ def test_a_run_needs_a_directory_of_its_own(tmp_path: Path, what: str) -> None:
     else:
         target.mkdir()
         (target / "mine").write_text("mine")
-    with pytest.raises(StoreError):
+    with pytest.raises(ConfigError, match="x is a file" if what == "file" else "x exists and is"):
         RunDirectory.create(target, manifest())
     assert (target if what == "file" else target / "mine").read_text() == "mine"
 
 
 def test_reading_needs_a_run(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="not a run directory"):
+    with pytest.raises(ConfigError, match="not a run directory"):
         RunDirectory.open(tmp_path)
-    with pytest.raises(StoreError, match="not a run directory"):
+    with pytest.raises(ConfigError, match="not a run directory"):
         RunDirectory.open(tmp_path, write=True)
     assert list(tmp_path.iterdir()) == []
     run = RunDirectory.open(build_run(tmp_path / "run", **SMALL))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff.procedures.journal import stored_run
+from writecliff.store.rundir import RunDirectory
 
 SHORT = ["--set", "drive_fills=2", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
 
@@ -167,7 +167,7 @@ def test_members_end_when_their_suite_is_killed(made: tuple[Path, Path], tmp_pat
         for member in filter(alive, members):
             os.kill(member, signal.SIGKILL)
     for run in ("queue-depth-4", "queue-depth-32"):
-        assert stored_run(tmp_path / "s" / run).status == "interrupted"
+        assert RunDirectory.open(tmp_path / "s" / run).status == "interrupted"
 
 
 def test_a_complete_sweep_has_nothing_left_to_do(made: tuple[Path, Path]) -> None:
