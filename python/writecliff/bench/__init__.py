@@ -1,1 +1,1 @@
-"""The speed of the program itself, apart from that of any drive."""
+"""Benchmarks of the program itself."""

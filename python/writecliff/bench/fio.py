@@ -1,13 +1,13 @@
-"""Benchmark of the way to a real drive: one cell through writecliff against bare fio.
+"""Benchmark of the path to a real drive: one cell through writecliff against bare fio.
 
-Both run the same job file on the same device in one session, turn by turn and in changing order,
-so that a drift of the machine or the drive falls on both. Compare the pairs, not absolute figures.
-What is added to bare fio: a report every second, SMART and machine readings before and after, and
-the histograms and series that a procedure is given.
+Both run the same job file on the same device in one session, alternately and in changing order, so
+that drift of the machine or the drive affects both. Compare the pairs, not absolute figures.
+writecliff adds to bare fio: a report every second, SMART and machine readings before and after, and
+the histograms and series for procedures.
 
-On a machine that others use as well, IOPS vary far more than by the difference that is looked for.
-The CPU time of an I/O (of fio and this process, user and system) varies less; where the CPU is the
-limit, IOPS fall by as much as it rises.
+On a shared machine IOPS vary far more than the difference of interest. The CPU time per I/O (of fio
+and this process, user and system) varies less; where the CPU is the limit, IOPS fall by as much as
+it rises.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SECONDS_MIN = 1.0
 PAIRS_MAX = 100
 # Enough for caches not to matter, and filled within seconds on any drive.
 _RANGE_BYTES = 4 << 30
-# Start, end and what a stuck device may need: after it bare fio is stopped.
+# For start, end and a slow device; then bare fio is stopped.
 _GRACE_S = 60.0
 
 
@@ -50,7 +50,7 @@ class Pair:
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float
-    own_cpu_s: float  # of this process alone, which no other load disturbs much
+    own_cpu_s: float  # of this process alone, hardly affected by other loads
 
     @property
     def iops_ratio(self) -> float:
@@ -66,19 +66,15 @@ class Pair:
 
 
 def summary(pairs: list[Pair]) -> dict[str, float]:
-    """Medians over the pairs, and how far the bare runs differ among themselves."""
+    """Medians over the pairs, and the spread of the bare runs."""
     bare = [pair.bare_iops for pair in pairs]
-    return {
-        "iops_ratio": statistics.median(pair.iops_ratio for pair in pairs),
-        "extra_wall_s": statistics.median(pair.extra_wall_s for pair in pairs),
-        "cpu_ratio": statistics.median(pair.cpu_ratio for pair in pairs),
-        "own_cpu_s": statistics.median(pair.own_cpu_s for pair in pairs),
-        "bare_spread": (max(bare) - min(bare)) / statistics.mean(bare),
-    }
+    names = ("iops_ratio", "extra_wall_s", "cpu_ratio", "own_cpu_s")
+    medians = {n: statistics.median(getattr(pair, n) for pair in pairs) for n in names}
+    return medians | {"bare_spread": (max(bare) - min(bare)) / statistics.mean(bare)}
 
 
 def check(seconds: float, pairs: int) -> None:
-    """Raises ConfigError for what makes no benchmark."""
+    """Check the options. Raises ConfigError."""
     if not SECONDS_MIN <= seconds <= 86_400:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {SECONDS_MIN:g} to 86400")
     if not 1 <= pairs <= PAIRS_MAX:
@@ -92,7 +88,7 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
     check(seconds, pairs)
     if not isinstance(engine, FioEngine):
         raise TargetError(
-            f"{engine.identify().target}: not a target of fio", hint="give --on /dev/NAME"
+            f"{engine.identify().target}: not a target for fio", hint="give --on /dev/NAME"
         )
     size = min(engine.identify().capacity_bytes, _RANGE_BYTES)
     fill = Job(
@@ -108,13 +104,9 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
     workload = Workload("cell", (cell,))
     engine.run(Workload("warm-up", (cell.with_duration_s(min(5.0, seconds)),)))
     for number in range(pairs):
-        if number % 2:
-            ours = _through_writecliff(engine, workload)
-            bare = _bare(engine, workload, seconds)
-        else:
-            bare = _bare(engine, workload, seconds)
-            ours = _through_writecliff(engine, workload)
-        yield Pair(*bare, *ours)
+        ours = _through_writecliff(engine, workload) if number % 2 else None
+        bare = _bare(engine, workload, seconds)
+        yield Pair(*bare, *(ours or _through_writecliff(engine, workload)))
 
 
 def _cpu_s() -> float:
@@ -145,7 +137,7 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
-                # As FioProcess does: the kernel shares out CPU time by session.
+                # As in FioProcess: the kernel distributes CPU time by session.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:

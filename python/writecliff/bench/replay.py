@@ -1,11 +1,11 @@
-"""Benchmark of a replay as a user has it: from a trace in a file to write amplification.
+"""Benchmark of a whole replay, from a trace file to write amplification.
 
-The native case `replay` begins with events in memory. Here the trace is a Parquet file of its whole
-schema, and everything `writecliff replay` does is counted: reading and checking it, giving writes
-to streams by rules, handing its columns over, laying it on a drive that it fills to 85 %, and
-replaying it once. Not counted are making the file, loading libraries, and showing results.
-`replay-file` has a stream for each kind of file and nothing to collect; `replay-file-collect` has
-small tables, all in one stream.
+The native case `replay` begins with events in memory. Here the trace is a Parquet file with its
+whole schema, and everything that `writecliff replay` does is counted: reading and checking it,
+assigning writes to streams by rules, handing its columns over, preparing it for a drive that it
+fills to 85 %, and replaying it once. Creating the file, loading libraries and printing results are
+not counted. `replay-file` has a stream for each kind of file and no garbage collection;
+`replay-file-collect` has small tables, all in one stream.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from writecliff.parallel import SLOT_BYTES
+
 if TYPE_CHECKING:
     from writecliff.bench.sim import Row
     from writecliff.capture.rules import Rules
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
 # By the name of the case: bytes in a table of the store, whether its writes go to streams.
 CASES = {"replay-file": (1 << 20, True), "replay-file-collect": (1 << 17, False)}
 _LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as much
-_LEAST_BYTES = 1 << 26
-_BLOCK_BYTES = 4096
+_MIN_BYTES = 1 << 26
 
 
 def run(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
@@ -38,16 +39,16 @@ def run(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
         return
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
         path = Path(folder) / "store.parquet"
-        logged = max(round(_LOGGED_BYTES * scale), _LEAST_BYTES)
+        logged = max(round(_LOGGED_BYTES * scale), _MIN_BYTES)
         rules = parse_rules(RULES, "bench.toml")
         for name in names:
             table = synthetic_table(
-                table_bytes=CASES[name][0], chunk_bytes=_BLOCK_BYTES, logged_bytes=logged
+                table_bytes=CASES[name][0], chunk_bytes=SLOT_BYTES, logged_bytes=logged
             )
             write_trace(path, table, {"command": ["synthetic store"]})
             del table
             if name == names[0]:
-                _case(name, path, rules, device)  # loads what is not counted
+                _case(name, path, rules, device)  # loads libraries, which are not counted
             yield _case(name, path, rules, device)
 
 
@@ -64,10 +65,10 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
     converted = time.process_time()
     setup = lay_out(io, f"sim:{device}", Sizing(repeats=1))
     laid_out = time.process_time()
-    done = replay(setup, "rules" if streams else "none", setup.streams if streams else 1)
+    done = replay(setup, "rules" if streams else "none", setup.simulated.streams if streams else 1)
     cpu_s = time.process_time() - begin
-    writes = setup.blocks.written_bytes // _BLOCK_BYTES
-    programs = int(done.nand_bytes[-1]) // _BLOCK_BYTES
+    writes = setup.blocks.written_bytes // SLOT_BYTES
+    programs = int(done.nand_bytes[-1]) // SLOT_BYTES
     return {
         "case": name,
         "host_ios": writes,

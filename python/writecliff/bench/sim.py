@@ -1,7 +1,7 @@
-"""Benchmark of the simulator: what fixed cases cost this machine.
+"""Benchmark of the simulator: the cost of fixed cases on this machine.
 
-Times are CPU times (user + system), so that a shared machine disturbs them little; compare
-ratios of one run, not absolute figures. The cases are described in `docs/performance.md`.
+Times are CPU times (user + system), which a shared machine hardly affects; compare ratios within
+one run, not absolute figures. `docs/performance.md` describes the cases.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ Row = Mapping[str, str | float | int | None]
 
 
 def cases() -> list[str]:
+    """The names of all cases, in the order of the suite."""
     return [*_native.bench_cases(), *replay.CASES]
 
 
 def chosen(names: str | None) -> list[str]:
-    """The cases of a comma-separated list, in the order of the suite. Raises ConfigError."""
+    """The cases of a comma-separated list (None: all), in order. Raises ConfigError."""
     if names is None:
         return cases()
     wanted = [name.strip() for name in names.split(",") if name.strip()]
@@ -36,7 +37,7 @@ def chosen(names: str | None) -> list[str]:
 
 
 def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterator[Row]:
-    """Run cases one after the other on one device and yield a row for each as it is done."""
+    """Run cases one after the other on one device and yield the row of each. Raises ConfigError."""
     if not 0.0 < scale <= 100.0:
         raise ConfigError(f"--scale is {scale:g}; it must be above 0, and 100 at most")
     opened = open_device(*read_device_file(device))
@@ -54,7 +55,7 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
 
 
 def _plain(value: str | float) -> str | float | int | None:
-    """NaN has no JSON; whole counts are integers."""
+    """NaN as None; whole numbers as integers."""
     if isinstance(value, str):
         return value
     if math.isnan(value):

@@ -69,7 +69,7 @@ def replay(
     done = run(
         setup,
         scheme,
-        count if count is not None else setup.streams,
+        count if count is not None else setup.simulated.streams,
         mistag_pct=mistag,
         timed=timed,
         queue_depth=queue_depth,

@@ -271,7 +271,7 @@ def _row(load: Load, case: Case) -> Row:
     return Row(
         case=case,
         capacity_bytes=setup.simulated.capacity_bytes,
-        units=setup.units,
+        units=setup.simulated.reclaim_units or 0,
         unit_bytes=setup.unit_bytes,
         rounds=setup.blocks.rounds,
         replayed_bytes=setup.blocks.written_bytes,

@@ -13,7 +13,7 @@ from writecliff.devices import describe, open_device, read_device_file
 from writecliff.engines.placement_status import FdpStatistics, PlacementStatus, status_of
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
-from writecliff.parallel import drive_memory_bytes
+from writecliff.parallel import SLOT_BYTES, drive_memory_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,86 +21,92 @@ if TYPE_CHECKING:
     from writecliff.devices import DeviceDescription
     from writecliff.replay.columns import FileIO
 
-BLOCK_BYTES = 4096
 YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
-FILLS_LEAST = 6.0
-WRITTEN_LEAST_BYTES = 8e9  # a small drive is filled more often: reads for p99.99, and it is cheap
+FILLS_MIN = 6.0
+WRITTEN_MIN_BYTES = 8e9  # a small drive is filled more often: more reads for p99.99, at low cost
 TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of every stream
-TIMED_LEAST_BYTES = 4e9
+TIMED_MIN_BYTES = 4e9
 BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
-PURPOSE = "a replay"  # what messages say that hard disks do not do
+PURPOSE = "a replay"  # in the message for hard disks
 COPIES_MAX = 64
+_AS_MEASURED = (
+    "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
+    "timed_written_bytes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """How large a drive, and how long a replay."""
+    """The size of the drive, the length of the replay, and the file system."""
 
-    fill_pct: float | None = 85.0  # of the drive that files take at their peak; None: as it is
+    fill_pct: float | None = 85.0  # of the drive, by files at their peak; None: the drive as it is
     units: int | None = None  # reclaim units of a drive that is cut down
-    unit_bytes: float | None = None  # about the size of one instead
-    fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_LEAST)
-    repeats: int | None = None  # rounds; goes before `fills`
+    unit_bytes: float | None = None  # alternatively the approximate size of one
+    fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_MIN)
+    repeats: int | None = None  # rounds; takes precedence over `fills`
     coalesce: bool = False  # appends wait for fsync or the next block
     allocator: str = "next-fit"  # of the file system; see `_native.allocators`
-    trim: bool = True  # what it frees is trimmed; else the drive keeps it until it is overwritten
-    copies: int = 1  # of the traced program beside each other, spread over a round
+    trim: bool = True  # free space is trimmed; else the drive keeps data until they are overwritten
+    copies: int = 1  # of the traced program, side by side and spread over a round
 
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A trace on a drive, ready to be replayed."""
+    """A trace prepared for a drive."""
 
     io: FileIO
     blocks: _native.BlockTrace
-    device: DeviceDescription  # as --on names it
-    drive: _native.Device  # that is simulated
-    simulated: DeviceDescription
-    streams: int  # that it has
-    units: int  # reclaim units that it has
-    rated_cycles: int
+    device: DeviceDescription  # the drive of --on
+    drive: _native.Device  # the drive that is simulated
+    simulated: DeviceDescription  # of `drive`
     peak_bytes: int
     written_bytes: int  # in one round of all copies
     sizing: Sizing
 
     @property
     def memory_bytes(self) -> int:
-        """Of one replay."""
+        """Memory that one replay takes."""
         drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.mapped_bytes)
-        return drive + self.simulated.capacity_bytes // 4096 * BYTES_PER_BLOCK_IN_REPLAY
+        return drive + self.simulated.capacity_bytes // SLOT_BYTES * BYTES_PER_BLOCK_IN_REPLAY
 
     @property
     def mean_fill_pct(self) -> float:
-        """Share of the drive that files take on average, over what is written."""
+        """Mean share of the drive that files take during the replay."""
         return 100 * self.blocks.mean_bytes / self.simulated.capacity_bytes
 
     @property
     def unit_bytes(self) -> float:
-        """A reclaim unit of the simulated drive."""
-        return self.simulated.flash_bytes(PURPOSE) / self.units
+        """Size of a reclaim unit of the simulated drive."""
+        return self.simulated.flash_bytes(PURPOSE) / (self.simulated.reclaim_units or 1)
+
+    @property
+    def drive_fills(self) -> float:
+        """Capacities of the simulated drive that the replay writes."""
+        return self.blocks.written_bytes / self.simulated.capacity_bytes
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
-        """At which the traced program wrote."""
+        """The write rate of the traced program; None for a trace without duration."""
         seconds = self.io.duration_ns / NS_PER_S
         return self.written_bytes / seconds if seconds > 0 else None
 
     def endurance_bytes(self, waf: float) -> float:
-        """What a host can write to the whole drive until its flash has its rated cycles."""
-        return self.rated_cycles * self.device.flash_bytes(PURPOSE) / waf
+        """Bytes that a host can write to the whole drive until its flash has its rated cycles."""
+        return (self.device.rated_cycles or 0) * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
-        """Until then at the rate of the trace, on the whole drive."""
+        """Lifetime of the whole drive at the write rate of the trace."""
         rate = self.write_rate_bytes_per_s
         return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """One replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime (see `native`)."""
+    """The results of one replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket
+    (see `BlockTrace.replay`)."""
 
     scheme: str
     streams: int
@@ -116,29 +122,29 @@ class Replayed:
     timed_written_bytes: int
     counters: Mapping[str, Any]  # at the end
     statistics: FdpStatistics  # of the measured half
-    placement: PlacementStatus | None  # the interface at the end
-    overflow: Mapping[int, int]  # bytes of streams that could not be used, by number
+    placement: PlacementStatus | None  # state of the interface at the end
+    overflow: Mapping[int, int]  # bytes of streams that could not be used, by stream number
 
     @property
     def mapped_bytes(self) -> int:
-        """What the drive holds for valid at the end: live files, and those it was not told of."""
-        return int(self.blocks[:, :, -1].sum()) * BLOCK_BYTES
+        """Bytes that the drive holds valid at the end: live files, and untrimmed deleted ones."""
+        return int(self.blocks[:, :, -1].sum()) * SLOT_BYTES
 
     @property
     def waf_drift(self) -> float | None:
-        """By how much write amplification still rose from the third quarter to the fourth: near 0
-        on a drive that has settled. None where too little was written to tell."""
+        """Relative rise of write amplification from the third quarter to the fourth, near 0 on a
+        drive that has settled. None if too little was written."""
         first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
         return last / first - 1 if first > 0 else None
 
     @property
     def read_p9999_ns(self) -> int | None:
-        """None without a timed part, or with too few reads in it."""
+        """The 99.99 % read latency; None without a timed part or with too few reads in it."""
         return self.reads.quantile(READ_QUANTILE).value_ns if self.reads.count else None
 
 
 def _waf_between(done: Replayed, begin: float, end: float) -> float:
-    """Write amplification between two parts of what the host wrote."""
+    """Write amplification between two shares of the host writes."""
     host, nand = done.host_bytes.astype(float), done.nand_bytes.astype(float)
     at = [begin * host[-1], end * host[-1]]
     (h0, h1), (n0, n1) = (np.interp(at, host, y) for y in (host, nand))
@@ -146,7 +152,7 @@ def _waf_between(done: Replayed, begin: float, end: float) -> float:
 
 
 def simulated_name(target: str) -> str:
-    """The drive's name or file of --on. Raises ConfigError for any but a simulated one."""
+    """The name or file of the simulated drive of --on. Raises ConfigError for other targets."""
     kind, _, name = target.partition(":")
     if kind != "sim" or not name:
         raise ConfigError(
@@ -157,26 +163,26 @@ def simulated_name(target: str) -> str:
 
 
 def checked_scheme(name: str | None, with_rules: bool) -> str:
-    """The scheme of --assign, or what is meant without it. Raises ConfigError."""
+    """The scheme of --assign, or its default. Raises ConfigError."""
     if name is None:
         return "rules" if with_rules else "none"
     known = _native.assign_schemes()
     if name not in known:
         raise ConfigError.unknown("stream assignment", name, known)
     if name == "rules" and not with_rules:
-        raise ConfigError("--assign rules needs rules", hint="give them with --streams FILE")
+        raise ConfigError("--assign rules requires rules", hint="give them with --streams FILE")
     if with_rules and name != "rules":
         raise ConfigError(
-            f"--streams means nothing with --assign {name}", hint="leave one of them out"
+            f"--streams has no effect with --assign {name}", hint="leave out one of them"
         )
     return name
 
 
 def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = None) -> ReplaySetup:
-    """Lay a trace on the drive `target`, or on one of its kind that it fills.
+    """Prepare a trace for the drive `target`, or for a smaller one of its kind that it fills.
 
-    `streams`: what the drive is given (default: what its file says). Raises ConfigError: a trace
-    that does not fit names the size that does.
+    `streams`: of the simulated drive (default: as in its file). Raises ConfigError, with the size
+    that is needed for a trace that does not fit.
     """
     _check(sizing)
     opened = open_device(*read_device_file(simulated_name(target)))
@@ -197,7 +203,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     with as_user_errors():
         drive = opened.for_streams(streams, capacity_bytes, units)
     simulated = describe(drive)
-    enough = max(FILLS_LEAST, WRITTEN_LEAST_BYTES / simulated.capacity_bytes)
+    enough = max(FILLS_MIN, WRITTEN_MIN_BYTES / simulated.capacity_bytes)
     fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
         blocks = io.native.lay_out(
@@ -215,9 +221,6 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
         device=device,
         drive=drive,
         simulated=simulated,
-        streams=streams,
-        units=simulated.reclaim_units or 0,
-        rated_cycles=simulated.rated_cycles or 0,
         peak_bytes=needs["peak_bytes"],
         written_bytes=needs["written_bytes"],
         sizing=sizing,
@@ -253,16 +256,16 @@ def replay(
 ) -> Replayed:
     """Replay a trace with its writes in `streams` streams.
 
-    `timed`: its end on the timed clock too, with random reads of live data, for latencies;
-    `reads_per_block`: so many for each 4 KiB written, else as many as `readers` do; `timed_bytes`:
-    so much is written in it. Raises ConfigError.
+    `timed`: repeat the end on the timed clock with random reads of live data, for latencies;
+    `reads_per_block`: reads for each 4 KiB written (default: as many as `readers` can do);
+    `timed_bytes`: bytes written in the timed part. Raises ConfigError.
     """
-    if not 1 <= streams <= setup.streams:
-        raise ConfigError(f"{streams} streams; the drive has {setup.streams}")
+    if not 1 <= streams <= setup.simulated.streams:
+        raise ConfigError(f"{streams} streams; the drive has {setup.simulated.streams}")
     if not 0 <= mistag_pct <= 100:
         raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
     if timed_bytes is None:
-        timed_bytes = round(max(TIMED_FILLS * setup.simulated.capacity_bytes, TIMED_LEAST_BYTES))
+        timed_bytes = round(max(TIMED_FILLS * setup.simulated.capacity_bytes, TIMED_MIN_BYTES))
     with as_user_errors():
         raw = setup.blocks.replay(
             setup.drive,
@@ -280,15 +283,8 @@ def replay(
         scheme=scheme,
         streams=streams,
         mistag_pct=mistag_pct,
-        waf=raw["waf"],
-        host_bytes=raw["host_bytes"],
-        nand_bytes=raw["nand_bytes"],
         blocks=raw["blocks"].reshape(shape),
-        oracle=raw["oracle"],
-        reads=raw["reads"],
-        writes=raw["writes"],
-        timed_ns=raw["timed_ns"],
-        timed_written_bytes=raw["timed_written_bytes"],
+        **{name: raw[name] for name in _AS_MEASURED},
         counters=raw["after"],
         statistics=_statistics(*raw["statistics"]),
         placement=(placement := status_of(raw["placement"])),
@@ -301,7 +297,7 @@ def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatisti
 
 
 def _overflow(given: Mapping[int, int], placement: PlacementStatus | None) -> dict[int, int]:
-    """Bytes in streams beyond --count, and in those that the drive then refused."""
+    """Bytes in streams beyond --count, and in those that the drive refused."""
     overflow = dict(given)
     for number, size in (placement.overflow_by_number if placement else {}).items():
         overflow[number] = overflow.get(number, 0) + size

@@ -1,4 +1,4 @@
-"""Replays as plain data: for `--json` and for the page."""
+"""Replays as plain data, for `--json` and pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from writecliff.replay.model import BLOCK_BYTES
+from writecliff.parallel import SLOT_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
 
 REPLAY_SCHEMA = "writecliff/replay/1"
-_NAMED_SHARE = 0.1  # of a stream's bytes that an origin has to have written to be named
+_NAMED_SHARE = 0.1  # of a stream's bytes from which an origin is named
 
 
 def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
@@ -40,13 +40,13 @@ def device_mapping(setup: ReplaySetup) -> dict[str, Any]:
     return {
         "name": setup.device.name,
         "capacity_bytes": setup.device.capacity_bytes,
-        "rated_cycles": setup.rated_cycles,
+        "rated_cycles": setup.device.rated_cycles,
         "simulated_capacity_bytes": setup.simulated.capacity_bytes,
         "simulated_raw_bytes": setup.simulated.raw_bytes,
         "simulated_overprovision_pct": setup.simulated.overprovision_pct,
-        "reclaim_units": setup.units,
+        "reclaim_units": setup.simulated.reclaim_units,
         "reclaim_unit_bytes": setup.unit_bytes,
-        "streams": setup.streams,
+        "streams": setup.simulated.streams,
     }
 
 
@@ -89,7 +89,7 @@ def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str,
 
 
 def overflow_text(done: Replayed) -> str | None:
-    """What the rules asked for and the drive could not give; None if it gave everything."""
+    """A note on writes to streams that the drive could not open; None if there were none."""
     total = sum(done.overflow.values())
     if not total:
         return None
@@ -101,7 +101,7 @@ def overflow_text(done: Replayed) -> str | None:
 
 
 def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
-    """What each stream that was used holds, who wrote it, and how long it lived."""
+    """For each used stream: its bytes, the origins that wrote them, and their lifetimes."""
     rows = []
     for stream in range(done.streams):
         blocks = done.blocks[:, stream, :]
@@ -115,12 +115,12 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
             {
                 "stream": stream,
                 "name": setup.io.streams.get(stream, "") if done.scheme == "rules" else "",
-                "written_bytes": total * BLOCK_BYTES,
+                "written_bytes": total * SLOT_BYTES,
                 "median_lifetime_bytes": median_lifetime_bytes(blocks.sum(axis=0)),
-                "alive_at_end_bytes": int(blocks[:, -1].sum()) * BLOCK_BYTES,
+                "alive_at_end_bytes": int(blocks[:, -1].sum()) * SLOT_BYTES,
                 "origins": [setup.io.origins[n] for n in named],
                 "by_origin_bytes": {
-                    name: int(by_origin[n]) * BLOCK_BYTES for n, name in enumerate(setup.io.origins)
+                    name: int(by_origin[n]) * SLOT_BYTES for n, name in enumerate(setup.io.origins)
                 },
             }
         )
@@ -128,8 +128,8 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
 
 
 def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
-    """The lifetime, in bytes written by the host, that half of the data reached; interpolated in
-    its bucket (see `BlockTrace.replay`). None if half of them outlived the trace."""
+    """The median lifetime in bytes written by the host, interpolated in its bucket (see
+    `BlockTrace.replay`). None if half of the data outlived the trace."""
     total = int(blocks.sum())
     upto = np.cumsum(blocks.astype(np.int64))
     bucket = int(np.searchsorted(upto, total / 2))
@@ -139,4 +139,4 @@ def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
     below = int(upto[bucket - 1]) if bucket else 0
     inside = (total / 2 - below) / max(1, int(blocks[bucket]))
     high = 2.0**bucket if bucket else 1.0
-    return (low + (high - low) * inside) * BLOCK_BYTES
+    return (low + (high - low) * inside) * SLOT_BYTES

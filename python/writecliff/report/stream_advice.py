@@ -61,8 +61,8 @@ def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
     setup = advice.setup
     said = [
         "Simulated: write amplification of the second half of what was written, endurance from "
-        f"the {setup.rated_cycles:,} rated cycles of {setup.device.name}, years at the write rate "
-        "of the traced program."
+        f"the {setup.device.rated_cycles:,} rated cycles of {setup.device.name}, years at the "
+        "write rate of the traced program."
     ]
     if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
         said.append(
@@ -70,7 +70,7 @@ def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
             f"{units.size(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
             "is that of the whole drive if it were as full and as busy for its size."
         )
-    fills = setup.blocks.written_bytes / setup.simulated.capacity_bytes
+    fills = setup.drive_fills
     if fills < FILLS_STEADY:
         said.append(
             f"Only {fills:.1f} drive fills were written: the drive may not be in steady state."
@@ -229,12 +229,12 @@ def _conditions(advice: StreamAdvice, speed: str) -> Section:
         (
             "Replayed",
             f"{setup.blocks.rounds} rounds, {units.size(setup.blocks.written_bytes)}, "
-            f"{setup.blocks.written_bytes / simulated.capacity_bytes:.1f} drive fills",
+            f"{setup.drive_fills:.1f} drive fills",
         ),
         (
             "Simulated drive",
             f"{units.size(simulated.capacity_bytes)}, over-provisioning "
-            f"{simulated.overprovision_pct:.1f} %, {setup.streams} streams, kind of "
+            f"{simulated.overprovision_pct:.1f} %, {setup.simulated.streams} streams, kind of "
             f"{setup.device.name}",
         ),
     )

@@ -199,7 +199,7 @@ def test_bad_options_say_what_would_be_right(store: FileIO, setup: ReplaySetup) 
     with pytest.raises(ConfigError) as caught:
         checked_scheme("oracel", False)
     assert caught.value.hint == "did you mean 'oracle'?"
-    with pytest.raises(ConfigError, match="needs rules"):
+    with pytest.raises(ConfigError, match="requires rules"):
         checked_scheme("rules", False)
     assert stream_counts("8,1,2") == (2, 8)
     for wrong in ("1", "0,2", "2,x", "300"):
