@@ -7,14 +7,13 @@ switches, submission latency, kernel counters) is 0, as fio prints what it did n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from writecliff.engines.base import OPERATIONS, Operation, StepResult
+from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
 from writecliff.engines.fiojson_stats import (
     Json,
     Member,
@@ -31,7 +30,6 @@ from writecliff.workload.model import Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-    from writecliff._native import Histogram
 
 FIO_FORMAT = "fio-3.33"  # the version whose format this is; parsers look at how the value begins
 
@@ -46,41 +44,24 @@ class _Entry:
     section: FioSection  # the first member's: name and reporting
     options: Mapping[str, str]  # the last member's, as in fio
     members: list[Member] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
 
-    def ios(self, operation: Operation) -> int:
-        return sum(measured.ios for measured in self._measured(operation))
+    @property
+    def jobs(self) -> list[Job]:
+        return [member.job for member in self.members]
 
-    def bytes(self, operation: Operation) -> int:
-        return sum(measured.bytes for measured in self._measured(operation))
+    def measured(self, *operations: Operation) -> list[OperationResult]:
+        """The results of these operations."""
+        every = (member.operations.get(op) for op in operations for member in self.members)
+        return [result for result in every if result is not None]
 
-    def histograms(self, operation: Operation) -> list[Histogram]:
-        return [measured.service for measured in self._measured(operation)]
-
-    def runtime_ms(self, operation: Operation) -> int:
-        """Of the longest member that issued the operation; a thread's time begins at its start."""
+    def runtime_ms(self, *operations: Operation) -> int:
+        """Of the longest member that issued one of the operations."""
         times = [
-            result.elapsed_ns - member.start_delay_ns
-            for member, result in self._results()
-            if operation in result.operations and result.operations[operation].ios
+            member.elapsed_ns
+            for member in self.members
+            if any(op in operations and result.ios for op, result in member.operations.items())
         ]
-        return _ms(max(times)) if times else 0
-
-    def job_runtime_ms(self) -> int:
-        """Summed over all threads."""
-        return sum(
-            job.threads * _ms(result.elapsed_ns - member.start_delay_ns)
-            for job, (member, result) in zip(self.jobs, self._results(), strict=True)
-        )
-
-    def _results(self) -> Iterator[tuple[Member, Any]]:
-        for member in self.members:
-            yield member, member.step.jobs[member.job]
-
-    def _measured(self, operation: Operation) -> Iterator[Any]:
-        for _, result in self._results():
-            if operation in result.operations:
-                yield result.operations[operation]
+        return _ms(max(times, default=0))
 
 
 def _ms(nanoseconds: int) -> int:
@@ -204,12 +185,8 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]]) -> list[_Entry]:
                 if not entries or not joins:
                     entries.append(_Entry(section, section.options))
                 last_group = section.group_id
-                job = step.workload.jobs[index]
                 entries[-1].options = section.options
-                entries[-1].jobs.append(job)
-                entries[-1].members.append(
-                    Member(result, index, job.start_delay_ns, step.workload.interval_ns)
-                )
+                entries[-1].members.append(Member(result, step.workload, index))
     return entries
 
 
@@ -219,14 +196,14 @@ def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operati
     rates: dict[Operation, float] = {}
     for operation in OPERATIONS:
         longest = max(other.runtime_ms(operation) for other in group)
-        moved = sum(other.bytes(operation) for other in group)
+        moved = sum(one.bytes for other in group for one in other.measured(operation))
         rates[operation] = 1000 * moved / longest if longest else 0.0
     return rates
 
 
 def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> Json:
     settings = entry.section.settings
-    every = merged(h for operation in OPERATIONS for h in entry.histograms(operation))
+    every = merged(one.service for one in entry.measured(*OPERATIONS))
     document: Json = {
         "jobname": entry.section.name,
         "groupid": entry.section.group_id,
@@ -242,7 +219,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     if settings.unified_rw_reporting != "none":
         document["mixed"] = _direction(entry, OPERATIONS, group)
     document |= {
-        "job_runtime": entry.job_runtime_ms(),
+        "job_runtime": sum(one.job.threads * _ms(one.elapsed_ns) for one in entry.members),
         "usr_cpu": 0.0,
         "sys_cpu": 0.0,
         "ctx": 0,
@@ -267,11 +244,11 @@ def _direction(
 ) -> Json:
     """`read`, `write` or `trim`; or all of them as `mixed`."""
     settings = entry.section.settings
-    size = sum(entry.bytes(operation) for operation in operations)
-    ios = sum(entry.ios(operation) for operation in operations)
-    runtime = max(entry.runtime_ms(operation) for operation in operations)
+    measured = entry.measured(*operations)
+    size, ios = sum(one.bytes for one in measured), sum(one.ios for one in measured)
+    runtime = entry.runtime_ms(*operations)
     rate = 1000 * size // runtime if runtime else 0
-    histogram = merged(h for operation in operations for h in entry.histograms(operation))
+    histogram = merged(one.service for one in measured)
     wanted = sorted(settings.percentile_list)
     block: Json = {
         "io_bytes": size,
@@ -310,7 +287,7 @@ def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarra
     """(KiB/s, IOPS) of the operations together; empty where they are not wanted or not issued."""
     import numpy as np
 
-    issued = any(entry.ios(operation) for operation in operations)
+    issued = any(one.ios for one in entry.measured(*operations))
     settings = entry.section.settings
     if settings.gtod_reduce or settings.disable_bw_measurement or not issued:
         return np.empty(0), np.empty(0)
@@ -325,28 +302,17 @@ def _depths(entry: _Entry) -> Json:
         job.rate_iops is not None or job.rate_bytes_per_s is not None or job.think_ns
         for job in entry.jobs
     )
-    issued = [
-        sum(measured.ios for measured in member.step.jobs[member.job].operations.values())
-        for member in entry.members
-    ]
-    total = sum(issued)
-    levels: dict[str, float] = {
-        (str(low) if low < 64 else ">=64"): _depth_share(entry.jobs, issued, low, high)
-        for low, high in pairwise((*_DEPTHS, 1 << 62))
-    }
-    if held or not total:
-        levels = dict.fromkeys(levels, 0.0)
+    levels = dict.fromkeys((*map(str, _DEPTHS[:-1]), ">=64"), 0)
+    for member in entry.members:
+        name = str(1 << min(member.job.queue_depth, 64).bit_length() - 1)
+        ios = sum(result.ios for result in member.operations.values())
+        levels[name if name in levels else ">=64"] += 0 if held else ios
+    total = sum(one.ios for one in entry.measured(*OPERATIONS))
     one_at_a_time = {name: 100.0 if name == "4" and total else 0.0 for name in _BATCHES}
     return {
-        "iodepth_level": levels,
+        "iodepth_level": {
+            name: round(100 * ios / total, 6) if ios else 0.0 for name, ios in levels.items()
+        },
         "iodepth_submit": one_at_a_time,
         "iodepth_complete": dict(one_at_a_time),
     }
-
-
-def _depth_share(jobs: Sequence[Job], issued: Sequence[int], low: int, high: int) -> float:
-    total = sum(issued)
-    inside = sum(
-        ios for job, ios in zip(jobs, issued, strict=True) if low <= job.queue_depth < high
-    )
-    return round(100 * inside / total, 6) if total else 0.0

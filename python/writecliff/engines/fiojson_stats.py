@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from writecliff.engines.base import OPERATIONS, Operation, StepResult
+from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
+from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_EXACT_BITS = 6  # 64 buckets per power of two
 _LEVELS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 _EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 
@@ -29,19 +29,9 @@ def merged(histograms: Iterable[Histogram]) -> Histogram | None:
     """One histogram of all; None if there is none. The given ones stay as they are."""
     total: Histogram | None = None
     for histogram in histograms:
-        if total is None:
-            total = type(histogram).from_bytes(histogram.to_bytes())
-        else:
-            total.merge(histogram)
+        total = total or type(histogram)()
+        total.merge(histogram)
     return total
-
-
-def bin_midpoint_ns(value_ns: int) -> int:
-    """The key of fio's json+ bin that holds a latency (stat.c, `plat_idx_to_val`)."""
-    shift = max(value_ns.bit_length() - 1 - _EXACT_BITS, 0)
-    if shift == 0:
-        return value_ns
-    return ((value_ns >> shift) << shift) + (1 << shift) // 2
 
 
 def latency_block(
@@ -59,11 +49,10 @@ def latency_block(
     }
     if percentiles is not None:
         block["percentile"] = _percentiles(histogram, percentiles)
-        lower, _, counts = histogram.buckets()
-        block["bins"] = {
-            str(bin_midpoint_ns(start)): count
-            for start, count in zip(lower.tolist(), counts.tolist(), strict=True)
-        }
+        lower, upper, counts = histogram.buckets()
+        middles = lower + (upper - lower + 1) // 2  # stat.c, `plat_idx_to_val`
+        keys = map(str, middles.tolist())
+        block["bins"] = dict(zip(keys, counts.tolist(), strict=True))
     return block
 
 
@@ -121,12 +110,24 @@ def _percent(count: int, total: int) -> float:
 
 @dataclass(frozen=True)
 class Member:
-    """One job of a step, as part of an entry of the JSON."""
+    """Job `index` of a step, as part of an entry of the JSON."""
 
     step: StepResult
-    job: int
-    start_delay_ns: int
-    interval_ns: int
+    workload: Workload
+    index: int
+
+    @property
+    def job(self) -> Job:
+        return self.workload.jobs[self.index]
+
+    @property
+    def elapsed_ns(self) -> int:
+        """A thread's time begins at its start."""
+        return self.step.jobs[self.index].elapsed_ns - self.job.start_delay_ns
+
+    @property
+    def operations(self) -> Mapping[Operation, OperationResult]:
+        return self.step.jobs[self.index].operations
 
 
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +155,7 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
         return np.empty(0), np.empty(0)
     ends = np.unique(rows["end_ns"]).astype(np.int64)
     starts = np.concatenate(([0], ends[:-1]))
-    chosen = np.isin(rows["job"], [member.job for member in members]) & (
+    chosen = np.isin(rows["job"], [member.index for member in members]) & (
         rows["operation"] == OPERATIONS.index(operation)
     )
     at = np.searchsorted(ends, rows["end_ns"][chosen].astype(np.int64))
@@ -163,10 +164,10 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
         np.bincount(at, weights=rows[column][chosen].astype(np.float64), minlength=len(ends))
         for column in ("bytes", "ios")
     ]
-    first = min(member.start_delay_ns for member in members)
-    last = max(member.step.jobs[member.job].elapsed_ns for member in members)
+    first = min(member.job.start_delay_ns for member in members)
+    last = max(member.elapsed_ns + member.job.start_delay_ns for member in members)
     kept = (starts >= first) & (starts < last)
-    kept &= np.minimum(ends, last) - starts >= members[0].interval_ns / 2
+    kept &= np.minimum(ends, last) - starts >= members[0].workload.interval_ns / 2
     return totals[0][kept] / width[kept], totals[1][kept] / width[kept]
 
 

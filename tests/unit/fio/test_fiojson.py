@@ -19,7 +19,7 @@ import pytest
 from writecliff._native import Histogram
 from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
 from writecliff.engines.fiojson import fio_json, to_fio_json
-from writecliff.engines.fiojson_stats import bin_midpoint_ns, latency_block, latency_distribution
+from writecliff.engines.fiojson_stats import latency_block, latency_distribution
 from writecliff.workload.fiojob import FioJobFile, load_fio_job
 from writecliff.workload.model import BlockSize, Job, Workload
 
@@ -206,7 +206,7 @@ def test_bins_are_keyed_as_by_fio(tmp_path: Path) -> None:
     bins = json.loads(done.stdout)["jobs"][0]["read"]["clat_ns"]["bins"]
     keys = [int(key) for key in bins]
     assert len(keys) > 5
-    assert [bin_midpoint_ns(key) for key in keys] == keys
+    assert list(latency_block(_histogram(keys), (50.0,))["bins"]) == [str(key) for key in keys]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_bins_are_keyed_as_by_fio(tmp_path: Path) -> None:
      (1_000_000, 1_003_520), (1 << 34, (1 << 34) + (1 << 27))],
 )  # fmt: skip
 def test_bin_midpoints(value: int, midpoint: int) -> None:
-    assert bin_midpoint_ns(value) == midpoint
+    assert latency_block(_histogram([value]), (50.0,))["bins"] == {str(midpoint): 1}
 
 
 def test_bins_hold_every_io(tmp_path: Path) -> None:
