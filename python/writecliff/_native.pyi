@@ -314,8 +314,8 @@ def validate_placement(
     overprovision: float,
     *,
     streams: bool,
-    collected: str = "own",
-    pacing: str = "even",
+    gc_destination: str = "per-stream",
+    gc_pacing: str = "incremental",
     self_tuned: bool = False,
     policy: str = "greedy",
     data: float = 0.2,
@@ -330,7 +330,8 @@ def validate_placement(
     """Measure what keeping data apart is worth; returns (measured, best possible) write
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
     hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
-    `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or "whole". `warm_up` and `measured`
+    `gc_destination`: "per-stream", "host-unit" or "shared"; `gc_pacing`: "incremental" or
+    "per-victim". `warm_up` and `measured`
     are in overwrites of the capacity. Raises NativeConfigError."""
 
 def validate_handles(

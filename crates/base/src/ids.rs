@@ -41,7 +41,7 @@ id! {
 }
 id! {
     /// Physical page number: a mapping-unit slot on flash, `reclaim unit × slots + slot`.
-    Ppn
+    Ppa
 }
 id! {
     /// A reclaim unit: the set of blocks, one a plane of every die, that is written and erased as

@@ -9,9 +9,11 @@ pub mod ids;
 pub mod located;
 pub mod memory;
 pub mod random;
+pub mod saved_state;
 pub mod units;
+pub mod words;
 
 pub use content::Content;
-pub use ids::{Lpn, Ppn, ReclaimUnitId, StreamId};
+pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use random::Prng;
 pub use units::{Bytes, BytesPerSecond, Nanos};

@@ -18,6 +18,7 @@
 
 mod comments;
 mod edit;
+mod positive;
 mod table;
 
 use std::ops::Range;
@@ -27,6 +28,7 @@ use toml_edit::Document;
 
 pub use comments::Documented;
 pub use edit::Change;
+pub use positive::{positive_rate, positive_time};
 pub use table::Table;
 pub use toml_edit::Array as List;
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use writecliff_base::{Bytes, BytesPerSecond, Nanos};
-use writecliff_port::{Identity, LinkConfig};
+use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::layout::{Layout, Shape};
 use crate::seek::SeekCurve;

@@ -7,8 +7,8 @@ mod scaled;
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_port::read::{positive, rate};
-use writecliff_port::{Identity, LinkConfig};
+use writecliff_base::located::{positive_rate, positive_time};
+use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{
     CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, Impossible, MechanicsConfig,
@@ -54,7 +54,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
         controller: ControllerConfig {
             command_time: controller.required_time("command_time")?,
             latency: controller.required_time("latency")?,
-            age_limit: positive(&controller, "age_limit")?,
+            age_limit: positive_time(&controller, "age_limit")?,
         },
         link: LinkConfig::read(&link)?,
         flash_cache: flash.as_ref().map(flash_cache).transpose()?,
@@ -81,12 +81,12 @@ fn mechanics(table: &Table<'_>) -> Answer<MechanicsConfig> {
         rpm: count("rpm", 1000, 30_000)?,
         heads: count("heads", 1, 64)?,
         zones: count("zones", 1, 256)?,
-        outer_rate: rate(table, "outer_rate")?,
-        inner_rate: rate(table, "inner_rate")?,
-        seek_track: positive(table, "seek_track")?,
-        seek_average: positive(table, "seek_average")?,
-        seek_full: positive(table, "seek_full")?,
-        head_switch: positive(table, "head_switch")?,
+        outer_rate: positive_rate(table, "outer_rate")?,
+        inner_rate: positive_rate(table, "inner_rate")?,
+        seek_track: positive_time(table, "seek_track")?,
+        seek_average: positive_time(table, "seek_average")?,
+        seek_full: positive_time(table, "seek_full")?,
+        head_switch: positive_time(table, "head_switch")?,
         write_settle: table.required_time("write_settle")?,
         seek_margin: table.required_time("seek_margin")?,
         retry_probability: table.required_percent("retry_probability", 0.0..=50.0)? / 100.0,
@@ -111,7 +111,7 @@ fn recalibration(table: &Table<'_>) -> Answer<Option<Recalibration>> {
         }
         return Ok(None);
     }
-    let interval = positive(table, INTERVAL)?;
+    let interval = positive_time(table, INTERVAL)?;
     let radii = table.required_integer(RADII, 1..=64)? as u32;
     Ok(Some(Recalibration { interval, radii }))
 }
@@ -137,8 +137,8 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
         size: table.required_size("size")?,
         block: table.required_size("block")?,
         promote_after: table.required_integer("promote_after", 1..=255)? as u32,
-        read_time: positive(table, "read_time")?,
-        bandwidth: rate(table, "bandwidth")?,
+        read_time: positive_time(table, "read_time")?,
+        bandwidth: positive_rate(table, "bandwidth")?,
     };
     let block = config.block.0;
     if block < 4096 || !block.is_multiple_of(SECTOR_BYTES) || config.size.0 / block == 0 {

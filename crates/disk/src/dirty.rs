@@ -1,23 +1,23 @@
 //! The write cache: data that the host believes written and the platters do not have yet.
 
 use writecliff_base::codec::CodecError;
-use writecliff_port::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 use crate::config::CacheConfig;
 use crate::layout::SECTOR_BYTES;
-use crate::mechanics::{Mechanics, Place};
+use crate::mechanics::{Extent, Mechanics};
 
 /// A write in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
-    pub place: Place,
+    pub extent: Extent,
     /// Counts up.
     pub sequence: u64,
 }
 
 impl Dirty {
     fn sectors(&self) -> u64 {
-        self.place.last + 1 - self.place.first
+        self.extent.last + 1 - self.extent.first
     }
 }
 
@@ -49,7 +49,7 @@ impl WriteCache {
         self.writes.is_empty()
     }
 
-    /// Keep a place for a write that will come, if there is room; one that is larger than the cache
+    /// Reserve room for a write that will come, if there is any; one that is larger than the cache
     /// may have all of it.
     pub fn reserve(&mut self, sectors: u64) -> bool {
         let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
@@ -62,12 +62,12 @@ impl WriteCache {
     }
 
     /// A write is here for which room was reserved. Older ones that it covers need not be written.
-    pub fn insert(&mut self, place: Place) {
+    pub fn insert(&mut self, extent: Extent) {
         self.reserved -= 1;
-        let covered = |d: &Dirty| place.first <= d.place.first && d.place.last <= place.last;
+        let covered = |d: &Dirty| extent.first <= d.extent.first && d.extent.last <= extent.last;
         self.sectors -= self.writes.iter().filter(|d| covered(d)).map(Dirty::sectors).sum::<u64>();
         self.writes.retain(|d| !covered(d));
-        self.writes.push(Dirty { place, sequence: self.next });
+        self.writes.push(Dirty { extent, sequence: self.next });
         self.next += 1;
     }
 
@@ -84,7 +84,7 @@ impl WriteCache {
     }
 
     pub fn holds(&self, first: u64, last: u64) -> bool {
-        self.writes.iter().any(|d| d.place.first <= first && last <= d.place.last)
+        self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
     }
 
     /// All writes so far are older than this.
@@ -110,8 +110,8 @@ impl WriteCache {
 
     pub fn save(&self, out: &mut WordWriter) {
         out.list(self.writes.iter(), |out, dirty| {
-            out.put(dirty.place.first);
-            out.put(dirty.place.last);
+            out.put(dirty.extent.first);
+            out.put(dirty.extent.last);
             out.put(dirty.sequence);
         });
         out.put(self.sectors);
@@ -125,8 +125,8 @@ impl WriteCache {
         mechanics: &Mechanics,
     ) -> Result<(), CodecError> {
         self.writes = input.list(|input| {
-            let place = mechanics.place(input.get()?, input.get()?);
-            Ok(Dirty { place, sequence: input.get()? })
+            let extent = mechanics.extent(input.get()?, input.get()?);
+            Ok(Dirty { extent, sequence: input.get()? })
         })?;
         self.sectors = input.get()?;
         self.reserved = input.narrow()?;

@@ -6,13 +6,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use writecliff_base::Nanos;
-use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
+use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::config::{DiskConfig, Impossible};
 use crate::dirty::WriteCache;
 use crate::flash_cache::FlashCache;
 use crate::layout::SECTOR_BYTES;
-use crate::mechanics::{Mechanics, Place};
+use crate::mechanics::{Extent, Mechanics};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
@@ -21,7 +21,7 @@ pub struct Disk {
     pub(crate) config: DiskConfig,
     pub(crate) frontend: Frontend,
     commands: CommandTable<InFlight>,
-    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    events: BinaryHeap<Reverse<(Nanos, u64, DiskEvent)>>,
     /// Events so far: those of one time happen in the order in which they were scheduled.
     scheduled: u64,
     pub(crate) now: Nanos,
@@ -52,7 +52,7 @@ struct InFlight {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum DiskEvent {
     /// Firmware is done with a read.
     ReadReady(u16),
     /// A command that is no read is here with its data.
@@ -171,10 +171,10 @@ impl Disk {
             self.events.pop();
             self.now = time;
             let done = match event {
-                Event::ReadReady(number) => self.read_ready(number),
-                Event::Arrived(number) => self.arrived(number),
-                Event::WorkDone => self.work_done(),
-                Event::Completed(number) => Some(number),
+                DiskEvent::ReadReady(number) => self.read_ready(number),
+                DiskEvent::Arrived(number) => self.arrived(number),
+                DiskEvent::WorkDone => self.work_done(),
+                DiskEvent::Completed(number) => Some(number),
             };
             if let Some(number) = done {
                 return Some(self.complete(number));
@@ -183,7 +183,7 @@ impl Disk {
         None
     }
 
-    fn schedule(&mut self, at: Nanos, event: Event) {
+    fn schedule(&mut self, at: Nanos, event: DiskEvent) {
         self.events.push(Reverse((at, self.scheduled, event)));
         self.scheduled += 1;
     }
@@ -192,14 +192,14 @@ impl Disk {
         let ready = self.frontend.decode(self.now, Nanos::ZERO);
         let number = self.commands.insert(InFlight { command, cached: false });
         match command.operation {
-            Operation::Read => self.schedule(ready, Event::ReadReady(number)),
+            Operation::Read => self.schedule(ready, DiskEvent::ReadReady(number)),
             Operation::Write => {
                 self.write_waiting.push_back((number, ready));
                 self.admit_writes();
             }
             Operation::Trim | Operation::Flush => {
                 let at = self.frontend.receive(ready, 0);
-                self.schedule(at, Event::Arrived(number));
+                self.schedule(at, DiskEvent::Arrived(number));
             }
         }
     }
@@ -222,20 +222,20 @@ impl Disk {
             self.commands.get(number).cached = self.write_cache;
             self.write_waiting.pop_front();
             let at = self.frontend.receive(ready.max(self.now), command.length);
-            self.schedule(at, Event::Arrived(number));
+            self.schedule(at, DiskEvent::Arrived(number));
         }
     }
 
-    fn place(&self, command: &Command) -> Place {
+    fn extent(&self, command: &Command) -> Extent {
         let first = command.offset / SECTOR_BYTES;
-        self.mechanics.place(first, first + u64::from(command.length) / SECTOR_BYTES - 1)
+        self.mechanics.extent(first, first + u64::from(command.length) / SECTOR_BYTES - 1)
     }
 
     /// A read: from a cache if one has it, else it waits for the arm.
     fn read_ready(&mut self, number: u16) -> Option<u16> {
         let command = self.commands.get(number).command;
-        let place = self.place(&command);
-        let (first, last) = (place.first, place.last);
+        let extent = self.extent(&command);
+        let (first, last) = (extent.first, extent.last);
         self.host.read_bytes += u64::from(command.length);
         let has =
             self.dirty.holds(first, last) || self.reads.hit(self.now, first, last, &self.mechanics);
@@ -246,9 +246,9 @@ impl Disk {
         if has || flash_time.is_some() {
             let from = self.now + flash_time.unwrap_or_default();
             let at = self.frontend.send(from, command.length, true);
-            self.schedule(at, Event::Completed(number));
+            self.schedule(at, DiskEvent::Completed(number));
         } else {
-            self.enqueue(number, place, false);
+            self.enqueue(number, extent, false);
         }
         None
     }
@@ -258,14 +258,14 @@ impl Disk {
         let InFlight { command, cached } = *self.commands.get(number);
         match command.operation {
             Operation::Write => {
-                let place = self.place(&command);
+                let extent = self.extent(&command);
                 self.host.write_bytes += u64::from(command.length);
-                self.forget(&place);
+                self.forget(&extent);
                 if !cached {
-                    self.enqueue(number, place, true);
+                    self.enqueue(number, extent, true);
                     return None;
                 }
-                self.dirty.insert(place);
+                self.dirty.insert(extent);
                 self.admit_writes();
                 self.go_to_work();
                 Some(number)
@@ -281,14 +281,14 @@ impl Disk {
     }
 
     /// What caches of reads have of these sectors is old.
-    fn forget(&mut self, place: &Place) {
+    fn forget(&mut self, extent: &Extent) {
         if let Some(head) = self.reads.head(self.now, &self.mechanics.layout) {
             self.mechanics.move_to(head);
             self.reads.stop(self.now, &self.mechanics.layout);
         }
-        self.reads.written(place.first, place.last);
+        self.reads.written(extent.first, extent.last);
         if let Some(flash) = &mut self.flash {
-            flash.written(place.first, place.last);
+            flash.written(extent.first, extent.last);
         }
     }
 
@@ -317,8 +317,8 @@ impl Disk {
     pub fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
-            let place = self.place(command);
-            self.forget(&place);
+            let extent = self.extent(command);
+            self.forget(&extent);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Arm and spindle: how long it takes until a sector is under its head, and what accesses cost.
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::words::{WordReader, WordWriter};
 use writecliff_base::{Nanos, Prng};
-use writecliff_port::words::{WordReader, WordWriter};
 
 use crate::config::{DiskConfig, Impossible, Recalibration};
 use crate::layout::Layout;
@@ -10,7 +10,7 @@ use crate::seek::SeekCurve;
 
 /// Sectors on the media, with what finding them needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Extent {
     pub first: u64,
     pub last: u64,
     track: u64,
@@ -69,11 +69,11 @@ impl Mechanics {
         })
     }
 
-    pub fn place(&self, first: u64, last: u64) -> Place {
+    pub fn extent(&self, first: u64, last: u64) -> Extent {
         let track = self.layout.track(first);
         let cylinder = self.layout.cylinder(track);
         let angle = self.layout.passage(first) % self.layout.turn().0;
-        Place { first, last, track, cylinder, angle }
+        Extent { first, last, track, cylinder, angle }
     }
 
     /// The arm is where `sector` is.
@@ -83,27 +83,27 @@ impl Mechanics {
 
     /// From `now` until the first sector begins to pass under its head.
     #[inline]
-    pub fn positioning(&self, now: Nanos, place: &Place, is_write: bool) -> Nanos {
-        let (moving, _) = self.moving(place, is_write);
-        moving + self.until_angle(now + moving, place.angle)
+    pub fn positioning(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
+        let (moving, _) = self.moving(extent, is_write);
+        moving + self.until_angle(now + moving, extent.angle)
     }
 
     /// The same as the firmware expects it, which may take the arm to be late.
     #[inline]
-    pub fn expected(&self, now: Nanos, place: &Place, is_write: bool) -> Nanos {
-        let (moving, margin) = self.moving(place, is_write);
-        moving + margin + self.until_angle(now + moving + margin, place.angle)
+    pub fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
+        let (moving, margin) = self.moving(extent, is_write);
+        moving + margin + self.until_angle(now + moving + margin, extent.angle)
     }
 
     /// Time until the head is steady on the track, and by how much it may be late. The way to the
     /// next track is always the same and known exactly.
     #[inline]
-    fn moving(&self, place: &Place, is_write: bool) -> (Nanos, Nanos) {
-        if place.track == self.track {
+    fn moving(&self, extent: &Extent, is_write: bool) -> (Nanos, Nanos) {
+        if extent.track == self.track {
             return (Nanos::ZERO, Nanos::ZERO);
         }
         let settle = if is_write { self.write_settle } else { Nanos::ZERO };
-        match place.cylinder.abs_diff(self.layout.cylinder(self.track)) {
+        match extent.cylinder.abs_diff(self.layout.cylinder(self.track)) {
             0 => (self.head_switch + settle, Nanos::ZERO),
             1 => (self.seeks.time(1) + settle, Nanos::ZERO),
             distance => (self.seeks.time(distance) + settle, self.seek_margin),
@@ -125,8 +125,8 @@ impl Mechanics {
 
     /// The time that the sectors take to pass.
     #[inline]
-    pub fn transfer(&self, place: &Place) -> Nanos {
-        Nanos(self.layout.passed(place.last) - self.layout.passage(place.first))
+    pub fn transfer(&self, extent: &Extent) -> Nanos {
+        Nanos(self.layout.passed(extent.last) - self.layout.passage(extent.first))
     }
 
     /// Count an access; returns the turns that it takes until it has succeeded, beyond the first.

@@ -7,10 +7,10 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_port::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 use crate::layout::{Layout, SECTOR_BYTES};
-use crate::mechanics::{Mechanics, Place};
+use crate::mechanics::{Extent, Mechanics};
 
 /// Sectors that are in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,18 +92,18 @@ impl Reads {
 
     /// How long until a read that begins in what is there, or where reading ahead is, has all of
     /// its data; `None` if it does not.
-    pub fn follows(&mut self, now: Nanos, place: &Place, mechanics: &Mechanics) -> Option<Nanos> {
+    pub fn follows(&mut self, now: Nanos, extent: &Extent, mechanics: &Mechanics) -> Option<Nanos> {
         self.look(now, &mechanics.layout);
         let (ahead, newest) = (self.ahead.as_ref()?, self.segments.last()?);
-        if place.first < newest.first || place.first > newest.end || place.last < newest.end {
+        if extent.first < newest.first || extent.first > newest.end || extent.last < newest.end {
             return None;
         }
         let layout = &mechanics.layout;
         if newest.end == ahead.limit {
             let wait = mechanics.until_sector(now, newest.end);
-            return Some(wait + Nanos(layout.passed(place.last) - layout.passage(newest.end)));
+            return Some(wait + Nanos(layout.passed(extent.last) - layout.passage(newest.end)));
         }
-        let end = ahead.since.0 + layout.passed(place.last) - ahead.passage;
+        let end = ahead.since.0 + layout.passed(extent.last) - ahead.passage;
         Some(Nanos(end).saturating_sub(now))
     }
 

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_port::state::{self, RestoreError};
-use writecliff_port::words::{WordReader, WordWriter, damaged};
+use writecliff_base::saved_state::{self, RestoreError};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 use crate::disk::{Disk, HostCounters};
 
@@ -16,7 +16,7 @@ impl Disk {
         assert_eq!(self.outstanding(), 0);
         let mut pending = WordWriter::default();
         self.save_pending(&mut pending);
-        let mut out = state::begin(out, &self.config.canonical, &pending)?;
+        let mut out = saved_state::begin(out, &self.config.canonical, &pending)?;
         if let Some(flash) = &self.flash {
             flash.save(&mut out)?;
         }
@@ -26,7 +26,7 @@ impl Disk {
     /// Replace the state of this disk. On an error it must not be used further.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
         assert_eq!(self.outstanding(), 0);
-        let (mut input, words) = state::open(input, &self.config.canonical)?;
+        let (mut input, words) = saved_state::open(input, &self.config.canonical)?;
         let mut pending = WordReader::new(&words);
         self.restore_pending(&mut pending)?;
         pending.finish()?;

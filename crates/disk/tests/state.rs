@@ -5,10 +5,10 @@ mod common;
 use common::{CAPACITY, command, config, disk, keep, random_blocks};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Nanos, Prng};
 use writecliff_disk::Disk;
-use writecliff_port::Operation::{self, Flush, Read, Trim, Write};
-use writecliff_port::state::RestoreError;
+use writecliff_host_interface::Operation::{self, Flush, Read, Trim, Write};
 
 const HYBRID: &str = "[flash_cache]\nsize = \"8 MiB\"\nblock = \"64 KiB\"\npromote_after = 2\n\
                       read_time = \"100 us\"\nbandwidth = \"100 MB/s\"\n[link]";

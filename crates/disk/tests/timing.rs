@@ -4,13 +4,13 @@ mod common;
 
 use common::{CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks, rate};
 use writecliff_base::{Nanos, Prng};
-use writecliff_port::Operation::{Flush, Read, Trim, Write};
+use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
 /// Sequential commands of `length` from `start` on.
 fn sequence(
     start: u64,
     length: u32,
-) -> impl FnMut(usize) -> (writecliff_port::Operation, u64, u32) {
+) -> impl FnMut(usize) -> (writecliff_host_interface::Operation, u64, u32) {
     move |index| (Read, start + index as u64 * u64::from(length), length)
 }
 

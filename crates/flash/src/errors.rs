@@ -124,9 +124,9 @@ impl FailureCurve {
 
     /// Probability that a codeword of a page, at this rate of the median page, is not corrected.
     pub fn at(&self, rate: f64) -> f64 {
-        let place = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);
-        let point = (place as usize).min(POINTS - 2);
-        let share = place - point as f64;
+        let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);
+        let point = (coordinate as usize).min(POINTS - 2);
+        let share = coordinate - point as f64;
         let log = self.logs[point] + (self.logs[point + 1] - self.logs[point]) * share;
         if log <= LOG_NEVER { 0.0 } else { log.exp() }
     }

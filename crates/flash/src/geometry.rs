@@ -12,12 +12,12 @@
 //! that consecutive units use all channels before they use a channel's second die.
 
 use thiserror::Error;
-use writecliff_base::{Bytes, Ppn, ReclaimUnitId};
+use writecliff_base::{Bytes, Ppa, ReclaimUnitId};
 
 /// Bytes of a mapping unit. 4 KiB as in every drive that writecliff models; not a parameter.
 pub const SLOT_BYTES: u32 = 4096;
 /// Most slots that one read operation may fetch; real parts have 4 to 32.
-pub const GROUP_SLOTS_MAX: u32 = 64;
+pub const READ_GROUP_SLOTS_MAX: u32 = 64;
 
 /// Bits a cell, which is also the number of page types of a word line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,21 +98,21 @@ impl Divider {
 
 /// A checked shape with everything that is derived from it.
 ///
-/// Space is counted in slots, addresses ([`Ppn`]) in places. There is one place a slot, unless the
+/// Space is counted in slots, addresses ([`Ppa`]) in places. There is one place a slot, unless the
 /// controller compresses: then several pieces may begin where one slot would have been, and each
-/// needs an address; see [`Geometry::with_places`].
+/// needs an address; see [`Geometry::with_ppas_per_slot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     pub shape: Shape,
     pub dies: u32,
-    pub slots_per_group: u32,
-    pub slots_per_unit: u32,
-    pub units_per_reclaim_unit: u32,
+    pub slots_per_read_group: u32,
+    pub slots_per_program_unit: u32,
+    pub program_units_per_reclaim_unit: u32,
     pub slots_per_reclaim_unit: u32,
     pub reclaim_units: u32,
-    pub places_per_group: u32,
-    pub places_per_unit: u32,
-    pub places_per_reclaim_unit: u32,
+    pub ppas_per_read_group: u32,
+    pub ppas_per_program_unit: u32,
+    pub ppas_per_reclaim_unit: u32,
     by_reclaim_unit: Divider,
     by_unit: Divider,
     by_group: Divider,
@@ -121,7 +121,7 @@ pub struct Geometry {
 
 /// Where on the flash a place is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FlashLocation {
     pub reclaim_unit: ReclaimUnitId,
     /// Program unit within the reclaim unit.
     pub unit: u32,
@@ -139,23 +139,23 @@ impl Geometry {
         let slots_per_page = shape.page.0 as u32 / SLOT_BYTES;
         let planes_at_once = if shape.multi_plane { shape.planes_per_die } else { 1 };
         let pages_at_once = if shape.one_shot { shape.cell.page_types() } else { 1 };
-        let slots_per_group = slots_per_page * planes_at_once;
-        let slots_per_unit = slots_per_group * pages_at_once;
+        let slots_per_read_group = slots_per_page * planes_at_once;
+        let slots_per_program_unit = slots_per_read_group * pages_at_once;
         let slots_per_reclaim_unit =
             dies * shape.planes_per_die * shape.pages_per_block * slots_per_page;
         let geometry = Self {
             dies,
-            slots_per_group,
-            slots_per_unit,
-            units_per_reclaim_unit: slots_per_reclaim_unit / slots_per_unit,
+            slots_per_read_group,
+            slots_per_program_unit,
+            program_units_per_reclaim_unit: slots_per_reclaim_unit / slots_per_program_unit,
             slots_per_reclaim_unit,
             reclaim_units: shape.blocks_per_plane,
-            places_per_group: slots_per_group,
-            places_per_unit: slots_per_unit,
-            places_per_reclaim_unit: slots_per_reclaim_unit,
+            ppas_per_read_group: slots_per_read_group,
+            ppas_per_program_unit: slots_per_program_unit,
+            ppas_per_reclaim_unit: slots_per_reclaim_unit,
             by_reclaim_unit: Divider::new(slots_per_reclaim_unit),
-            by_unit: Divider::new(slots_per_unit),
-            by_group: Divider::new(slots_per_group),
+            by_unit: Divider::new(slots_per_program_unit),
+            by_group: Divider::new(slots_per_read_group),
             by_die: Divider::new(dies),
             shape,
         };
@@ -165,15 +165,15 @@ impl Geometry {
     /// The same flash with addresses for up to `per_slot` pieces of data in the space of a slot.
     ///
     /// # Errors
-    /// A read group may hold [`GROUP_SLOTS_MAX`] pieces at most, and addresses have 31 bits (the
-    /// 32nd tells data that several logical pages share).
-    pub fn with_places(self, per_slot: u32) -> Result<Self, GeometryError> {
-        let fail = |message| Err(GeometryError { key: "least", message });
-        if self.slots_per_group * per_slot > GROUP_SLOTS_MAX {
+    /// Fails if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if there are
+    /// 2^31 addresses or more (bit 31 marks data that several logical pages share).
+    pub fn with_ppas_per_slot(self, per_slot: u32) -> Result<Self, GeometryError> {
+        let fail = |message| Err(GeometryError { key: "min_stored_size", message });
+        if self.slots_per_read_group * per_slot > READ_GROUP_SLOTS_MAX {
             return fail(format!(
                 "{per_slot} pieces a slot and {} slots a read: one read may yield \
-                 {GROUP_SLOTS_MAX} pieces",
-                self.slots_per_group
+                 {READ_GROUP_SLOTS_MAX} pieces",
+                self.slots_per_read_group
             ));
         }
         if self.raw_slots() * u64::from(per_slot) >= 1 << 31 {
@@ -184,19 +184,19 @@ impl Geometry {
         }
         let places = self.slots_per_reclaim_unit * per_slot;
         Ok(Self {
-            places_per_group: self.slots_per_group * per_slot,
-            places_per_unit: self.slots_per_unit * per_slot,
-            places_per_reclaim_unit: places,
+            ppas_per_read_group: self.slots_per_read_group * per_slot,
+            ppas_per_program_unit: self.slots_per_program_unit * per_slot,
+            ppas_per_reclaim_unit: places,
             by_reclaim_unit: Divider::new(places),
-            by_unit: Divider::new(self.slots_per_unit * per_slot),
-            by_group: Divider::new(self.slots_per_group * per_slot),
+            by_unit: Divider::new(self.slots_per_program_unit * per_slot),
+            by_group: Divider::new(self.slots_per_read_group * per_slot),
             ..self
         })
     }
 
     /// Addresses on the flash.
-    pub fn raw_places(&self) -> u64 {
-        u64::from(self.reclaim_units) * u64::from(self.places_per_reclaim_unit)
+    pub fn raw_ppas(&self) -> u64 {
+        u64::from(self.reclaim_units) * u64::from(self.ppas_per_reclaim_unit)
     }
 
     pub fn raw_slots(&self) -> u64 {
@@ -208,17 +208,17 @@ impl Geometry {
     }
 
     pub fn unit_bytes(&self) -> u64 {
-        u64::from(self.slots_per_unit) * u64::from(SLOT_BYTES)
+        u64::from(self.slots_per_program_unit) * u64::from(SLOT_BYTES)
     }
 
     #[inline]
-    pub fn reclaim_unit_of(&self, ppn: Ppn) -> ReclaimUnitId {
-        ReclaimUnitId(self.by_reclaim_unit.divide(ppn.0))
+    pub fn reclaim_unit_of(&self, ppa: Ppa) -> ReclaimUnitId {
+        ReclaimUnitId(self.by_reclaim_unit.divide(ppa.0))
     }
 
     #[inline]
-    pub fn first_place(&self, unit: ReclaimUnitId) -> u32 {
-        unit.0 * self.places_per_reclaim_unit
+    pub fn first_ppa(&self, unit: ReclaimUnitId) -> u32 {
+        unit.0 * self.ppas_per_reclaim_unit
     }
 
     #[inline]
@@ -232,13 +232,13 @@ impl Geometry {
     }
 
     #[inline]
-    pub fn place(&self, ppn: Ppn) -> Place {
-        let (reclaim_unit, within) = self.by_reclaim_unit.split(ppn.0);
+    pub fn locate(&self, ppa: Ppa) -> FlashLocation {
+        let (reclaim_unit, within) = self.by_reclaim_unit.split(ppa.0);
         let (unit, in_unit) = self.by_unit.split(within);
         let group = self.by_group.divide(in_unit);
         let (row, die) = self.by_die.split(unit);
         let page_type = self.page_type(row, group);
-        Place { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
+        FlashLocation { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
     }
 
     /// Page type of read group `group` in row `row` (the `row`-th unit of its die).
@@ -280,7 +280,7 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
         return fail("page", format!("page is {}; it must be 4 to 128 KiB, in 4 KiB", shape.page));
     }
     let planes = if shape.multi_plane { shape.planes_per_die } else { 1 };
-    if page * u64::from(planes) > u64::from(GROUP_SLOTS_MAX * SLOT_BYTES) {
+    if page * u64::from(planes) > u64::from(READ_GROUP_SLOTS_MAX * SLOT_BYTES) {
         return fail(
             "planes_per_die",
             format!("{planes} planes of {} pages: one operation may move 256 KiB", shape.page),
@@ -347,18 +347,18 @@ mod tests {
     #[test]
     fn one_shot_units_hold_a_word_line_of_all_planes() {
         let g = Geometry::new(shape()).unwrap();
-        assert_eq!((g.slots_per_group, g.slots_per_unit), (8, 24));
-        assert_eq!(g.units_per_reclaim_unit, 8 * 12 / 3);
-        let place = g.place(Ppn(g.slots_per_reclaim_unit * 3 + 24 * 9 + 17));
-        assert_eq!(place.reclaim_unit, ReclaimUnitId(3));
-        assert_eq!((place.unit, place.die, place.group, place.page_type), (9, 1, 2, 2));
+        assert_eq!((g.slots_per_read_group, g.slots_per_program_unit), (8, 24));
+        assert_eq!(g.program_units_per_reclaim_unit, 8 * 12 / 3);
+        let location = g.locate(Ppa(g.slots_per_reclaim_unit * 3 + 24 * 9 + 17));
+        assert_eq!(location.reclaim_unit, ReclaimUnitId(3));
+        assert_eq!((location.unit, location.die, location.group, location.page_type), (9, 1, 2, 2));
         assert_eq!(g.channel_of(5), 1);
     }
 
     #[test]
     fn page_types_alternate_without_one_shot() {
         let g = Geometry::new(Shape { one_shot: false, multi_plane: false, ..shape() }).unwrap();
-        assert_eq!((g.slots_per_group, g.slots_per_unit), (4, 4));
+        assert_eq!((g.slots_per_read_group, g.slots_per_program_unit), (4, 4));
         // Rows of a die go plane 0, plane 1 of page 0, then page 1.
         let types: Vec<u32> = (0..6).map(|row| g.page_type(row, 0)).collect();
         assert_eq!(types, [0, 0, 1, 1, 2, 2]);

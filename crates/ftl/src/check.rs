@@ -1,6 +1,6 @@
 //! Every invariant of the FTL's state, for tests. O(drive), so never on the way of an I/O.
 
-use writecliff_base::{Lpn, Ppn, ReclaimUnitId};
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
 use crate::ftl::Ftl;
@@ -18,17 +18,17 @@ impl Ftl {
     fn check_maps(&self) -> Result<(), String> {
         let mut valid = vec![0_u32; self.table.len() as usize];
         let mut mapped = 0;
-        for (lpn, &ppn) in self.forward.iter().enumerate() {
-            if ppn.is_none() {
+        for (lpn, &ppa) in self.forward.iter().enumerate() {
+            if ppa.is_none() {
                 continue;
             }
             mapped += 1;
-            let Some(grains) = self.own_grains(Lpn(lpn as u32), ppn) else { continue };
-            if self.reverse[ppn.index()] != Lpn(lpn as u32) {
-                let back = self.reverse[ppn.index()];
-                return Err(format!("lpn {lpn} maps to {ppn:?}, which holds {back:?}"));
+            let Some(alloc_units) = self.own_alloc_units(Lpn(lpn as u32), ppa) else { continue };
+            if self.reverse[ppa.index()] != Lpn(lpn as u32) {
+                let back = self.reverse[ppa.index()];
+                return Err(format!("lpn {lpn} maps to {ppa:?}, which holds {back:?}"));
             }
-            valid[self.geometry.reclaim_unit_of(ppn).index()] += grains;
+            valid[self.geometry.reclaim_unit_of(ppa).index()] += alloc_units;
         }
         if let Some(r) = &self.reduction {
             self.check_shared(r, &mut valid)?;
@@ -38,13 +38,13 @@ impl Ftl {
         }
         if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != self.table.valid[u]) {
             let (is, counted) = (valid[unit], self.table.valid[unit]);
-            return Err(format!("unit {unit} has {is} valid grains, counts {counted}"));
+            return Err(format!("unit {unit} has {is} valid alloc_units, counts {counted}"));
         }
         Ok(())
     }
 
     /// Free units hold nothing; states match the free list, the frontiers and the collection;
-    /// written + unwritten grains are all grains, and no more are valid than written.
+    /// written + unwritten alloc_units are all alloc_units, and no more are valid than written.
     fn check_units(&self) -> Result<(), String> {
         let mut free = 0;
         for index in 0..self.table.len() {
@@ -77,12 +77,12 @@ impl Ftl {
         }
         let (idle, counted) = (self.count_idle(), self.idle);
         if idle != counted {
-            return Err(format!("{idle} grains are idle, {counted} are counted"));
+            return Err(format!("{idle} alloc_units are idle, {counted} are counted"));
         }
-        let all = i64::from(self.table.len()) * i64::from(self.table.grains_per_unit);
+        let all = i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
         let valid: i64 = self.table.valid.iter().map(|&v| i64::from(v)).sum();
         if valid + idle > all {
-            return Err(format!("{valid} grains are valid, only {} are written", all - idle));
+            return Err(format!("{valid} alloc_units are valid, only {} are written", all - idle));
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Ftl {
                 return Err(format!("frontier {id} writes to a unit of {owner:?}"));
             }
             let filled = match &self.reduction {
-                None => f.filled(self.geometry.places_per_unit),
+                None => f.filled(self.geometry.ppas_per_program_unit),
                 Some(r) => r.pieces(FrontierId(id as u16)),
             };
             if f.moved > filled {
@@ -132,7 +132,7 @@ impl Ftl {
             eat(u64::from(f.moved));
         }
         let c = &self.collection;
-        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_place));
+        eat(u64::from(c.victim.0) << 32 | u64::from(c.next_position));
         eat(u64::from(c.moved));
         eat(self.idle as u64);
         eat(self.idle_target as u64);
@@ -145,10 +145,10 @@ impl Ftl {
         hash
     }
 
-    /// The place's current logical page, if it holds valid data of just one.
-    pub fn holder(&self, ppn: Ppn) -> Option<Lpn> {
-        let lpn = self.reverse[ppn.index()];
-        let own = self.forward.get(lpn.index()).is_some_and(|&place| place == ppn);
+    /// The ppa's current logical page, if it holds valid data of just one.
+    pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
+        let lpn = self.reverse[ppa.index()];
+        let own = self.forward.get(lpn.index()).is_some_and(|&ppa| ppa == ppa);
         own.then_some(lpn)
     }
 }

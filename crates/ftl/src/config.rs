@@ -5,7 +5,7 @@ use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_flash::Geometry;
 
 use crate::gc::GcPolicy;
-use crate::placement::PlacementPolicy;
+use crate::gc_destination::GcDestination;
 use crate::reduce::ReductionConfig;
 use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
@@ -18,16 +18,16 @@ pub struct FtlConfig {
     /// Streams that the host may use, 0 (the default stream) included.
     pub streams: u16,
     pub gc: GcPolicy,
-    pub pacing: Pacing,
-    pub placement: PlacementPolicy,
+    pub gc_pacing: GcPacing,
+    pub gc_destination: GcDestination,
     pub spare: SparePolicy,
     pub wear: WearPolicy,
     /// Paced collection keeps this many reclaim units' worth of slots idle.
-    pub gc_start: u32,
+    pub gc_high_watermark: u32,
     /// The host waits for whole collections while no more than this many are free.
-    pub gc_floor: u32,
+    pub gc_low_watermark: u32,
     /// When the host is idle, collect until this many are free.
-    pub gc_idle_target: u32,
+    pub gc_idle_watermark: u32,
     pub rated_cycles: u32,
     pub seed: u64,
     /// `None`: a slot takes a slot, whatever is in it.
@@ -36,21 +36,22 @@ pub struct FtlConfig {
 
 /// How much of a victim moves at a time once the idle slots are below their target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pacing {
-    /// As much after each host slot as that slot owes: writes stay smooth.
-    Even,
-    /// All of it, before the next host slot has its place.
-    Whole,
-    /// Nothing, whatever `gc_start` says: at `gc_floor` the host waits for whole victims.
-    Floor,
+pub enum GcPacing {
+    /// A few slots after each host slot, in proportion: writes stay smooth.
+    Incremental,
+    /// The whole victim, before the next host slot is written.
+    PerVictim,
+    /// Nothing until no more than `gc_low_watermark` units are free; then the host waits for whole
+    /// victims.
+    OnDemand,
 }
 
-impl Pacing {
+impl GcPacing {
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Even => "even",
-            Self::Whole => "whole",
-            Self::Floor => "floor",
+            Self::Incremental => "incremental",
+            Self::PerVictim => "per-victim",
+            Self::OnDemand => "on-demand",
         }
     }
 }
@@ -67,25 +68,29 @@ impl FtlConfig {
     /// Reclaim units' worth of slots that stay idle under one stream: collection circulates through
     /// the rest, so this is what theory must leave out of the spare space.
     pub fn reserved_units(&self) -> u32 {
-        if self.pacing == Pacing::Floor { self.gc_floor } else { self.gc_start }
+        if self.gc_pacing == GcPacing::OnDemand {
+            self.gc_low_watermark
+        } else {
+            self.gc_high_watermark
+        }
     }
 
     /// Units in which space is counted in a slot.
     #[inline]
-    const fn grains_per_slot(&self) -> u32 {
+    const fn alloc_units_per_slot(&self) -> u32 {
         if self.reduction.is_some() { SECTORS_PER_SLOT } else { 1 }
     }
 
-    /// Grains of so many slots.
+    /// Allocation units of so many slots.
     #[inline]
-    pub const fn grains(&self, slots: u32) -> u32 {
-        slots * self.grains_per_slot()
+    pub const fn alloc_units(&self, slots: u32) -> u32 {
+        slots * self.alloc_units_per_slot()
     }
 
-    /// Slots that hold so many grains.
+    /// Slots that hold so many alloc_units.
     #[inline]
-    pub const fn slots_of(&self, grains: u32) -> u32 {
-        grains.div_ceil(self.grains_per_slot())
+    pub const fn slots_of(&self, alloc_units: u32) -> u32 {
+        alloc_units.div_ceil(self.alloc_units_per_slot())
     }
 
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
@@ -93,44 +98,44 @@ impl FtlConfig {
         if self.streams == 0 || self.streams > 128 {
             return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
         }
-        if let PlacementPolicy::PerHandle { isolated } = self.placement {
+        if let GcDestination::PerHandle { isolated } = self.gc_destination {
             let all = u128::MAX >> (128 - self.streams);
             if isolated & !all != 0 || isolated & all == all || isolated == 0 {
                 return fail(
                     "isolated_streams",
                     format!(
-                        "placement 'per-handle' isolates some of the {} streams, not none, all or \
-                         others; for all there is 'own', for none 'shared'",
+                        "isolated_streams must list some of the {} streams, but not all; to \
+                         isolate all, use gc_destination 'per-stream', to isolate none, 'shared'",
                         self.streams
                     ),
                 );
             }
         }
-        if self.spare == SparePolicy::SelfTuned && self.placement != PlacementPolicy::Own {
-            let placement = self.placement.name();
+        if self.spare == SparePolicy::SelfTuned && self.gc_destination != GcDestination::PerStream {
+            let found = self.gc_destination.name();
             return fail(
                 "spare",
                 format!(
-                    "spare space that tunes itself keeps an account for each stream, and placement \
-                     '{placement}' mixes them; it wants placement 'own'"
+                    "spare 'self-tuned' accounts for each stream separately, but gc_destination \
+                     '{found}' mixes streams; it requires gc_destination 'per-stream'"
                 ),
             );
         }
-        if self.gc_floor < 2 {
+        if self.gc_low_watermark < 2 {
             return fail(
-                "gc_floor",
+                "gc_low_watermark",
                 format!(
-                    "gc_floor is {}; collection itself opens units, so it needs 2 or more",
-                    self.gc_floor
+                    "gc_low_watermark is {}; collection itself opens units, so it needs 2 or more",
+                    self.gc_low_watermark
                 ),
             );
         }
-        if self.gc_start <= self.gc_floor {
+        if self.gc_high_watermark <= self.gc_low_watermark {
             return fail(
-                "gc_start",
+                "gc_high_watermark",
                 format!(
-                    "gc_start is {}; it must be above gc_floor ({})",
-                    self.gc_start, self.gc_floor
+                    "gc_high_watermark is {}; it must be above gc_low_watermark ({})",
+                    self.gc_high_watermark, self.gc_low_watermark
                 ),
             );
         }
@@ -140,16 +145,16 @@ impl FtlConfig {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
         // Open units (one a stream for the host, one for collected data) can be nearly empty while
         // everything else is full of valid data: collection must then still gain space.
-        let open = 2 * u64::from(self.streams) + u64::from(self.gc_start) + 1;
+        let open = 2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1;
         let usable = u64::from(geometry.reclaim_units).saturating_sub(open) * per_unit;
         if u64::from(self.user_slots) >= usable {
             let needed = u64::from(self.user_slots).div_ceil(per_unit) + open + 1;
             return fail(
                 "user_capacity",
                 format!(
-                    "the user capacity needs {needed} reclaim units with {} streams, gc_start {}: \
-                     the flash has {}",
-                    self.streams, self.gc_start, geometry.reclaim_units
+                    "user_capacity needs {needed} reclaim units with {} streams and \
+                     gc_high_watermark {}; the flash has {}",
+                    self.streams, self.gc_high_watermark, geometry.reclaim_units
                 ),
             );
         }

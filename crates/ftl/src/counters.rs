@@ -54,13 +54,13 @@ impl Placed {
         }
     }
 
-    pub(crate) fn in_grains(c: &ReductionCounters) -> Self {
-        let bytes = |grains| Bytes(grains * u64::from(SLOT_BYTES / SECTORS_PER_SLOT));
+    pub(crate) fn in_sectors(c: &ReductionCounters) -> Self {
+        let bytes = |alloc_units| Bytes(alloc_units * u64::from(SLOT_BYTES / SECTORS_PER_SLOT));
         Self {
             host: Bytes(c.stored_bytes()),
-            gc: bytes(c.gc_grains),
-            wear: bytes(c.wear_grains),
-            padding: bytes(c.padding_grains),
+            gc: bytes(c.gc_sectors),
+            wear: bytes(c.wear_sectors),
+            padding: bytes(c.padding_sectors),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Write frontiers: the open reclaim units. The host has one for each stream; collection has its
 //! own, so that moved (older) data do not dilute what the host writes now.
 
-use writecliff_base::{Ppn, ReclaimUnitId};
+use writecliff_base::{Ppa, ReclaimUnitId};
 
 /// Index of a frontier: `0..streams` are the host's, `streams..2*streams` collection's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,12 +38,12 @@ impl Frontier {
 
     /// Places of the program unit being filled that are used.
     #[inline]
-    pub fn filled(&self, places_per_program: u32) -> u32 {
-        if self.needs_unit() { 0 } else { places_per_program - (self.fill_end - self.next) }
+    pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
+        if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
     }
 
     #[inline]
-    pub fn next_ppn(&self) -> Ppn {
-        Ppn(self.next)
+    pub fn next_ppa(&self) -> Ppa {
+        Ppa(self.next)
     }
 }

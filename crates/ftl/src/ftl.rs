@@ -1,20 +1,20 @@
-//! The host's operations on the FTL, and how a slot gets its place.
+//! The host's operations on the FTL, and how a slot gets its ppa.
 
 use std::collections::VecDeque;
 
-use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId, memory};
+use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId, memory};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{Geometry, Wear};
 
-use crate::collect::Collection;
 use crate::config::{ConfigError, FtlConfig};
 use crate::counters::{Counters, Placed};
 use crate::frontier::{Frontier, FrontierId};
+use crate::garbage_collection::Collection;
+use crate::gc_log::GcLog;
 use crate::reduce::Reduction;
 use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
-use crate::watch::Watch;
 
 /// Part of the seed that belongs to the FTL's own random choices.
 const SEED_LABEL: u64 = 0x0046_544c;
@@ -28,8 +28,8 @@ pub(crate) const WRITE_AHEAD: usize = 64;
 pub struct Ftl {
     pub(crate) geometry: Geometry,
     pub(crate) config: FtlConfig,
-    /// Physical place of every logical page; `NONE` where nothing is stored.
-    pub(crate) forward: Vec<Ppn>,
+    /// Physical ppa of every logical page; `NONE` where nothing is stored.
+    pub(crate) forward: Vec<Ppa>,
     /// Last logical page written to every slot. It is current only if `forward` points back; so 0
     /// does for a slot that holds nothing, and there is no "none".
     pub(crate) reverse: Vec<Lpn>,
@@ -40,10 +40,11 @@ pub struct Ftl {
     pub(crate) collection: Collection,
     pub(crate) spare: Spare,
     pub(crate) counters: Counters,
-    pub(crate) watch: Watch,
+    pub(crate) gc_log: GcLog,
     pub(crate) random: Prng,
     pub(crate) mapped: u64,
-    /// Grains that can be written without collecting: free units and the rest of open ones.
+    /// Allocation units that can be written without garbage collection: those of free reclaim
+    /// units and the unwritten rest of open ones.
     pub(crate) idle: i64,
     /// Where pacing keeps `idle`.
     pub(crate) idle_target: i64,
@@ -59,11 +60,11 @@ impl Ftl {
             None => geometry,
         };
         let units = geometry.reclaim_units;
-        let table = UnitTable::new(units, config.grains(geometry.slots_per_reclaim_unit));
+        let table = UnitTable::new(units, config.alloc_units(geometry.slots_per_reclaim_unit));
         let mut ftl = Self {
-            forward: memory::filled(Ppn::NONE, config.user_slots as usize),
-            reverse: memory::zeroed(geometry.raw_places() as usize),
-            idle: i64::from(units) * i64::from(table.grains_per_unit),
+            forward: memory::filled(Ppa::NONE, config.user_slots as usize),
+            reverse: memory::zeroed(geometry.raw_ppas() as usize),
+            idle: i64::from(units) * i64::from(table.alloc_units_per_reclaim_unit),
             table,
             wear: Wear::new(units, config.rated_cycles),
             free: (0..units).map(ReclaimUnitId).collect(),
@@ -71,7 +72,7 @@ impl Ftl {
             collection: Collection::default(),
             spare: Spare::new(config.spare, config.streams, units),
             counters: Counters::default(),
-            watch: Watch::default(),
+            gc_log: GcLog::default(),
             random: Prng::derive(config.seed, SEED_LABEL),
             mapped: 0,
             idle_target: 0,
@@ -104,12 +105,12 @@ impl Ftl {
     }
 
     /// What collection does on its own, for those who listen.
-    pub fn watch(&self) -> &Watch {
-        &self.watch
+    pub fn gc_log(&self) -> &GcLog {
+        &self.gc_log
     }
 
-    pub fn watch_mut(&mut self) -> &mut Watch {
-        &mut self.watch
+    pub fn gc_log_mut(&mut self) -> &mut GcLog {
+        &mut self.gc_log
     }
 
     /// What the drive has learnt of its streams; empty unless spare space tunes itself.
@@ -132,17 +133,17 @@ impl Ftl {
     pub fn placed(&self) -> Placed {
         match &self.reduction {
             None => Placed::in_slots(&self.counters),
-            Some(reduction) => Placed::in_grains(&reduction.counters),
+            Some(reduction) => Placed::in_sectors(&reduction.counters),
         }
     }
 
-    /// Place of a logical page, `Ppn::NONE` if nothing is stored there.
+    /// Place of a logical page, `Ppa::NONE` if nothing is stored there.
     #[inline]
-    pub fn lookup(&self, lpn: Lpn) -> Ppn {
-        let place = self.forward[lpn.index()];
+    pub fn lookup(&self, lpn: Lpn) -> Ppa {
+        let ppa = self.forward[lpn.index()];
         match &self.reduction {
-            Some(reduction) => reduction.shared.place(place),
-            None => place,
+            Some(reduction) => reduction.shared.resolve(ppa),
+            None => ppa,
         }
     }
 
@@ -164,16 +165,16 @@ impl Ftl {
         if let Some(r) = &self.reduction {
             return r.pieces(frontier) - f.moved;
         }
-        f.filled(self.geometry.places_per_unit) - f.moved
+        f.filled(self.geometry.ppas_per_program_unit) - f.moved
     }
 
     /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
     #[inline]
-    pub fn is_filling(&self, ppn: Ppn, unit: ReclaimUnitId) -> bool {
+    pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
         self.table.state[unit.index()] == UnitState::Open
             && self.frontiers.iter().any(|f| {
-                (f.fill_end - self.geometry.places_per_unit.min(f.fill_end)..f.next)
-                    .contains(&ppn.0)
+                (f.fill_end - self.geometry.ppas_per_program_unit.min(f.fill_end)..f.next)
+                    .contains(&ppa.0)
                     && f.unit == unit
             })
     }
@@ -194,7 +195,7 @@ impl Ftl {
         if bytes < SLOT_BYTES {
             self.merge(frontier, lpn, sink);
         }
-        let ppn = self.place(frontier, lpn, sink);
+        let ppa = self.allocate(frontier, lpn, sink);
         // Only now: making room for the new slot may have moved the old one.
         let old = self.forward[lpn.index()];
         if old.is_none() {
@@ -202,7 +203,7 @@ impl Ftl {
         } else {
             self.invalidate(old);
         }
-        self.forward[lpn.index()] = ppn;
+        self.forward[lpn.index()] = ppa;
         self.counters.host_slots += 1;
         self.counters.host_bytes += u64::from(bytes);
         self.pace(sink);
@@ -238,7 +239,7 @@ impl Ftl {
         } else {
             self.invalidate(old);
         }
-        self.forward[lpn.index()] = Ppn::NONE;
+        self.forward[lpn.index()] = Ppa::NONE;
         self.mapped -= 1;
         true
     }
@@ -249,7 +250,7 @@ impl Ftl {
         if self.reduction.is_some() {
             return self.pad_packed(frontier, sink);
         }
-        let slots = self.geometry.slots_per_unit;
+        let slots = self.geometry.slots_per_program_unit;
         let f = &mut self.frontiers[frontier.index()];
         let filled = f.filled(slots);
         if filled == 0 {
@@ -293,19 +294,20 @@ impl Ftl {
 
     /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.
     pub fn purge(&mut self) {
-        self.forward.fill(Ppn::NONE);
+        self.forward.fill(Ppa::NONE);
         self.mapped = 0;
         for index in 0..self.table.len() {
             if !self.table.erased[index as usize] {
                 self.wear.record_erase(ReclaimUnitId(index));
             }
         }
-        self.table = UnitTable::new(self.table.len(), self.table.grains_per_unit);
+        self.table = UnitTable::new(self.table.len(), self.table.alloc_units_per_reclaim_unit);
         self.free = (0..self.table.len()).map(ReclaimUnitId).collect();
         self.frontiers.fill(Frontier::CLOSED);
         self.collection = Collection::default();
         self.spare = Spare::new(self.config.spare, self.config.streams, self.table.len());
-        self.idle = i64::from(self.table.len()) * i64::from(self.table.grains_per_unit);
+        self.idle =
+            i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
         if let Some(reduction) = &mut self.reduction {
             reduction.forget_data();
         }
@@ -313,21 +315,21 @@ impl Ftl {
     }
 
     #[inline]
-    fn invalidate(&mut self, ppn: Ppn) {
+    fn invalidate(&mut self, ppa: Ppa) {
         debug_assert!(self.reduction.is_none(), "pieces have sizes");
-        let unit = self.geometry.reclaim_unit_of(ppn);
+        let unit = self.geometry.reclaim_unit_of(ppa);
         debug_assert!(self.table.valid[unit.index()] > 0);
         self.table.valid[unit.index()] -= 1;
     }
 
     /// Put `lpn` into the next slot of a host frontier and return the slot. The caller maps it.
     #[inline]
-    pub(crate) fn place<S: FlashSink>(
+    pub(crate) fn allocate<S: FlashSink>(
         &mut self,
         frontier: FrontierId,
         lpn: Lpn,
         sink: &mut S,
-    ) -> Ppn {
+    ) -> Ppa {
         if self.frontiers[frontier.index()].needs_unit() {
             self.open_for_host(frontier, sink);
         }
@@ -340,9 +342,9 @@ impl Ftl {
         self.reverse[slot as usize] = lpn;
         prefetch(&self.reverse, slot as usize + WRITE_AHEAD);
         if full {
-            self.program_filled(frontier, self.geometry.slots_per_unit, sink);
+            self.program_filled(frontier, self.geometry.slots_per_program_unit, sink);
         }
-        Ppn(slot)
+        Ppa(slot)
     }
 
     pub(crate) fn program_filled<S: FlashSink>(
@@ -351,19 +353,19 @@ impl Ftl {
         data: u32,
         sink: &mut S,
     ) {
-        let places = self.geometry.places_per_unit;
+        let ppas = self.geometry.ppas_per_program_unit;
         let f = &mut self.frontiers[frontier.index()];
-        let first = self.geometry.first_place(f.unit);
-        let unit = (f.fill_end - first) / places - 1;
+        let first = self.geometry.first_ppa(f.unit);
+        let unit = (f.fill_end - first) / ppas - 1;
         let (reclaim_unit, at_end) = (f.unit, f.next == f.end);
         let moved_slots = std::mem::take(&mut f.moved);
         if at_end {
             self.table.close(reclaim_unit, self.counters.host_slots);
         } else {
-            f.fill_end += places;
+            f.fill_end += ppas;
         }
         self.counters.programs += 1;
-        self.counters.programmed_slots += u64::from(self.geometry.slots_per_unit);
+        self.counters.programmed_slots += u64::from(self.geometry.slots_per_program_unit);
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
     }
 
@@ -399,12 +401,12 @@ impl Ftl {
             self.spare.host_opened(stream);
         }
         self.table.owner[index] = Owner { stream, collected: !host };
-        let first = self.geometry.first_place(unit);
+        let first = self.geometry.first_ppa(unit);
         self.frontiers[frontier.index()] = Frontier {
             unit,
             next: first,
-            fill_end: first + self.geometry.places_per_unit,
-            end: first + self.geometry.places_per_reclaim_unit,
+            fill_end: first + self.geometry.ppas_per_program_unit,
+            end: first + self.geometry.ppas_per_reclaim_unit,
             moved: 0,
         };
         self.update_idle_target();

@@ -9,7 +9,7 @@
 //! | `ftl.rs` | the host's operations: write, TRIM, purge |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |
-//! | `collect.rs` | one collection after another: pacing, moving, freeing |
+//! | `garbage_collection.rs` | one collection after another: pacing, moving, freeing |
 //! | `gc/` | which unit to collect: one policy a file |
 //! | `spare/` | which stream gives up spare space: one policy a file |
 //! | `placement/` | where collected data goes: one policy a file |
@@ -17,27 +17,27 @@
 //! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
 //! | `check.rs` | every invariant, for tests |
 //! | `state.rs` | save and restore |
-//! | `watch.rs` | what collection did to the host's units, for the placement interface |
+//! | `gc_log.rs` | what garbage collection did to the host's units, for data placement events |
 //! | `theory.rs` | closed forms for write amplification, to compare with |
 
 pub mod check;
-pub mod collect;
 pub mod config;
 pub mod counters;
 pub mod frontier;
 pub mod ftl;
+pub mod garbage_collection;
 pub mod gc;
-pub mod placement;
+pub mod gc_destination;
+pub mod gc_log;
 pub mod reduce;
 pub mod sink;
 pub mod spare;
 pub mod state;
 pub mod table;
 pub mod theory;
-pub mod watch;
 pub mod wear_leveling;
 
-pub use config::{ConfigError, FtlConfig, Pacing};
+pub use config::{ConfigError, FtlConfig, GcPacing};
 pub use counters::{Counters, Placed};
 pub use ftl::Ftl;
 pub use reduce::{ReductionConfig, ReductionCounters};

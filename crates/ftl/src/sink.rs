@@ -1,6 +1,6 @@
 //! The FTL's view of the flash below it: operations that it has decided on, in order.
 
-use writecliff_base::{Ppn, ReclaimUnitId};
+use writecliff_base::{Ppa, ReclaimUnitId};
 
 use crate::frontier::FrontierId;
 
@@ -23,7 +23,7 @@ pub struct ProgramUnit {
 pub trait FlashSink {
     /// Read `slots` slots of the read group at `from`; their data go to the unit that `frontier` is
     /// filling.
-    fn read_for(&mut self, frontier: FrontierId, from: Ppn, slots: u32);
+    fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32);
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit);
     /// Erase the blocks of a reclaim unit on all dies.
     fn erase(&mut self, unit: ReclaimUnitId);
@@ -35,7 +35,7 @@ pub struct FastForward;
 
 impl FlashSink for FastForward {
     #[inline]
-    fn read_for(&mut self, _: FrontierId, _: Ppn, _: u32) {}
+    fn read_for(&mut self, _: FrontierId, _: Ppa, _: u32) {}
     #[inline]
     fn program(&mut self, _: FrontierId, _: ProgramUnit) {}
     #[inline]

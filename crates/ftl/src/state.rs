@@ -4,14 +4,14 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
-use writecliff_base::{Lpn, Ppn, Prng, ReclaimUnitId, StreamId};
+use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId};
 use writecliff_flash::Wear;
 
-use crate::collect::Collection;
 use crate::counters::Counters;
 use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::{Ftl, prefetch};
-use crate::placement::PlacementPolicy;
+use crate::garbage_collection::Collection;
+use crate::gc_destination::GcDestination;
 use crate::reduce::is_shared;
 use crate::table::{Owner, UnitState};
 
@@ -40,13 +40,13 @@ impl Ftl {
         let frontiers: Vec<u32> =
             self.frontiers.iter().flat_map(|f| [f.unit.0, f.next, f.fill_end, f.end]).collect();
         out.u32s("ftl.frontiers", &frontiers)?;
-        if self.config.placement == PlacementPolicy::Rejoin {
+        if self.config.gc_destination == GcDestination::HostUnit {
             out.u32s("ftl.moved", &self.frontiers.iter().map(|f| f.moved).collect::<Vec<u32>>())?;
         }
         let c = &self.collection;
         let collection = [
             u64::from(c.victim.0),
-            u64::from(c.next_place),
+            u64::from(c.next_position),
             u64::from(c.valid_at_start),
             u64::from(c.moved),
             u64::from(c.for_wear),
@@ -69,8 +69,8 @@ impl Ftl {
     pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.table.len() as usize;
         self.mapped = 0;
-        input.u32s_each("ftl.forward", self.forward.len(), |first, places| {
-            self.restore_maps(first, places)
+        input.u32s_each("ftl.forward", self.forward.len(), |first, ppas| {
+            self.restore_maps(first, ppas)
         })?;
         let states = input.bytes("ftl.states")?;
         if states.len() != units {
@@ -96,7 +96,7 @@ impl Ftl {
             let unit = ReclaimUnitId(raw[0]);
             *f = Frontier { unit, next: raw[1], fill_end: raw[2], end: raw[3], moved: 0 };
         }
-        if self.config.placement == PlacementPolicy::Rejoin {
+        if self.config.gc_destination == GcDestination::HostUnit {
             let moved = input.u32s("ftl.moved", self.frontiers.len())?;
             self.frontiers.iter_mut().zip(moved).for_each(|(f, moved)| f.moved = moved);
         }
@@ -104,7 +104,7 @@ impl Ftl {
         self.idle_target = c[6] as i64;
         self.collection = Collection {
             victim: ReclaimUnitId(c[0] as u32),
-            next_place: c[1] as u32,
+            next_position: c[1] as u32,
             valid_at_start: c[2] as u32,
             moved: c[3] as u32,
             for_wear: c[4] == 1,
@@ -124,28 +124,29 @@ impl Ftl {
         Ok(())
     }
 
-    /// Grains that can be written without collecting: free units and the rest of open ones.
+    /// Allocation units that can be written without garbage collection: those of free reclaim
+    /// units and the unwritten rest of open ones.
     pub(crate) fn count_idle(&self) -> i64 {
         let unwritten = |(id, f): (usize, &Frontier)| match &self.reduction {
             None => i64::from(f.end - f.next),
             Some(r) => self.unpacked(f, r.used(FrontierId(id as u16))),
         };
         let in_open: i64 = self.frontiers.iter().enumerate().map(unwritten).sum();
-        self.free.len() as i64 * i64::from(self.table.grains_per_unit) + in_open
+        self.free.len() as i64 * i64::from(self.table.alloc_units_per_reclaim_unit) + in_open
     }
 
-    /// Map the logical pages from `first` on to `places`.
-    fn restore_maps(&mut self, first: usize, places: &[u32]) -> Result<(), CodecError> {
-        let forward = &mut self.forward[first..first + places.len()];
-        for (i, (to, &ppn)) in forward.iter_mut().zip(places).enumerate() {
-            *to = Ppn(ppn);
-            if let Some(&soon) = places.get(i + AHEAD) {
+    /// Map the logical pages from `first` on to `ppas`.
+    fn restore_maps(&mut self, first: usize, ppas: &[u32]) -> Result<(), CodecError> {
+        let forward = &mut self.forward[first..first + ppas.len()];
+        for (i, (to, &ppa)) in forward.iter_mut().zip(ppas).enumerate() {
+            *to = Ppa(ppa);
+            if let Some(&soon) = ppas.get(i + AHEAD) {
                 prefetch(&self.reverse, soon as usize);
             }
-            if ppn != Ppn::NONE.0 && self.reduction.is_some() && is_shared(ppn) {
+            if ppa != Ppa::NONE.0 && self.reduction.is_some() && is_shared(ppa) {
                 self.mapped += 1;
-            } else if ppn != Ppn::NONE.0 {
-                let slot = self.reverse.get_mut(ppn as usize);
+            } else if ppa != Ppa::NONE.0 {
+                let slot = self.reverse.get_mut(ppa as usize);
                 *slot.ok_or_else(|| damaged("ftl.forward"))? = Lpn((first + i) as u32);
                 self.mapped += 1;
             }

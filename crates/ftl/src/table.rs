@@ -1,8 +1,8 @@
 //! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it
 //! needs.
 //!
-//! Space is counted in grains. A grain is a slot, unless the controller reduces data: then it is a
-//! sector, of which a piece of data takes one or more (`reduce/`).
+//! Space is counted in allocation units: slots, or sectors if the controller reduces data, where a
+//! piece of data takes one or more of them (`reduce/`).
 
 use writecliff_base::{ReclaimUnitId, StreamId};
 
@@ -55,9 +55,9 @@ impl Among {
 /// All reclaim units of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTable {
-    pub grains_per_unit: u32,
+    pub alloc_units_per_reclaim_unit: u32,
     pub state: Vec<UnitState>,
-    /// Grains of valid data.
+    /// Allocation units of valid data.
     pub valid: Vec<u32>,
     pub owner: Vec<Owner>,
     /// Host slots written when the unit was closed: the age of its data.
@@ -67,10 +67,10 @@ pub struct UnitTable {
 }
 
 impl UnitTable {
-    pub fn new(units: u32, grains_per_unit: u32) -> Self {
+    pub fn new(units: u32, alloc_units_per_reclaim_unit: u32) -> Self {
         let n = units as usize;
         Self {
-            grains_per_unit,
+            alloc_units_per_reclaim_unit,
             state: vec![UnitState::Free; n],
             valid: vec![0; n],
             owner: vec![Owner::default(); n],

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use writecliff_base::codec::{StateReader, StateWriter};
-use writecliff_base::{Bytes, Lpn, Ppn, ReclaimUnitId, StreamId};
+use writecliff_base::{Bytes, Lpn, Ppa, ReclaimUnitId, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FlashSink, Ftl, FtlConfig, Pacing, ProgramUnit};
+use writecliff_ftl::{FlashSink, Ftl, FtlConfig, GcPacing, ProgramUnit};
 
 const STREAMS: u16 = 3;
 const USER: u32 = 700;
@@ -32,19 +32,19 @@ fn geometry(one_shot: bool) -> Geometry {
     Geometry::new(shape).unwrap()
 }
 
-fn config(gc: GcPolicy, placement: PlacementPolicy, wear: WearPolicy) -> FtlConfig {
+fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlConfig {
     let spare = SparePolicy::Global;
     FtlConfig {
         user_slots: USER,
         streams: STREAMS,
         gc,
-        pacing: Pacing::Even,
-        placement,
+        gc_pacing: GcPacing::Incremental,
+        gc_destination,
         spare,
         wear,
-        gc_start: 4,
-        gc_floor: 3,
-        gc_idle_target: 8,
+        gc_high_watermark: 4,
+        gc_low_watermark: 3,
+        gc_idle_watermark: 8,
         rated_cycles: 100,
         seed: 5,
         reduction: None,
@@ -61,7 +61,7 @@ struct Flash {
 }
 
 impl FlashSink for Flash {
-    fn read_for(&mut self, _: FrontierId, from: Ppn, slots: u32) {
+    fn read_for(&mut self, _: FrontierId, from: Ppa, slots: u32) {
         assert!(slots > 0);
         assert!(!from.is_none());
     }
@@ -166,38 +166,41 @@ impl Bench {
         self.ftl.check_invariants().unwrap();
         assert_eq!(self.ftl.mapped_slots(), self.model.len() as u64);
         let owners = &self.ftl.table().owner;
-        let placement = self.ftl.config().placement;
+        let gc_destination = self.ftl.config().gc_destination;
         for lpn in 0..USER {
-            let ppn = self.ftl.lookup(Lpn(lpn));
-            assert_eq!(!ppn.is_none(), self.model.contains_key(&lpn), "page {lpn}");
-            if ppn.is_none() {
+            let ppa = self.ftl.lookup(Lpn(lpn));
+            assert_eq!(!ppa.is_none(), self.model.contains_key(&lpn), "page {lpn}");
+            if ppa.is_none() {
                 continue;
             }
-            assert_eq!(self.ftl.holder(ppn), Some(Lpn(lpn)));
-            let owner = owners[self.ftl.geometry().reclaim_unit_of(ppn).index()];
-            if placement.isolates(StreamId(self.model[&lpn])) || !owner.collected {
+            assert_eq!(self.ftl.holder(ppa), Some(Lpn(lpn)));
+            let owner = owners[self.ftl.geometry().reclaim_unit_of(ppa).index()];
+            if gc_destination.isolates(StreamId(self.model[&lpn])) || !owner.collected {
                 assert_eq!(owner.stream.0, self.model[&lpn], "a unit mixes streams");
             }
         }
         let c = self.ftl.counters();
-        assert_eq!(c.programmed_slots, c.programs * u64::from(self.ftl.geometry().slots_per_unit));
+        assert_eq!(
+            c.programmed_slots,
+            c.programs * u64::from(self.ftl.geometry().slots_per_program_unit)
+        );
         assert!(self.flash.data_slots <= c.host_slots + c.gc_slots + c.wear_slots);
     }
 }
 
 /// Placement and spare policies that go together.
-fn stream_policies() -> impl Strategy<Value = (PlacementPolicy, SparePolicy)> {
+fn stream_policies() -> impl Strategy<Value = (GcDestination, SparePolicy)> {
     prop_oneof![
-        Just((PlacementPolicy::Own, SparePolicy::Global)),
-        Just((PlacementPolicy::Own, SparePolicy::SelfTuned)),
-        Just((PlacementPolicy::Rejoin, SparePolicy::Global)),
-        Just((PlacementPolicy::Shared, SparePolicy::Global)),
-        Just((PlacementPolicy::PerHandle { isolated: 0b101 }, SparePolicy::Global)),
-        Just((PlacementPolicy::PerHandle { isolated: 0b010 }, SparePolicy::Global)),
+        Just((GcDestination::PerStream, SparePolicy::Global)),
+        Just((GcDestination::PerStream, SparePolicy::SelfTuned)),
+        Just((GcDestination::HostUnit, SparePolicy::Global)),
+        Just((GcDestination::Shared, SparePolicy::Global)),
+        Just((GcDestination::PerHandle { isolated: 0b101 }, SparePolicy::Global)),
+        Just((GcDestination::PerHandle { isolated: 0b010 }, SparePolicy::Global)),
     ]
 }
 
-type Policies = (GcPolicy, Pacing, (PlacementPolicy, SparePolicy), WearPolicy, bool);
+type Policies = (GcPolicy, GcPacing, (GcDestination, SparePolicy), WearPolicy, bool);
 
 fn policies() -> impl Strategy<Value = Policies> {
     (
@@ -207,7 +210,11 @@ fn policies() -> impl Strategy<Value = Policies> {
             Just(GcPolicy::DChoices { d: 3 }),
             Just(GcPolicy::CostBenefit)
         ],
-        prop_oneof![Just(Pacing::Even), Just(Pacing::Whole), Just(Pacing::Floor)],
+        prop_oneof![
+            Just(GcPacing::Incremental),
+            Just(GcPacing::PerVictim),
+            Just(GcPacing::OnDemand)
+        ],
         stream_policies(),
         prop_oneof![
             Just(WearPolicy::None),
@@ -227,10 +234,10 @@ proptest! {
 
     #[test]
     fn the_ftl_is_a_map(
-        (gc, pacing, (placement, spare), wear, one_shot) in policies(),
+        (gc, gc_pacing, (gc_destination, spare), wear, one_shot) in policies(),
         steps in prop::collection::vec(rare_step(), 4000..8000),
     ) {
-        let config = FtlConfig { pacing, spare, ..config(gc, placement, wear) };
+        let config = FtlConfig { gc_pacing, spare, ..config(gc, gc_destination, wear) };
         let ftl = Ftl::new(geometry(one_shot), config).unwrap();
         let mut bench = Bench { ftl, flash: Flash::default(), model: BTreeMap::new() };
         for (n, step) in steps.iter().enumerate() {
@@ -255,7 +262,7 @@ proptest! {
 fn static_levelling_keeps_cold_blocks_in_use() {
     let spread = |wear: WearPolicy| {
         let mut ftl =
-            Ftl::new(geometry(false), config(GcPolicy::Greedy, PlacementPolicy::Own, wear))
+            Ftl::new(geometry(false), config(GcPolicy::Greedy, GcDestination::PerStream, wear))
                 .unwrap();
         let mut flash = Flash::default();
         for lpn in 0..USER {
@@ -281,7 +288,7 @@ fn static_levelling_keeps_cold_blocks_in_use() {
 fn trimmed_space_is_not_moved() {
     let mut ftl = Ftl::new(
         geometry(false),
-        config(GcPolicy::Greedy, PlacementPolicy::Own, WearPolicy::Dynamic),
+        config(GcPolicy::Greedy, GcDestination::PerStream, WearPolicy::Dynamic),
     )
     .unwrap();
     let mut flash = Flash::default();

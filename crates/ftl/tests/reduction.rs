@@ -8,15 +8,15 @@ use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Content, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{
-    FastForward, Ftl, FtlConfig, Pacing, ReductionConfig, ReductionCounters, theory,
+    FastForward, Ftl, FtlConfig, GcPacing, ReductionConfig, ReductionCounters, theory,
 };
 
 const USER: u32 = 700;
-const BOTH: ReductionConfig = ReductionConfig { least: 1, duplicates: true };
+const BOTH: ReductionConfig = ReductionConfig { min_stored_sectors: 1, duplicates: true };
 
 fn shape() -> Shape {
     Shape {
@@ -37,13 +37,13 @@ fn config(user_slots: u32, reduction: Option<ReductionConfig>) -> FtlConfig {
         user_slots,
         streams: 2,
         gc: GcPolicy::Greedy,
-        pacing: Pacing::Even,
-        placement: PlacementPolicy::Own,
+        gc_pacing: GcPacing::Incremental,
+        gc_destination: GcDestination::PerStream,
         spare: SparePolicy::Global,
         wear: WearPolicy::Dynamic,
-        gc_start: 4,
-        gc_floor: 3,
-        gc_idle_target: 8,
+        gc_high_watermark: 4,
+        gc_low_watermark: 3,
+        gc_idle_watermark: 8,
         rated_cycles: 100,
         seed: 5,
         reduction,
@@ -133,7 +133,7 @@ impl Model {
             let place = ftl.lookup(Lpn(lpn));
             assert!(!place.is_none(), "page {lpn}");
             assert_eq!(*places.entry(data).or_insert(place), place, "page {lpn} shares its data");
-            assert_eq!(ftl.grains_of(Lpn(lpn)), sectors);
+            assert_eq!(ftl.alloc_units_of(Lpn(lpn)), sectors);
         }
         let mut distinct: Vec<u32> = places.values().map(|p| p.0).collect();
         distinct.sort_unstable();
@@ -171,7 +171,7 @@ proptest! {
     ) {
         let mut config = config(USER, Some(BOTH));
         if rejoin {
-            config.placement = PlacementPolicy::Rejoin;
+            config.gc_destination = GcDestination::HostUnit;
         }
         if static_wear {
             config.wear = WearPolicy::Static { threshold: 3 };
@@ -233,8 +233,8 @@ fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
         streams: 1,
         gc,
         wear: WearPolicy::None,
-        gc_floor: 2,
-        ..config(user as u32, Some(ReductionConfig { least: 2, duplicates }))
+        gc_low_watermark: 2,
+        ..config(user as u32, Some(ReductionConfig { min_stored_sectors: 2, duplicates }))
     };
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
@@ -248,7 +248,7 @@ fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Co
         let content = content(&mut random, lpn);
         write(ftl, lpn, content);
     }
-    let placed = |c: &ReductionCounters| c.host_grains + c.gc_grains + c.padding_grains;
+    let placed = |c: &ReductionCounters| c.host_sectors + c.gc_sectors + c.padding_sectors;
     let mut before = 0;
     for n in 0..2 * passes * user {
         if n == passes * user {
@@ -289,7 +289,8 @@ fn a_mix_of_sizes_follows_the_fifo_theory() {
         Content { sectors, ..Content::INCOMPRESSIBLE }
     });
     let c = ftl.reduction().unwrap();
-    let lost = c.padding_grains as f64 / (c.host_grains + c.gc_grains + c.padding_grains) as f64;
+    let lost =
+        c.padding_sectors as f64 / (c.host_sectors + c.gc_sectors + c.padding_sectors) as f64;
     let (share, capacity) = (6.5 / 8.0, 1.07 * (1.0 - lost));
     within(measured * (1.0 - lost), share * theory::fifo(share / capacity), 0.003);
 }

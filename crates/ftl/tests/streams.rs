@@ -4,17 +4,17 @@ use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::theory::{self, Class};
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FastForward, Ftl, FtlConfig, Pacing};
+use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing};
 
 const OP: f64 = 0.10;
 const UNITS: u32 = 1024;
 const SLOTS: u32 = 64;
 
-fn drive(streams: u16, placement: PlacementPolicy, spare: SparePolicy) -> Ftl {
+fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 1,
@@ -26,21 +26,21 @@ fn drive(streams: u16, placement: PlacementPolicy, spare: SparePolicy) -> Ftl {
         multi_plane: false,
         one_shot: false,
     };
-    let gc_start = 4;
-    // Pacing keeps one unit more idle for every open unit beyond two.
-    let open = if placement == PlacementPolicy::Own { 2 * u32::from(streams) } else { 2 };
-    let circulating = f64::from((UNITS - gc_start - (open - 2)) * SLOTS);
+    let gc_high_watermark = 4;
+    // GcPacing keeps one unit more idle for every open unit beyond two.
+    let open = if gc_destination == GcDestination::PerStream { 2 * u32::from(streams) } else { 2 };
+    let circulating = f64::from((UNITS - gc_high_watermark - (open - 2)) * SLOTS);
     let config = FtlConfig {
         user_slots: (circulating / (1.0 + OP)) as u32,
         streams,
         gc: GcPolicy::Greedy,
-        pacing: Pacing::Even,
-        placement,
+        gc_pacing: GcPacing::Incremental,
+        gc_destination,
         spare,
         wear: WearPolicy::None,
-        gc_start,
-        gc_floor: 2,
-        gc_idle_target: 8,
+        gc_high_watermark,
+        gc_low_watermark: 2,
+        gc_idle_watermark: 8,
         rated_cycles: 1000,
         seed: 1,
         reduction: None,
@@ -106,7 +106,7 @@ fn spare_of(ftl: &Ftl, stream: u16) -> u32 {
 fn self_tuned_spare_reaches_the_best_split() {
     for (data, writes) in [(0.2, 0.8), (0.1, 0.9)] {
         let classes = [(data, writes), (1.0 - data, 1.0 - writes)];
-        let mut ftl = drive(2, PlacementPolicy::Own, SparePolicy::SelfTuned);
+        let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
         let mut host = Host::new(&classes);
         host.fill(&mut ftl);
         host.overwrite(&mut ftl, 8.0);
@@ -123,7 +123,7 @@ fn self_tuned_spare_reaches_the_best_split() {
 
 #[test]
 fn it_adapts_when_hot_and_cold_change_places_and_a_stopped_stream_gives_back() {
-    let mut ftl = drive(2, PlacementPolicy::Own, SparePolicy::SelfTuned);
+    let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&[(0.5, 0.8), (0.5, 0.2)]);
     host.fill(&mut ftl);
     let first = {
@@ -150,7 +150,7 @@ fn it_adapts_when_hot_and_cold_change_places_and_a_stopped_stream_gives_back() {
 
 #[test]
 fn sequential_streams_get_no_spare_for_nothing() {
-    let mut ftl = drive(2, PlacementPolicy::Own, SparePolicy::SelfTuned);
+    let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&[(0.5, 0.0), (0.5, 1.0)]);
     host.fill(&mut ftl);
     let length = host.range(&ftl, 0).1;
@@ -178,13 +178,13 @@ fn sequential_streams_get_no_spare_for_nothing() {
 #[test]
 fn sequential_writers_with_streams_amplify_nothing_wherever_collected_data_go() {
     let rows = [
-        (PlacementPolicy::Own, SparePolicy::SelfTuned),
-        (PlacementPolicy::Rejoin, SparePolicy::Global),
-        (PlacementPolicy::Shared, SparePolicy::Global),
-        (PlacementPolicy::PerHandle { isolated: 0b10 }, SparePolicy::Global),
+        (GcDestination::PerStream, SparePolicy::SelfTuned),
+        (GcDestination::HostUnit, SparePolicy::Global),
+        (GcDestination::Shared, SparePolicy::Global),
+        (GcDestination::PerHandle { isolated: 0b10 }, SparePolicy::Global),
     ];
-    for (placement, spare) in rows {
-        let mut ftl = drive(4, placement, spare);
+    for (gc_destination, spare) in rows {
+        let mut ftl = drive(4, gc_destination, spare);
         let user = ftl.config().user_slots;
         let ranges: Vec<(u32, u32)> = (0..4).map(|n| (n * (user / 4), user / 4)).collect();
         for round in 0..3 * user {
@@ -197,7 +197,7 @@ fn sequential_writers_with_streams_amplify_nothing_wherever_collected_data_go() 
             }
         }
         ftl.check_invariants().unwrap();
-        assert_eq!(ftl.counters().gc_slots, 0, "{} {}", placement.name(), spare.name());
+        assert_eq!(ftl.counters().gc_slots, 0, "{} {}", gc_destination.name(), spare.name());
     }
 }
 
@@ -205,14 +205,14 @@ fn sequential_writers_with_streams_amplify_nothing_wherever_collected_data_go() 
 #[test]
 fn learnt_state_is_saved_and_deterministic() {
     let classes = [(0.2, 0.8), (0.8, 0.2)];
-    let mut ftl = drive(2, PlacementPolicy::Own, SparePolicy::SelfTuned);
+    let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&classes);
     host.fill(&mut ftl);
     host.overwrite(&mut ftl, 3.0);
     let mut out = StateWriter::new(Vec::new()).unwrap();
     ftl.save(&mut out).unwrap();
     let saved = out.finish().unwrap();
-    let mut copy = drive(2, PlacementPolicy::Own, SparePolicy::SelfTuned);
+    let mut copy = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     copy.restore(&mut StateReader::new(&saved[..]).unwrap()).unwrap();
     assert_eq!(copy.stream_spare(), ftl.stream_spare());
     assert!(copy.stream_spare()[0].budget > 0.3);
@@ -227,14 +227,14 @@ fn learnt_state_is_saved_and_deterministic() {
 
 #[test]
 fn policies_that_do_not_go_together_are_refused() {
-    let base = drive(4, PlacementPolicy::Own, SparePolicy::Global);
-    let check = |placement, spare| {
-        let config = FtlConfig { placement, spare, ..base.config().clone() };
+    let base = drive(4, GcDestination::PerStream, SparePolicy::Global);
+    let check = |gc_destination, spare| {
+        let config = FtlConfig { gc_destination, spare, ..base.config().clone() };
         config.check(base.geometry()).map_err(|e| e.key)
     };
-    let per_handle = |isolated| PlacementPolicy::PerHandle { isolated };
-    assert_eq!(check(PlacementPolicy::Own, SparePolicy::SelfTuned), Ok(()));
-    assert_eq!(check(PlacementPolicy::Shared, SparePolicy::SelfTuned), Err("spare"));
+    let per_handle = |isolated| GcDestination::PerHandle { isolated };
+    assert_eq!(check(GcDestination::PerStream, SparePolicy::SelfTuned), Ok(()));
+    assert_eq!(check(GcDestination::Shared, SparePolicy::SelfTuned), Err("spare"));
     assert_eq!(check(per_handle(0b0110), SparePolicy::Global), Ok(()));
     for isolated in [0, 0b1111, 0b1_0000] {
         assert_eq!(check(per_handle(isolated), SparePolicy::Global), Err("isolated_streams"));

@@ -4,10 +4,10 @@
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FastForward, Ftl, FtlConfig, Pacing, theory};
+use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 
 const OP: f64 = 0.127;
 const UNITS: u32 = 2048;
@@ -28,18 +28,18 @@ fn flat(units: u32, slots: u32) -> Geometry {
     Geometry::new(shape).unwrap()
 }
 
-fn ftl(gc: GcPolicy, pacing: Pacing, streams: u16) -> Ftl {
+fn ftl(gc: GcPolicy, gc_pacing: GcPacing, streams: u16) -> Ftl {
     let mut config = FtlConfig {
         user_slots: 0,
         streams,
         gc,
-        pacing,
-        placement: PlacementPolicy::Own,
+        gc_pacing,
+        gc_destination: GcDestination::PerStream,
         spare: SparePolicy::Global,
         wear: WearPolicy::None,
-        gc_start: 4,
-        gc_floor: 2,
-        gc_idle_target: 8,
+        gc_high_watermark: 4,
+        gc_low_watermark: 2,
+        gc_idle_watermark: 8,
         rated_cycles: 1000,
         seed: 1,
         reduction: None,
@@ -49,8 +49,8 @@ fn ftl(gc: GcPolicy, pacing: Pacing, streams: u16) -> Ftl {
     Ftl::new(flat(UNITS, SLOTS), config).unwrap()
 }
 
-fn steady_waf(gc: GcPolicy, pacing: Pacing) -> f64 {
-    let mut ftl = ftl(gc, pacing, 1);
+fn steady_waf(gc: GcPolicy, gc_pacing: GcPacing) -> f64 {
+    let mut ftl = ftl(gc, gc_pacing, 1);
     let user = ftl.config().user_slots;
     let mut random = Prng::new(11);
     let mut sink = FastForward;
@@ -80,7 +80,7 @@ fn uniform_random_agrees_with_theory() {
         (GcPolicy::DChoices { d: 1 }, theory::random(alpha)),
     ];
     for (policy, expected) in rows {
-        let measured = steady_waf(policy, Pacing::Even);
+        let measured = steady_waf(policy, GcPacing::Incremental);
         let error = 100.0 * (measured / expected - 1.0);
         assert!(error.abs() < 0.5, "{}: {measured} v {expected}: {error} %", policy.name());
     }
@@ -89,23 +89,26 @@ fn uniform_random_agrees_with_theory() {
 #[test]
 fn moving_victims_at_once_costs_random_writes_nothing() {
     let expected = theory::greedy(1.0 / (1.0 + OP), SLOTS);
-    for pacing in [Pacing::Whole, Pacing::Floor] {
-        let measured = steady_waf(GcPolicy::Greedy, pacing);
-        assert!((measured / expected - 1.0).abs() < 0.005, "{pacing:?}: {measured} v {expected}");
+    for gc_pacing in [GcPacing::PerVictim, GcPacing::OnDemand] {
+        let measured = steady_waf(GcPolicy::Greedy, gc_pacing);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.005,
+            "{gc_pacing:?}: {measured} v {expected}"
+        );
     }
 }
 
 #[test]
 fn cost_benefit_lies_between_greedy_and_random() {
     let alpha = 1.0 / (1.0 + OP);
-    let waf = steady_waf(GcPolicy::CostBenefit, Pacing::Even);
+    let waf = steady_waf(GcPolicy::CostBenefit, GcPacing::Incremental);
     assert!(waf > 0.995 * theory::greedy(alpha, SLOTS), "{waf}");
     assert!(waf < theory::random(alpha), "{waf}");
 }
 
 #[test]
 fn one_stream_a_sequential_writer_amplifies_nothing() {
-    let mut ftl = ftl(GcPolicy::Greedy, Pacing::Even, 4);
+    let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
     let user = u64::from(ftl.config().user_slots);
     let mut sink = FastForward;
     // Four writers, each cycling through its own range, at lifetimes 1 : 10 : 33 : 55.

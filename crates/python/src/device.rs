@@ -6,7 +6,7 @@ use writecliff_base::Bytes;
 use writecliff_base::located::{Change, LocatedToml};
 use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
-use writecliff_ssd::placement::Report;
+use writecliff_ssd::data_placement::Report;
 
 use crate::errors;
 use crate::placement;
@@ -90,8 +90,8 @@ impl PyDevice {
         result.set_item("streams", ssd.map_or(1, |s| s.ftl.streams))?;
         let protected = ssd.is_some_and(|s| s.controller.power_loss_protection);
         result.set_item("power_loss_protection", protected)?;
-        let face = ssd.and_then(|s| s.placement.as_ref());
-        result.set_item("placement_interface", face.map_or("none", |p| p.interface.name()))?;
+        let interface = ssd.and_then(|s| s.data_placement.as_ref());
+        result.set_item("placement_interface", interface.map_or("none", |p| p.interface.name()))?;
         let report = ssd.and_then(|s| Report::of(s));
         let report = report.map(|report| placement::report(py, &report)).transpose()?;
         result.set_item("placement_reports", report)?;

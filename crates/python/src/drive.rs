@@ -12,7 +12,7 @@ use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::device::PyDevice;
 use crate::errors;
-use crate::placement::PlacementCommands;
+use crate::placement::DataPlacementCommands;
 use crate::step::{Hook, counters_to_dict, outcome_to_dict};
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -112,8 +112,8 @@ impl Drive {
 
     /// The commands of its placement interface.
     #[getter]
-    fn placement(slf: Py<Self>) -> PlacementCommands {
-        PlacementCommands { drive: slf }
+    fn placement(slf: Py<Self>) -> DataPlacementCommands {
+        DataPlacementCommands { drive: slf }
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

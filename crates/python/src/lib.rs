@@ -22,7 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bench::SimBench>()?;
     module.add_class::<device::PyDevice>()?;
     module.add_class::<drive::Drive>()?;
-    module.add_class::<placement::PlacementCommands>()?;
+    module.add_class::<placement::DataPlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
     module.add_class::<trace::PyBlockTrace>()?;
     module.add_class::<histogram::PyHistogram>()?;

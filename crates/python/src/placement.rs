@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_runner::AnyDrive;
 use writecliff_ssd::Ssd;
-use writecliff_ssd::placement::events::{Event, EventType};
-use writecliff_ssd::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
-use writecliff_ssd::placement::scsi::BlockLimitsExtension;
-use writecliff_ssd::placement::status::PlacementStatus;
-use writecliff_ssd::placement::streams::StreamParameters;
-use writecliff_ssd::placement::{Refusal, Report};
+use writecliff_ssd::data_placement::events::{EventType, FdpEvent};
+use writecliff_ssd::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
+use writecliff_ssd::data_placement::scsi::BlockLimitsExtension;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
+use writecliff_ssd::data_placement::streams::StreamParameters;
+use writecliff_ssd::data_placement::{Refusal, Report};
 
 use crate::drive::Drive;
 use crate::errors;
@@ -81,18 +81,18 @@ impl DerefMut for SsdGuard<'_> {
 
 /// The administrative commands of a drive.
 #[pyclass(module = "writecliff._native", frozen)]
-pub(crate) struct PlacementCommands {
+pub(crate) struct DataPlacementCommands {
     pub(crate) drive: Py<Drive>,
 }
 
-impl PlacementCommands {
+impl DataPlacementCommands {
     fn ssd(&self) -> PyResult<SsdGuard<'_>> {
         SsdGuard::of(self.drive.get().get()?)
     }
 }
 
 #[pymethods]
-impl PlacementCommands {
+impl DataPlacementCommands {
     // -- NVMe directives ------------------------------------------------------------------------
 
     fn directives<'py>(&self, py: Python<'py>) -> Dict<'py> {
@@ -197,11 +197,11 @@ impl PlacementCommands {
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.ssd()?.placement_status().map(|seen| status(py, &seen)).transpose()
+        self.ssd()?.data_placement_status().map(|seen| status(py, &seen)).transpose()
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("PlacementCommands({})", self.ssd()?.interface_name()))
+        Ok(format!("DataPlacementCommands({})", self.ssd()?.interface_name()))
     }
 }
 
@@ -251,7 +251,7 @@ fn configuration<'py>(py: Python<'py>, c: &FdpConfiguration) -> Dict<'py> {
     ))
 }
 
-fn event_row<'py>(py: Python<'py>, event: &Event) -> Dict<'py> {
+fn event_row<'py>(py: Python<'py>, event: &FdpEvent) -> Dict<'py> {
     Ok(dict!(
         py,
         "kind" = event.kind.name(),
@@ -264,7 +264,7 @@ fn event_row<'py>(py: Python<'py>, event: &Event) -> Dict<'py> {
     ))
 }
 
-fn event_rows<'py>(py: Python<'py>, events: &[Event]) -> PyResult<Bound<'py, PyList>> {
+fn event_rows<'py>(py: Python<'py>, events: &[FdpEvent]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for event in events {
         list.append(event_row(py, event)?)?;
@@ -290,7 +290,7 @@ fn handles<'py>(py: Python<'py>, rows: &[HandleStatus]) -> PyResult<Bound<'py, P
     Ok(list)
 }
 
-pub(crate) fn status<'py>(py: Python<'py>, seen: &PlacementStatus) -> Dict<'py> {
+pub(crate) fn status<'py>(py: Python<'py>, seen: &DataPlacementStatus) -> Dict<'py> {
     let result = dict!(
         py,
         "interface" = seen.interface,

@@ -10,7 +10,7 @@ use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
 use writecliff_runner::{Counters, Live, StepOutcome};
 use writecliff_ssd::DriveCounters;
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::histogram::PyHistogram;
 use crate::placement;
@@ -58,7 +58,7 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<
     result.set_item("intervals", columns_to_dict(py, outcome.intervals)?)?;
     result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
     result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
-    let look = |seen: &PlacementStatus| placement::status(py, seen);
+    let look = |seen: &DataPlacementStatus| placement::status(py, seen);
     let seen = match &outcome.placement {
         Some((before, after)) => Some((look(before)?, look(after)?)),
         None => None,

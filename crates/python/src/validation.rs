@@ -1,9 +1,9 @@
 //! The drive against theory.
 
 use pyo3::prelude::*;
-use writecliff_ftl::Pacing;
+use writecliff_ftl::GcPacing;
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_runner::validation::handles::{HandlesCase, handles};
 use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
@@ -103,13 +103,13 @@ fn unknown(what: &str, name: &str) -> PyErr {
 
 /// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"
 /// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
-/// requests of `request` slots). `collected`: "own", "rejoin" or "shared"; `pacing`: "even" or
-/// "whole".
+/// requests of `request` slots). `gc_destination`: "per-stream", "host-unit" or "shared";
+/// `gc_pacing`: "incremental" or "per-victim".
 #[pyfunction]
 #[pyo3(signature = (
-    load, overprovision, *, streams, collected = "own", pacing = "even", self_tuned = false,
-    policy = "greedy", data = 0.2, writes = 0.8, request = 32, pages_per_block = 256,
-    blocks = 4096, seed = 1, warm_up = 10, measured = 10
+    load, overprovision, *, streams, gc_destination = "per-stream", gc_pacing = "incremental",
+    self_tuned = false, policy = "greedy", data = 0.2, writes = 0.8, request = 32,
+    pages_per_block = 256, blocks = 4096, seed = 1, warm_up = 10, measured = 10
 ))]
 #[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
 pub(crate) fn validate_placement(
@@ -117,8 +117,8 @@ pub(crate) fn validate_placement(
     load: &str,
     overprovision: f64,
     streams: bool,
-    collected: &str,
-    pacing: &str,
+    gc_destination: &str,
+    gc_pacing: &str,
     self_tuned: bool,
     policy: &str,
     data: f64,
@@ -136,19 +136,19 @@ pub(crate) fn validate_placement(
         "by-rate" => Load::Sequential { reading: Lifetimes::ByRate, request },
         other => return Err(unknown("load", other)),
     };
-    let collected = match collected {
-        "own" => PlacementPolicy::Own,
-        "rejoin" => PlacementPolicy::Rejoin,
-        "shared" => PlacementPolicy::Shared,
-        other => return Err(unknown("placement", other)),
+    let gc_destination = match gc_destination {
+        "per-stream" => GcDestination::PerStream,
+        "host-unit" => GcDestination::HostUnit,
+        "shared" => GcDestination::Shared,
+        other => return Err(unknown("gc_destination", other)),
     };
     let spare = if self_tuned { SparePolicy::SelfTuned } else { SparePolicy::Global };
-    let pacing = match pacing {
-        "even" => Pacing::Even,
-        "whole" => Pacing::Whole,
-        other => return Err(unknown("pacing", other)),
+    let gc_pacing = match gc_pacing {
+        "incremental" => GcPacing::Incremental,
+        "per-victim" => GcPacing::PerVictim,
+        other => return Err(unknown("gc_pacing", other)),
     };
-    let how = Collecting { pacing, placement: collected, spare, reduction: None };
+    let how = Collecting { gc_pacing, gc_destination, spare, reduction: None };
     let case = WafCase {
         policy: collection(policy)?,
         overprovision,

@@ -8,11 +8,11 @@ use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, LocatedToml};
+use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
-use writecliff_port::state::RestoreError;
-use writecliff_port::{Command, Completion, Identity, LinkConfig};
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_host_interface::{Command, Completion, Identity, LinkConfig};
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
@@ -37,7 +37,7 @@ pub trait Drive {
     fn end_fast_forward(&mut self);
     fn counters(&self) -> Counters;
     /// What is seen of the placement interface; `None` without one.
-    fn placement_status(&mut self) -> Option<PlacementStatus>;
+    fn data_placement_status(&mut self) -> Option<DataPlacementStatus>;
     fn host_write_bytes(&self) -> u64;
     /// `None` without flash that is written.
     fn nand_write_bytes(&self) -> Option<u64>;
@@ -145,8 +145,8 @@ impl Drive for Ssd {
         Counters::Ssd(self.counters())
     }
 
-    fn placement_status(&mut self) -> Option<PlacementStatus> {
-        self.placement_status()
+    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
+        self.data_placement_status()
     }
 
     fn nand_write_bytes(&self) -> Option<u64> {
@@ -181,7 +181,7 @@ impl Drive for Disk {
         Counters::Disk(self.counters())
     }
 
-    fn placement_status(&mut self) -> Option<PlacementStatus> {
+    fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
         None
     }
 

@@ -9,17 +9,17 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
-use writecliff_port::Completion;
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_host_interface::Completion;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
 use crate::device::{Counters, Drive};
 use crate::host::{self, Job, Thread};
+use crate::interval_counters::IntervalCounters;
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::overflow;
-use crate::series::{Cell, Series};
-use crate::watch::Watch;
+use crate::series::{Cell, IntervalSeries};
 
 /// Completions between two looks of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
@@ -46,11 +46,11 @@ struct Run<'a, D> {
     free: Vec<u32>,
     /// Threads to wake, by time and number.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    series: Series,
+    series: IntervalSeries,
     start_ns: u64,
     ios: u64,
     stopping: bool,
-    watch: Watch,
+    counters: IntervalCounters,
 }
 
 /// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
@@ -61,7 +61,7 @@ pub fn run<D: Drive>(
     observer: &mut dyn Observer,
 ) -> Result<StepOutcome, SpecError> {
     let spec = host::checked(spec, drive)?;
-    let before = (drive.counters(), drive.placement_status());
+    let before = (drive.counters(), drive.data_placement_status());
     let mut run = Run::new(drive, &spec)?;
     run.start();
     let interrupted = run.until_done(observer).is_break();
@@ -87,11 +87,11 @@ impl<'a, D: Drive> Run<'a, D> {
             table: Vec::new(),
             free: Vec::new(),
             timers: BinaryHeap::new(),
-            series: Series::new(start_ns, spec.interval_ns, &cells),
+            series: IntervalSeries::new(start_ns, spec.interval_ns, &cells),
             start_ns,
             ios: 0,
             stopping: false,
-            watch: Watch::of(drive),
+            counters: IntervalCounters::of(drive),
             drive,
         })
     }
@@ -175,8 +175,8 @@ impl<'a, D: Drive> Run<'a, D> {
             self.jobs[job].last_completion_ns = now;
             let service = now - issued_ns;
             if self.series.is_due(now) {
-                let (drive, watch) = (&*self.drive, &mut self.watch);
-                self.series.advance(now, |end| watch.next(drive, end));
+                let (drive, counters) = (&*self.drive, &mut self.counters);
+                self.series.advance(now, |end| counters.next(drive, end));
             }
             self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
             let result = &mut self.results[job][operation as usize];
@@ -300,7 +300,7 @@ impl<'a, D: Drive> Run<'a, D> {
 
     fn finish(
         mut self,
-        (before, placement): (Counters, Option<PlacementStatus>),
+        (before, placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> StepOutcome {
         let deadline = |job: &Job| match job.deadline_ns {
@@ -315,8 +315,8 @@ impl<'a, D: Drive> Run<'a, D> {
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
         let placement = overflow::both(placement, self.drive);
         warnings.extend(overflow::warning(placement.as_ref()));
-        let (drive, watch) = (&*self.drive, &mut self.watch);
-        let intervals = self.series.finish(end, |end| watch.next(drive, end));
+        let (drive, counters) = (&*self.drive, &mut self.counters);
+        let intervals = self.series.finish(end, |end| counters.next(drive, end));
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
         };

@@ -42,7 +42,7 @@ pub fn run<D: Drive>(
     }
     drive.quiesce();
     let before = drive.counters();
-    let placement_before = drive.placement_status();
+    let placement_before = drive.data_placement_status();
     let started_ns = drive.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;

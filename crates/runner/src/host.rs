@@ -1,7 +1,7 @@
 //! The host: jobs and their threads, each with what it has outstanding and what it does next.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_port::{Command, Operation};
+use writecliff_host_interface::{Command, Operation};
 use writecliff_workload::Operation as Kind;
 use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,

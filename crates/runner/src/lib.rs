@@ -5,7 +5,7 @@
 //! drive against theory. [`replay`] replays traces of file I/O, with streams.
 //!
 //! [`Histogram`] holds every latency of a step, [`Quantile`] reads it with its evidence, and
-//! [`Series`] keeps the rows by interval. None of them knows where a latency came from: real
+//! [`IntervalSeries`] keeps the rows by interval. None of them knows the source of a latency: real
 //! drives measured through fio fill the same types.
 
 pub mod bench;
@@ -15,6 +15,7 @@ pub mod drive;
 pub mod fast_forward;
 pub mod histogram;
 pub mod host;
+mod interval_counters;
 pub mod moments;
 pub mod outcome;
 pub mod overflow;
@@ -22,7 +23,6 @@ pub mod quantile;
 pub mod replay;
 pub mod series;
 pub mod validation;
-mod watch;
 
 pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, AnyDrive, Counters, Drive};
@@ -30,4 +30,4 @@ pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;
 pub use outcome::{Live, StepOutcome};
 pub use quantile::Quantile;
-pub use series::Series;
+pub use series::IntervalSeries;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::device::Counters;
 use crate::histogram::Histogram;
@@ -40,7 +40,7 @@ pub struct StepOutcome {
     pub before: Counters,
     pub after: Counters,
     /// The placement interface before and after; `None` for a drive without one.
-    pub placement: Option<(PlacementStatus, PlacementStatus)>,
+    pub placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
     pub warnings: Vec<String>,
     /// The observer asked to stop before the step's end.
     pub interrupted: bool,

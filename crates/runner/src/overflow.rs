@@ -1,7 +1,7 @@
 //! Streams that a load names and the drive does not have: their writes are counted, and said.
 
 use writecliff_base::Bytes;
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::device::Drive;
 
@@ -10,14 +10,14 @@ const NAMED: usize = 8;
 
 /// The interface before and after a step.
 pub(crate) fn both<D: Drive>(
-    before: Option<PlacementStatus>,
+    before: Option<DataPlacementStatus>,
     drive: &mut D,
-) -> Option<(PlacementStatus, PlacementStatus)> {
-    before.zip(drive.placement_status())
+) -> Option<(DataPlacementStatus, DataPlacementStatus)> {
+    before.zip(drive.data_placement_status())
 }
 
 /// Bytes of a step that named a stream which they did not get, by its number.
-pub fn since(before: &PlacementStatus, after: &PlacementStatus) -> Vec<(u16, u64)> {
+pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {
     let earlier = |number| {
         let found = before.overflow_by_number.iter().find(|(n, _)| *n == number);
         found.map_or(0, |&(_, bytes)| bytes)
@@ -27,7 +27,7 @@ pub fn since(before: &PlacementStatus, after: &PlacementStatus) -> Vec<(u16, u64
 }
 
 /// What a step has to say about them.
-pub(crate) fn warning(both: Option<&(PlacementStatus, PlacementStatus)>) -> Option<String> {
+pub(crate) fn warning(both: Option<&(DataPlacementStatus, DataPlacementStatus)>) -> Option<String> {
     let (before, after) = both?;
     let added = since(before, after);
     let bytes = Bytes(added.iter().map(|(_, bytes)| bytes).sum());

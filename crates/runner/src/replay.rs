@@ -11,8 +11,8 @@ mod timed;
 use std::collections::BTreeMap;
 
 use writecliff_base::{Content, StreamId};
-use writecliff_ssd::placement::fdp::FdpStatistics;
-use writecliff_ssd::placement::status::PlacementStatus;
+use writecliff_ssd::data_placement::fdp::FdpStatistics;
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};
 use writecliff_workload::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
@@ -51,7 +51,7 @@ pub struct ReplayOutcome {
     /// The same two moments in FDP's figures.
     pub statistics: (FdpStatistics, FdpStatistics),
     /// The placement interface at the end; `None` for a drive without one.
-    pub placement: Option<PlacementStatus>,
+    pub placement: Option<DataPlacementStatus>,
     /// Bytes that the rules gave to a stream which may not be used, by its number: they went to the
     /// default stream.
     pub overflow: BTreeMap<u16, u64>,
@@ -182,7 +182,7 @@ fn once(
         before: run.before,
         after: ssd.counters(),
         statistics: (run.statistics, ssd.statistics()),
-        placement: ssd.placement_status(),
+        placement: ssd.data_placement_status(),
         overflow: run.overflow,
         series: run.series,
         ledger: run.ledger.finished(),

@@ -56,7 +56,7 @@ struct Accumulator {
 
 /// Gathers completions and turns each passed interval into rows.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct IntervalSeries {
     start_ns: u64,
     width_ns: u64,
     /// End of the open interval, on the caller's clock.
@@ -67,7 +67,7 @@ pub struct Series {
     columns: Columns,
 }
 
-impl Series {
+impl IntervalSeries {
     /// A series that begins at `start_ns` of the caller's clock. `width_ns` must not be 0.
     pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell]) -> Self {
         assert!(width_ns > 0, "an interval has a width");
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn rows_hold_what_completed_in_their_interval() {
-        let mut series = Series::new(1000, 100, &[READ, WRITE]);
+        let mut series = IntervalSeries::new(1000, 100, &[READ, WRITE]);
         series.record(0, 4096, 10);
         series.record(0, 4096, 30);
         assert!(!series.is_due(1100), "the end of an interval belongs to it");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn silent_intervals_have_rows_of_zeros() {
-        let mut series = Series::new(0, 10, &[READ]);
+        let mut series = IntervalSeries::new(0, 10, &[READ]);
         series.record(0, 1, 1);
         series.advance(45, |_| waf(f64::NAN));
         assert_eq!(series.columns().end_ns, [10, 20, 30, 40]);
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn a_step_that_ends_on_a_tick_has_no_extra_row() {
-        let mut series = Series::new(0, 10, &[READ]);
+        let mut series = IntervalSeries::new(0, 10, &[READ]);
         series.record(0, 1, 1);
         assert_eq!(series.finish(10, |_| waf(1.0)).end_ns, [10]);
-        assert_eq!(Series::new(0, 10, &[READ]).finish(0, |_| waf(1.0)), Columns::default());
+        assert_eq!(IntervalSeries::new(0, 10, &[READ]).finish(0, |_| waf(1.0)), Columns::default());
     }
 
     proptest! {
@@ -203,7 +203,7 @@ mod tests {
         fn nothing_is_lost_or_counted_twice(
             steps in proptest::collection::vec((0_u64..500, 0_usize..2, 1_u64..9), 0..200),
         ) {
-            let mut series = Series::new(7, 100, &[READ, WRITE]);
+            let mut series = IntervalSeries::new(7, 100, &[READ, WRITE]);
             let (mut now, mut bytes) = (7, 0);
             for &(step, cell, size) in &steps {
                 now += step;

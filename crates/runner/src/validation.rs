@@ -8,10 +8,10 @@ pub mod reduction;
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, Pacing, ReductionConfig, theory};
+use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, GcPacing, ReductionConfig, theory};
 
 /// One measurement: a drive of `units` reclaim units of `slots` slots.
 #[derive(Clone, Copy, Debug)]
@@ -99,15 +99,15 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// How a drive moves what it collects, splits its spare space, and stores less.
 #[derive(Clone, Copy, Debug)]
 pub struct Collecting {
-    pub pacing: Pacing,
-    pub placement: PlacementPolicy,
+    pub gc_pacing: GcPacing,
+    pub gc_destination: GcDestination,
     pub spare: SparePolicy,
     pub reduction: Option<ReductionConfig>,
 }
 
 const PLAIN: Collecting = Collecting {
-    pacing: Pacing::Even,
-    placement: PlacementPolicy::Own,
+    gc_pacing: GcPacing::Incremental,
+    gc_destination: GcDestination::PerStream,
     spare: SparePolicy::Global,
     reduction: None,
 };
@@ -119,13 +119,13 @@ fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigErr
         user_slots: 0,
         streams,
         gc: case.policy,
-        pacing: how.pacing,
-        placement: how.placement,
+        gc_pacing: how.gc_pacing,
+        gc_destination: how.gc_destination,
         spare: how.spare,
         wear: WearPolicy::None,
-        gc_start: 4,
-        gc_floor: 2,
-        gc_idle_target: 8,
+        gc_high_watermark: 4,
+        gc_low_watermark: 2,
+        gc_idle_watermark: 8,
         rated_cycles: 1,
         seed: case.seed,
         reduction: how.reduction,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use writecliff_base::located::Change;
-use writecliff_port::Identity;
+use writecliff_host_interface::Identity;
 use writecliff_runner::Device;
 
 const SSD: &str = include_str!("device_hash/ssd.toml");
@@ -20,13 +20,13 @@ const WORDS: [&str; 25] = [
     "greedy",
     "fifo",
     "d-choices",
-    "own",
-    "rejoin",
+    "per-stream",
+    "host-unit",
     "shared",
     "per-handle",
-    "whole",
-    "even",
-    "floor",
+    "per-victim",
+    "incremental",
+    "on-demand",
     "global",
     "self-tuned",
     "none",
@@ -44,15 +44,21 @@ const WORDS: [&str; 25] = [
 /// SSDs with what the first one cannot have besides.
 fn ssds() -> [String; 5] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
-    let own = "placement = \"own\"\nspare = \"global\"";
+    let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(own));
-    let per_handle = plain.replace(own, "placement = \"per-handle\"\nisolated_streams = [1, 2]");
+    let per_handle =
+        plain.replace(own, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
     [
         SSD.to_owned(),
         per_handle
-            + "[placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\ntime_limit = \"9 s\"\n",
-        format!("{plain}[placement]\ninterface = \"nvme-streams\"\n"),
-        format!("{plain}[reduction]\ncompression = true\nleast = \"1 KiB\"\nduplicates = true\n"),
+            + "[data_placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\n"
+            + "time_limit = \"9 s\"\n",
+        format!("{plain}[data_placement]\ninterface = \"nvme-streams\"\n"),
+        format!(
+            "{plain}[reduction]\ncompression = true\nduplicates = {}\n\
+             min_stored_size = \"1 KiB\"\n",
+            true
+        ),
         format!("{plain}[reduction]\ncompression = false\nduplicates = true\n"),
     ]
 }
@@ -85,7 +91,7 @@ fn fellows(key: &str) -> &[(&str, &str)] {
     match key {
         "flash.cell" => &[("flash.read", THREE), ("flash.program", THREE)],
         "flash.one_shot" => &[("flash.program", "[\"1 ms\"]")],
-        "reduction.compression" => &[("reduction.least", "\"1 KiB\"")],
+        "reduction.compression" => &[("reduction.min_stored_size", "\"1 KiB\"")],
         _ => &[],
     }
 }

@@ -12,8 +12,8 @@
 //! costs one or two events, whatever its size.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::{Nanos, Ppn, ReclaimUnitId};
-use writecliff_flash::geometry::{Place, SLOT_BYTES};
+use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
@@ -24,11 +24,11 @@ use crate::die::{
     SENSE_SLC, Suspended, sense,
 };
 use crate::ecc::Ecc;
-use crate::event::{Event, EventQueue, Lane};
+use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills};
 use crate::power::BusyTimes;
 use crate::slc_cache::{self, SlcSink};
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// `slots` slots of a host read leave the die at time `at`.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Backend {
         let mut program_loads = [load(geometry.unit_bytes()); PROGRAM_TYPES];
         program_times[PROGRAM_SLC as usize] = slc.map_or(Nanos::ZERO, |slc| slc.program);
         program_loads[PROGRAM_SLC as usize] =
-            load(u64::from(geometry.slots_per_group * SLOT_BYTES));
+            load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
         Self {
             now: Nanos::ZERO,
             queue: EventQueue::default(),
@@ -116,12 +116,12 @@ impl Backend {
 
     /// How the read of `slots` slots at a place senses.
     #[inline]
-    fn sense(&mut self, place: &Place, slots: u32) -> u16 {
+    fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
-            Some(ecc) => ecc.retries(place.reclaim_unit, slots, self.now),
+            Some(ecc) => ecc.retries(location.reclaim_unit, slots, self.now),
             None => 0,
         };
-        sense(place.page_type, retries)
+        sense(location.page_type, retries)
     }
 
     /// No operation runs or waits.
@@ -131,13 +131,13 @@ impl Backend {
 
     /// Read `slots` slots of the read group at `place` for a host command.
     #[inline]
-    pub fn host_read(&mut self, command: u16, place: Place, slots: u32) {
+    pub fn host_read(&mut self, command: u16, location: FlashLocation, slots: u32) {
         let operation = FlashOperation::Read {
-            sense: self.sense(&place, slots),
+            sense: self.sense(&location, slots),
             slots: slots as u8,
             purpose: ReadFor::Host { command },
         };
-        self.queue_read(place.die as usize, operation);
+        self.queue_read(location.die as usize, operation);
     }
 
     #[inline]
@@ -175,7 +175,7 @@ impl Backend {
             }
             DieState::Sending if !die.wake_scheduled => {
                 die.wake_scheduled = true;
-                let event = Event::DieDone { die: index as u16 };
+                let event = SsdEvent::DieDone { die: index as u16 };
                 self.queue.push(Lane::DieShort, die.busy_until, event);
             }
             DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
@@ -199,7 +199,7 @@ impl Backend {
             return;
         }
         die.suspends += 1;
-        let event = Event::DieDone { die: index as u16 };
+        let event = SsdEvent::DieDone { die: index as u16 };
         self.queue.cancel(Lane::DieLong, die.busy_until, event);
         die.suspended = Some(Suspended { operation, remaining });
         // The die is free for the read after the suspend latency; `Sending` is "busy, and owes
@@ -237,7 +237,7 @@ impl Backend {
                 self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
                 self.dies[index].busy_until = sensed;
-                self.queue.push(Lane::Sensed, sensed, Event::Sensed { die: index as u16 });
+                self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
             }
             FlashOperation::Program { page_type, .. } => {
                 let kind = page_type as usize % PROGRAM_TYPES;
@@ -265,7 +265,7 @@ impl Backend {
         let die = &mut self.dies[index];
         die.state = DieState::Busy(operation);
         die.busy_until = until;
-        self.queue.push(lane, until, Event::DieDone { die: index as u16 });
+        self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
     }
 
     /// Use the die's channel for `duration` as soon as it is free; returns the end.
@@ -316,7 +316,7 @@ impl Backend {
                     die.suspended.is_some() || !die.reads.is_empty() || !die.work.is_empty();
                 die.wake_scheduled = waits;
                 if waits {
-                    self.queue.push(Lane::DieShort, sent, Event::DieDone { die: index as u16 });
+                    self.queue.push(Lane::DieShort, sent, SsdEvent::DieDone { die: index as u16 });
                 }
                 Some(HostData { command, slots: u32::from(slots), at: sent })
             }
@@ -405,16 +405,16 @@ impl Backend {
 }
 
 impl FlashSink for Backend {
-    fn read_for(&mut self, frontier: FrontierId, from: Ppn, slots: u32) {
+    fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
-        let place = self.geometry.place(from);
+        let location = self.geometry.locate(from);
         let operation = FlashOperation::Read {
-            sense: self.sense(&place, slots),
+            sense: self.sense(&location, slots),
             slots: slots as u8,
             purpose: ReadFor::Fill { fill },
         };
-        self.work(place.die as usize, operation);
+        self.work(location.die as usize, operation);
     }
 
     #[inline]

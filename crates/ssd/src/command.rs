@@ -1,7 +1,7 @@
 //! Host commands, while the drive has them.
 
 use writecliff_base::Lpn;
-use writecliff_port::Command;
+use writecliff_host_interface::Command;
 
 /// A command inside the drive.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@ use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::FtlConfig;
-use writecliff_port::{Identity, LinkConfig};
+use writecliff_host_interface::{Identity, LinkConfig};
 
+use crate::data_placement::DataPlacementConfig;
 use crate::ecc::EccConfig;
 use crate::endurance::EnduranceConfig;
 use crate::housekeeping::HousekeepingConfig;
-use crate::placement::PlacementConfig;
 use crate::power::PowerConfig;
 use crate::slc_cache::SlcCacheConfig;
 use crate::thermal::ThermalConfig;
@@ -29,11 +29,11 @@ pub struct ControllerConfig {
     pub read_command_time: Nanos,
     /// Time that a command spends in the controller besides, without holding others up.
     pub latency: Nanos,
-    /// Firmware time that placing a slot of host data takes, one slot after the other: mapping,
+    /// Firmware time to map a slot of host data, one slot after the other: mapping,
     /// parity, scheduling. Writes wait when a buffer full of slots is owed. Zero: free.
-    pub place_time: Nanos,
+    pub mapping_update_time: Nanos,
     /// The same for a slot that collection moves, during the write that made it necessary.
-    pub collect_time: Nanos,
+    pub relocation_time: Nanos,
     /// What a read takes of the same firmware core. Reads do not wait for it: they go first.
     pub lookup_time: Nanos,
     /// Host reads that a die serves in a row while a program or erase waits.
@@ -58,7 +58,7 @@ pub struct DeviceConfig {
     pub ecc: Option<EccConfig>,
     pub power: Option<PowerConfig>,
     /// Through which the host places its writes; without one its stream numbers are the FTL's.
-    pub placement: Option<PlacementConfig>,
+    pub data_placement: Option<DataPlacementConfig>,
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
@@ -85,7 +85,7 @@ impl DeviceConfig {
 
     /// What the SLC cache programs at once on one die; 0 without one.
     pub fn slc_unit_bytes(&self) -> u64 {
-        let unit = u64::from(self.geometry.slots_per_group * SLOT_BYTES);
+        let unit = u64::from(self.geometry.slots_per_read_group * SLOT_BYTES);
         if self.slc_cache.is_some() { unit } else { 0 }
     }
 
@@ -102,7 +102,7 @@ impl DeviceConfig {
 
     /// Pieces of compressed data that one slot of flash may hold; 1 without compression.
     pub fn pieces_per_slot(&self) -> u64 {
-        u64::from(self.geometry.places_per_group / self.geometry.slots_per_group)
+        u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
     /// Write buffer that `streams` open program units and one more need, with a program of the SLC

@@ -7,21 +7,19 @@
 mod resized;
 mod scaled;
 mod streams;
-
-use writecliff_base::located::{LocatedError, LocatedToml, Table};
+use writecliff_base::located::{LocatedError, LocatedToml, Table, positive_rate, positive_time};
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, FlashTiming, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{FtlConfig, Pacing};
-use writecliff_port::read::{positive, rate};
-use writecliff_port::{Identity, LinkConfig};
+use writecliff_ftl::{FtlConfig, GcPacing};
+use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, DeviceConfig};
-use crate::{ecc, endurance, housekeeping, placement, power, reduction, slc_cache, thermal};
+use crate::{data_placement, ecc, endurance, housekeeping, power, reduction, slc_cache, thermal};
 
 pub use resized::{ResizeError, resized};
 pub use scaled::{scaled, scales};
@@ -56,9 +54,9 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
     let power = root.optional_table("power")?.map(power::read).transpose()?;
-    let placement_table = root.optional_table("placement")?;
-    let placement = match &placement_table {
-        Some(table) => placement::config::read(table, ftl.streams)?,
+    let data_placement_table = root.optional_table("data_placement")?;
+    let data_placement = match &data_placement_table {
+        Some(table) => data_placement::config::read(table, ftl.streams)?,
         None => None,
     };
     let thermal = root.optional_table("thermal")?;
@@ -81,7 +79,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
         housekeeping,
         ecc,
         power,
-        placement,
+        data_placement,
         thermal,
         endurance,
         slc_cache,
@@ -93,7 +91,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl_table.finish()?;
     controller_table.finish()?;
     link_table.finish()?;
-    placement_table.map_or(Ok(()), Table::finish)?;
+    data_placement_table.map_or(Ok(()), Table::finish)?;
     root.finish()?;
     Ok(config)
 }
@@ -122,8 +120,8 @@ fn flash(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
     let timing = FlashTiming {
         read: times(table, "read", types, "one tR for each page type")?,
         program: times(table, "program", programs, "one tPROG for each program operation")?,
-        erase: positive(table, "erase")?,
-        bus: rate(table, "bus")?,
+        erase: positive_time(table, "erase")?,
+        bus: positive_rate(table, "bus")?,
         command: table.required_time("command")?,
         program_suspend: table.optional_time("program_suspend")?,
         erase_suspend: table.optional_time("erase_suspend")?,
@@ -151,7 +149,8 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("random", GcPolicy::DChoices { d: 1 }),
         ("cost-benefit", GcPolicy::CostBenefit),
     ];
-    let pacing = [Pacing::Even, Pacing::Whole, Pacing::Floor].map(|p| (p.name(), p));
+    let gc_pacing =
+        [GcPacing::Incremental, GcPacing::PerVictim, GcPacing::OnDemand].map(|p| (p.name(), p));
     let threshold =
         table.or("wear_threshold", 50, |t, key| t.optional_integer(key, 1..=1_000_000))?;
     let wear = [
@@ -160,11 +159,11 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("static", WearPolicy::Static { threshold: threshold as u32 }),
     ];
     let isolated = isolated_streams(table)?;
-    let placement = [
-        ("own", PlacementPolicy::Own),
-        ("rejoin", PlacementPolicy::Rejoin),
-        ("shared", PlacementPolicy::Shared),
-        ("per-handle", PlacementPolicy::PerHandle { isolated }),
+    let gc_destination = [
+        ("per-stream", GcDestination::PerStream),
+        ("host-unit", GcDestination::HostUnit),
+        ("shared", GcDestination::Shared),
+        ("per-handle", GcDestination::PerHandle { isolated }),
     ];
     let spare = [("global", SparePolicy::Global), ("self-tuned", SparePolicy::SelfTuned)];
     let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
@@ -172,25 +171,30 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         user_slots: 0,
         streams: count("streams", 128)? as u16,
         gc: table.required_choice("gc", &gc)?,
-        pacing: table.or("gc_pacing", Pacing::Even, |t, key| t.optional_choice(key, &pacing))?,
-        placement: table.required_choice("placement", &placement)?,
+        gc_pacing: table
+            .or("gc_pacing", GcPacing::Incremental, |t, key| t.optional_choice(key, &gc_pacing))?,
+        gc_destination: table.required_choice("gc_destination", &gc_destination)?,
         spare: table.or("spare", SparePolicy::Global, |t, key| t.optional_choice(key, &spare))?,
         wear: table.required_choice("wear_leveling", &wear)?,
-        gc_start: count("gc_start", 1 << 20)?,
-        gc_floor: count("gc_floor", 1 << 20)?,
-        gc_idle_target: count("gc_idle_target", 1 << 20)?,
+        gc_high_watermark: count("gc_high_watermark", 1 << 20)?,
+        gc_low_watermark: count("gc_low_watermark", 1 << 20)?,
+        gc_idle_watermark: count("gc_idle_watermark", 1 << 20)?,
         rated_cycles: 1,
         seed,
         reduction: None,
     })
 }
 
-/// The streams of `placement = "per-handle"` that never share a unit, as a set.
+/// The streams of `gc_destination = "per-handle"` that never share a unit, as a set.
 fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
     const KEY: &str = "isolated_streams";
-    if table.optional_text("placement")? != Some("per-handle") {
+    if table.optional_text("gc_destination")? != Some("per-handle") {
         if table.has(KEY) {
-            return Err(table.error(KEY, format!("{KEY} belongs to placement 'per-handle'"), None));
+            return Err(table.error(
+                KEY,
+                format!("{KEY} belongs to gc_destination 'per-handle'"),
+                None,
+            ));
         }
         return Ok(0);
     }
@@ -216,8 +220,8 @@ fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
         command_time,
         read_command_time,
         latency: table.required_time("latency")?,
-        place_time: table.or("place_time", Nanos::ZERO, Table::optional_time)?,
-        collect_time: table.or("collect_time", Nanos::ZERO, Table::optional_time)?,
+        mapping_update_time: table.or("mapping_update_time", Nanos::ZERO, Table::optional_time)?,
+        relocation_time: table.or("relocation_time", Nanos::ZERO, Table::optional_time)?,
         lookup_time: table.or("lookup_time", Nanos::ZERO, Table::optional_time)?,
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
@@ -239,7 +243,7 @@ fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u32> {
 fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<Geometry> {
     let Some(table) = root.optional_table("reduction")? else { return Ok(geometry) };
     // What a drive cannot have besides, because nobody has written it.
-    for other in ["slc_cache", "placement"] {
+    for other in ["slc_cache", "data_placement"] {
         if root.has(other) {
             let message = format!("[reduction] and [{other}] are not modelled together");
             return Err(root.error(other, message, Some("leave one of them out".to_owned())));

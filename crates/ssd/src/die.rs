@@ -10,7 +10,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
 use crate::fill::FillId;
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Whom the data of a read are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

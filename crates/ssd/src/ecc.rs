@@ -16,7 +16,7 @@ use writecliff_flash::wear::Wear;
 use writecliff_ftl::table::{UnitState, UnitTable};
 
 use crate::config::DeviceConfig;
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Part of the seed that belongs to errors.
 const SEED_LABEL: u64 = 0x0045_4343;
@@ -128,7 +128,7 @@ impl Ecc {
             curve: FailureCurve::new(section.code, section.spread),
             rated_cycles: f64::from(config.ftl.rated_cycles),
             codewords_per_slot,
-            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_group),
+            codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_read_group),
             salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
             erases: vec![0; units],
             written_at: vec![Nanos::ZERO; units],

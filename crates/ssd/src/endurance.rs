@@ -9,7 +9,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
 
 use crate::config::DeviceConfig;
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnduranceConfig {

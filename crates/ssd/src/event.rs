@@ -11,11 +11,11 @@ use std::hint::select_unpredictable;
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// What happens. The number is an index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum SsdEvent {
     /// The array time (tR) of the read on a die is over; its data wait for the channel.
     Sensed { die: u16 },
     /// The operation on a die is over, or its bus transfer, or a suspension.
@@ -35,10 +35,10 @@ pub enum Event {
     /// Time to look how warm the drive is.
     ThermalPeriod,
     /// The plan of the flash's life lets writes in again.
-    PlanAllows,
+    ThrottleExpired,
 }
 
-/// Events that take about as long from being scheduled to happening.
+/// Events that take about as long from being scheduled to event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Lane {
@@ -54,7 +54,7 @@ pub enum Lane {
 
 const LANES: usize = 6;
 
-impl Event {
+impl SsdEvent {
     #[inline]
     fn pack(self) -> u32 {
         match self {
@@ -67,7 +67,7 @@ impl Event {
             Self::CoreCaughtUp => 6 << 16,
             Self::MediaWork => 7 << 16,
             Self::ThermalPeriod => 8 << 16,
-            Self::PlanAllows => 9 << 16,
+            Self::ThrottleExpired => 9 << 16,
         }
     }
 
@@ -83,7 +83,7 @@ impl Event {
             6 => Self::CoreCaughtUp,
             7 => Self::MediaWork,
             8 => Self::ThermalPeriod,
-            9 => Self::PlanAllows,
+            9 => Self::ThrottleExpired,
             _ => Self::IdleCheck,
         }
     }
@@ -184,7 +184,7 @@ impl EventQueue {
     // Always inline: with a constant lane and kind of event little is left of it.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn push(&mut self, lane: Lane, time: Nanos, event: Event) {
+    pub fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
         let key = Key::from(time.0) << 64 | Key::from(order) << 32 | Key::from(event.pack());
@@ -193,7 +193,7 @@ impl EventQueue {
 
     /// The next event, unless it is after `limit`.
     #[inline]
-    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
+    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, SsdEvent)> {
         let (time, lane) = self.earliest();
         if time > limit.0 {
             return None;
@@ -202,7 +202,7 @@ impl EventQueue {
         // Nothing is left if the limit lies behind what empty lanes have for a time.
         let key = *sorted.keys[..sorted.end].get(sorted.first)?;
         self.times[lane] = sorted.advance(lane);
-        Some((Nanos(time), Event::unpack(key as u32)))
+        Some((Nanos(time), SsdEvent::unpack(key as u32)))
     }
 
     /// Time and lane of the next event. Which lane that is is a coin toss that no branch predictor
@@ -235,7 +235,7 @@ impl EventQueue {
     }
 
     /// Take back an event that was pushed into `lane` for `time`.
-    pub fn cancel(&mut self, lane: Lane, time: Nanos, event: Event) {
+    pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
         let live = &mut sorted.keys[sorted.first..sorted.end];
         let is_it = |key: &Key| time_of(*key) == time && *key as u32 == event.pack();
@@ -296,28 +296,28 @@ mod tests {
     #[test]
     fn events_survive_packing() {
         let events = [
-            Event::Sensed { die: 511 },
-            Event::DieDone { die: 4095 },
-            Event::ReadReady { command: 65_535 },
-            Event::WriteArrived { command: 1 },
-            Event::Completed { command: 0 },
-            Event::IdleCheck,
-            Event::CoreCaughtUp,
-            Event::MediaWork,
-            Event::ThermalPeriod,
-            Event::PlanAllows,
+            SsdEvent::Sensed { die: 511 },
+            SsdEvent::DieDone { die: 4095 },
+            SsdEvent::ReadReady { command: 65_535 },
+            SsdEvent::WriteArrived { command: 1 },
+            SsdEvent::Completed { command: 0 },
+            SsdEvent::IdleCheck,
+            SsdEvent::CoreCaughtUp,
+            SsdEvent::MediaWork,
+            SsdEvent::ThermalPeriod,
+            SsdEvent::ThrottleExpired,
         ];
         for event in events {
-            assert_eq!(Event::unpack(event.pack()), event);
+            assert_eq!(SsdEvent::unpack(event.pack()), event);
         }
     }
 
     #[test]
     fn events_wait_for_their_time() {
         let mut queue = EventQueue::default();
-        queue.push(Lane::DieLong, Nanos(10), Event::IdleCheck);
+        queue.push(Lane::DieLong, Nanos(10), SsdEvent::IdleCheck);
         assert_eq!(queue.pop_until(Nanos(9)), None);
-        assert_eq!(queue.pop_until(Nanos(10)), Some((Nanos(10), Event::IdleCheck)));
+        assert_eq!(queue.pop_until(Nanos(10)), Some((Nanos(10), SsdEvent::IdleCheck)));
         assert_eq!(queue.pop_until(Nanos::MAX), None);
     }
 
@@ -329,7 +329,7 @@ mod tests {
             pushes in prop::collection::vec((0_u64..50, 0..LANES, 0..4), 0..300),
         ) {
             let mut queue = EventQueue::default();
-            let event = |n: usize| Event::Completed { command: n as u16 };
+            let event = |n: usize| SsdEvent::Completed { command: n as u16 };
             for (n, &(time, lane, _)) in pushes.iter().enumerate() {
                 queue.push(ALL[lane], Nanos(time), event(n));
             }
@@ -355,7 +355,7 @@ mod tests {
             let mut queue = EventQueue::default();
             let (mut now, mut popped) = (0, 0);
             for (n, &(delay, lane)) in steps.iter().enumerate() {
-                queue.push(ALL[lane], Nanos(now + delay), Event::Sensed { die: n as u16 });
+                queue.push(ALL[lane], Nanos(now + delay), SsdEvent::Sensed { die: n as u16 });
                 if n % 3 == 2 {
                     let (time, _) = queue.pop_until(Nanos::MAX).unwrap();
                     prop_assert!(time.0 >= now);

@@ -12,7 +12,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_ftl::ProgramUnit;
 use writecliff_ftl::frontier::FrontierId;
 
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Number of a fill; numbers are reused.
 pub type FillId = u16;

@@ -19,7 +19,7 @@ use writecliff_base::{Bytes, Nanos, Prng};
 use writecliff_flash::Geometry;
 
 use crate::config::DeviceConfig;
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// Part of the seed that belongs to housekeeping.
 const SEED_LABEL: u64 = 0x484f_5553_454b;

@@ -32,6 +32,7 @@
 pub mod backend;
 pub mod command;
 pub mod config;
+pub mod data_placement;
 pub mod device_file;
 pub mod die;
 pub mod ecc;
@@ -39,7 +40,6 @@ pub mod endurance;
 pub mod event;
 pub mod fill;
 pub mod housekeeping;
-pub mod placement;
 pub mod power;
 pub mod reduction;
 pub mod slc_cache;
@@ -49,5 +49,4 @@ pub mod thermal;
 
 pub use config::DeviceConfig;
 pub use ssd::{DriveCounters, Ssd};
-use writecliff_port::words;
-pub use writecliff_port::{Command, Completion, Duplex, LinkConfig, Operation};
+pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation};

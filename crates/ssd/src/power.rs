@@ -9,7 +9,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// Watts, each on top of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]

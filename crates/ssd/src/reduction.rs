@@ -25,29 +25,33 @@ pub fn read(
         let message = "neither compression nor duplicates; leave the section out".to_owned();
         return Err(table.error("compression", message, None));
     }
-    let mut config = ReductionConfig { least: SECTORS_PER_SLOT, duplicates };
+    let mut config = ReductionConfig { min_stored_sectors: SECTORS_PER_SLOT, duplicates };
     if compression {
-        config.least = least(&table)?;
-    } else if table.has("least") {
-        let message = "least belongs to compression = true".to_owned();
-        return Err(table.error("least", message, None));
+        config.min_stored_sectors = min_stored_sectors(&table)?;
+    } else if table.has("min_stored_size") {
+        let message = "min_stored_size belongs to compression = true".to_owned();
+        return Err(table.error("min_stored_size", message, None));
     }
     let addressed = config.addresses(geometry);
     let geometry = addressed.map_err(|e| {
-        table.error(e.key, e.message, Some("a larger 'least' needs fewer addresses".to_owned()))
+        table.error(
+            e.key,
+            e.message,
+            Some("a larger min_stored_size needs fewer addresses".to_owned()),
+        )
     })?;
     table.finish()?;
     Ok((config, geometry))
 }
 
 /// Sectors that the smallest piece takes.
-fn least(table: &Table<'_>) -> Result<u32, LocatedError> {
-    let bytes = table.required_size("least")?;
+fn min_stored_sectors(table: &Table<'_>) -> Result<u32, LocatedError> {
+    let bytes = table.required_size("min_stored_size")?;
     let sectors = bytes.0 / SECTOR_BYTES;
     if bytes.0 % SECTOR_BYTES != 0 || ![1, 2, 4].contains(&sectors) {
-        let message = format!("least is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
+        let message = format!("min_stored_size is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
         let hint = "what a 4 KiB page takes at least, however well it compresses".to_owned();
-        return Err(table.error("least", message, Some(hint)));
+        return Err(table.error("min_stored_size", message, Some(hint)));
     }
     Ok(sectors as u32)
 }

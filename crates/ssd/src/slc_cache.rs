@@ -14,16 +14,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::located::positive_time;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FastForward, FlashSink, Ftl};
-use writecliff_port::read::positive;
 
 use crate::config::DeviceConfig;
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlcCacheConfig {
@@ -53,7 +53,7 @@ pub fn read(
         let message = "the flash has one bit a cell already; leave the section out";
         return Err(table.error("size", message, None));
     }
-    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_group * SLOT_BYTES));
+    let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
     if size < least || size > user {
         let message = format!(
             "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
@@ -64,8 +64,8 @@ pub fn read(
     let fold_at = table.optional_percent("fold_at", 0.0..=99.0)?.map(|percent| percent / 100.0);
     let config = SlcCacheConfig {
         size,
-        program: positive(&table, "program")?,
-        read: positive(&table, "read")?,
+        program: positive_time(&table, "program")?,
+        read: positive_time(&table, "read")?,
         bypass: table.or("bypass", true, Table::optional_flag)?,
         fold_at,
     };
@@ -157,7 +157,7 @@ impl SlcCache {
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
         let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
         let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
-        let unit_slots = u64::from(geometry.slots_per_group);
+        let unit_slots = u64::from(geometry.slots_per_read_group);
         let block_units = u64::from(geometry.dies * planes * pages);
         // One block more than it holds: what is erased is never what waits.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;

@@ -8,26 +8,26 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
-use writecliff_port::state;
+use writecliff_base::saved_state;
 
 use crate::ssd::Ssd;
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
-pub use writecliff_port::state::RestoreError;
+pub use writecliff_base::saved_state::RestoreError;
 
 impl Ssd {
     /// Write the state. The host has nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut pending = WordWriter::default();
         self.save_pending(&mut pending);
-        let mut out = state::begin(out, &self.config.canonical, &pending)?;
+        let mut out = saved_state::begin(out, &self.config.canonical, &pending)?;
         self.ftl.save(&mut out)?;
         out.finish()
     }
 
     /// Replace the state of this drive. On an error the drive must not be used further.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
-        let (mut input, words) = state::open(input, &self.config.canonical)?;
+        let (mut input, words) = saved_state::open(input, &self.config.canonical)?;
         let mut pending = WordReader::new(&words);
         self.restore_pending(&mut pending)?;
         pending.finish()?;

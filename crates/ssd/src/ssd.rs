@@ -3,8 +3,8 @@
 mod admin;
 mod energy;
 mod io;
+mod mapping_core;
 mod pending;
-mod placing;
 mod reduced;
 mod slc;
 mod upkeep;
@@ -15,19 +15,19 @@ use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::{ConfigError, FastForward, Ftl, ReductionCounters};
-use writecliff_port::{Command, CommandTable, Completion, Frontend, Operation};
+use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::DeviceConfig;
+use crate::data_placement::{DataPlacement, Interface};
 use crate::ecc::EccCounters;
 use crate::endurance::Endurance;
-use crate::event::{Event, Lane};
+use crate::event::{Lane, SsdEvent};
 use crate::housekeeping::{Housekeeping, HousekeepingCounters};
-use crate::placement::{Face, Placement};
 use crate::power::{ActiveTime, Energy};
 use crate::slc_cache::{SlcCache, SlcCounters};
-use crate::ssd::placing::PlacingCore;
+use crate::ssd::mapping_core::MappingCore;
 use crate::thermal::{Thermal, ThermalCounters};
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
@@ -36,7 +36,7 @@ pub struct Ssd {
     pub(crate) ftl: Ftl,
     pub(crate) backend: Backend,
     frontend: Frontend,
-    pub(crate) placement: Placement,
+    pub(crate) data_placement: DataPlacement,
     commands: CommandTable<InFlight>,
     /// Free slots of the write buffer. Negative while a command larger than the buffer is in it.
     buffer_free: i64,
@@ -44,7 +44,7 @@ pub struct Ssd {
     write_waiting: VecDeque<(u16, Nanos)>,
     /// Writes whose data are on the link.
     writes_in_transfer: u32,
-    placing: Option<PlacingCore>,
+    mapping_core: Option<MappingCore>,
     /// Firmware time of a read beyond that of other commands.
     longer_reads_by: Nanos,
     pub(crate) write_cache: bool,
@@ -76,7 +76,7 @@ impl WritePath {
     fn of(config: &DeviceConfig) -> Self {
         let plain = config.slc_cache.is_none()
             && config.ftl.reduction.is_none()
-            && config.placement.as_ref().is_none_or(|p| p.time_limit.is_none());
+            && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         if plain { Self::Plain } else { Self::Otherwise }
     }
 }
@@ -113,9 +113,9 @@ impl Ssd {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         // Its addresses are those that the FTL gives out.
         config.geometry = ftl.geometry().clone();
-        let placement = Placement::new(&config);
-        if let Face::Fdp(_) = placement.face {
-            ftl.watch_mut().listen(config.ftl.streams);
+        let data_placement = DataPlacement::new(&config);
+        if let Interface::Fdp(_) = data_placement.interface {
+            ftl.gc_log_mut().listen(config.ftl.streams);
         }
         let controller = &config.controller;
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
@@ -124,12 +124,12 @@ impl Ssd {
             ftl,
             backend,
             frontend,
-            placement,
+            data_placement,
             commands: CommandTable::default(),
             buffer_free: 0,
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
-            placing: PlacingCore::new(&config),
+            mapping_core: MappingCore::new(&config),
             longer_reads_by: controller.read_command_time - controller.command_time,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
@@ -244,42 +244,42 @@ impl Ssd {
     }
 
     #[inline]
-    fn handle(&mut self, event: Event) -> Option<Completion> {
+    fn handle(&mut self, event: SsdEvent) -> Option<Completion> {
         match event {
-            Event::Sensed { die } => {
+            SsdEvent::Sensed { die } => {
                 if let Some(data) = self.backend.sensed(die as usize) {
                     self.host_data(data);
                 }
                 None
             }
-            Event::DieDone { die } => {
+            SsdEvent::DieDone { die } => {
                 let outcome = self.backend.die_done(die as usize);
                 self.flash_outcome(outcome);
                 None
             }
-            Event::ReadReady { command } => {
+            SsdEvent::ReadReady { command } => {
                 self.read(command);
                 None
             }
-            Event::WriteArrived { command } => self.arrived(command),
-            Event::Completed { command } => Some(self.complete(command)),
-            Event::IdleCheck => {
+            SsdEvent::WriteArrived { command } => self.arrived(command),
+            SsdEvent::Completed { command } => Some(self.complete(command)),
+            SsdEvent::IdleCheck => {
                 self.idle_check();
                 None
             }
-            Event::CoreCaughtUp => {
+            SsdEvent::CoreCaughtUp => {
                 self.core_caught_up();
                 None
             }
-            Event::PlanAllows => {
+            SsdEvent::ThrottleExpired => {
                 self.plan_allows();
                 None
             }
-            Event::ThermalPeriod => {
+            SsdEvent::ThermalPeriod => {
                 self.thermal_period();
                 None
             }
-            Event::MediaWork => {
+            SsdEvent::MediaWork => {
                 self.media_work();
                 None
             }
@@ -313,7 +313,11 @@ impl Ssd {
             Operation::Read => {
                 let longer = self.longer_reads_by;
                 let ready = self.frontend.decode(self.backend.now, longer) + hiccup;
-                self.backend.queue.push(Lane::Ready, ready, Event::ReadReady { command: number });
+                self.backend.queue.push(
+                    Lane::Ready,
+                    ready,
+                    SsdEvent::ReadReady { command: number },
+                );
             }
             Operation::Write => {
                 let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
@@ -327,7 +331,11 @@ impl Ssd {
             Operation::Trim | Operation::Flush => {
                 let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
                 let at = self.frontend.receive(ready, 0) + hiccup;
-                self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
+                self.backend.queue.push(
+                    Lane::Arrived,
+                    at,
+                    SsdEvent::WriteArrived { command: number },
+                );
             }
         }
     }
@@ -350,7 +358,7 @@ impl Ssd {
     fn schedule_idle_check(&mut self, at: Nanos) {
         if !self.idle_check_scheduled && !self.quiescing && self.wants_idle_time() {
             self.idle_check_scheduled = true;
-            self.backend.queue.push(Lane::DieLong, at, Event::IdleCheck);
+            self.backend.queue.push(Lane::DieLong, at, SsdEvent::IdleCheck);
         }
     }
 
@@ -424,7 +432,7 @@ impl Ssd {
                 let slot = u64::from(SLOT_BYTES);
                 let end = command.offset + u64::from(command.length);
                 let now = self.backend.now;
-                let stream = self.placement.route(command.stream, command.length, now);
+                let stream = self.data_placement.route(command.stream, command.length, now);
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
                     let bytes = io::slot_overlap(lpn, command.offset, end);
@@ -441,7 +449,7 @@ impl Ssd {
     fn fast_forward_otherwise(&mut self, command: &Command) -> bool {
         if self.slc.is_some() {
             let now = self.backend.now;
-            let stream = self.placement.route(command.stream, command.length, now);
+            let stream = self.data_placement.route(command.stream, command.length, now);
             self.fast_forward_to_cache(command, stream);
         } else if self.config.ftl.reduction.is_some() {
             self.fast_forward_reduced(command);

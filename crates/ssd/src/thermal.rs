@@ -11,7 +11,7 @@ use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 const PERIOD: Nanos = Nanos(100_000_000);
 

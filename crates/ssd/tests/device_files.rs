@@ -2,8 +2,8 @@
 
 mod common;
 
-use writecliff_ftl::Pacing;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::GcPacing;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ssd::device_file;
 
@@ -30,10 +30,20 @@ fn impossible_values_name_line_and_limit() {
         ("page = \"16 KiB\"", "page = \"16k\"", "drive.toml:12: ", "KiB"),
         ("read = [\"50 us\", \"70 us\"]", "read = [\"50 us\"]", "drive.toml:16: ", "must have 2"),
         ("user_capacity = \"40 MiB\"", "user_capacity = \"64 MiB\"", "drive.toml:5: ", "units"),
-        ("gc_start = 4", "gc_start = 3", "drive.toml:27: ", "above gc_floor"),
+        (
+            "gc_high_watermark = 4",
+            "gc_high_watermark = 3",
+            "drive.toml:27: ",
+            "above gc_low_watermark",
+        ),
         ("write_buffer = \"1 MiB\"", "write_buffer = \"64 KiB\"", "drive.toml:31: ", "80 KiB"),
         ("gc = \"greedy\"", "gc = \"gready\"", "drive.toml:24: ", "gready"),
-        ("gc = \"greedy\"", "gc = \"greedy\"\ngc_pacing = \"hole\"", "toml:25: ", "whole"),
+        (
+            "gc = \"greedy\"",
+            "gc = \"greedy\"\ngc_pacing = \"per-victin\"",
+            "toml:25: ",
+            "per-victim",
+        ),
         ("bus = \"400 MB/s\"", "bus = \"0 MB/s\"", "drive.toml:19: ", "zero"),
     ];
     for (from, to, place, what) in rows {
@@ -45,14 +55,22 @@ fn impossible_values_name_line_and_limit() {
 
 #[test]
 fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
-    let placement = "placement = \"own\"";
+    let placement = "gc_destination = \"per-stream\"";
     let rows = [
-        ("placement = \"own\"\nisolated_streams = [1]", ":26: ", "belongs to placement"),
-        ("placement = \"per-handle\"", "drive.toml", "isolated_streams"),
-        ("placement = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "whole numbers"),
-        ("placement = \"per-handle\"\nisolated_streams = [9]", ":26: ", "some of the 4 streams"),
-        ("placement = \"shared\"\nspare = \"self-tuned\"", ":26: ", "wants placement 'own'"),
-        ("placement = \"own\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
+        (
+            "gc_destination = \"per-stream\"\nisolated_streams = [1]",
+            ":26: ",
+            "belongs to gc_destination",
+        ),
+        ("gc_destination = \"per-handle\"", "drive.toml", "isolated_streams"),
+        ("gc_destination = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "whole numbers"),
+        (
+            "gc_destination = \"per-handle\"\nisolated_streams = [9]",
+            ":26: ",
+            "some of the 4 streams",
+        ),
+        ("gc_destination = \"shared\"\nspare = \"self-tuned\"", ":26: ", "requires gc_destination"),
+        ("gc_destination = \"per-stream\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
     ];
     for (to, place, what) in rows {
         let (message, hint) = error(placement, to);
@@ -63,11 +81,18 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         let text = common::DRIVE.replace(placement, to);
         device_file::read(&text, "drive.toml", 1).unwrap().ftl
     };
-    let per_handle = read("placement = \"per-handle\"\nisolated_streams = [0, 2]").placement;
-    assert_eq!(per_handle, PlacementPolicy::PerHandle { isolated: 0b101 });
-    assert_eq!(read("placement = \"own\"\nspare = \"self-tuned\"").spare, SparePolicy::SelfTuned);
-    assert_eq!(read("placement = \"own\"\ngc_pacing = \"whole\"").pacing, Pacing::Whole);
-    assert_eq!(read(placement).pacing, Pacing::Even);
+    let per_handle =
+        read("gc_destination = \"per-handle\"\nisolated_streams = [0, 2]").gc_destination;
+    assert_eq!(per_handle, GcDestination::PerHandle { isolated: 0b101 });
+    assert_eq!(
+        read("gc_destination = \"per-stream\"\nspare = \"self-tuned\"").spare,
+        SparePolicy::SelfTuned
+    );
+    assert_eq!(
+        read("gc_destination = \"per-stream\"\ngc_pacing = \"per-victim\"").gc_pacing,
+        GcPacing::PerVictim
+    );
+    assert_eq!(read(placement).gc_pacing, GcPacing::Incremental);
 }
 
 #[test]
@@ -124,7 +149,7 @@ fn a_wrong_placement_section_is_refused_at_its_key() {
     ];
     for (section, place, what) in rows {
         let (message, hint) =
-            error("[controller]", &format!("[placement]\n{section}\n[controller]"));
+            error("[controller]", &format!("[data_placement]\n{section}\n[controller]"));
         let all = format!("{message} {}", hint.unwrap_or_default());
         assert!(all.contains(place) && all.contains(what), "{section}: {all}");
     }

@@ -4,16 +4,16 @@ mod common;
 
 use common::{alone, drive, precondition, user_slots, write};
 use writecliff_base::{Nanos, Prng, StreamId};
-use writecliff_ssd::placement::Refusal;
-use writecliff_ssd::placement::events::{EventType, LOG_EVENTS};
-use writecliff_ssd::placement::fdp::Isolation;
+use writecliff_ssd::data_placement::Refusal;
+use writecliff_ssd::data_placement::events::{EventType, LOG_EVENTS};
+use writecliff_ssd::data_placement::fdp::Isolation;
 use writecliff_ssd::{Command, Ssd};
 
 /// Logical blocks of a reclaim unit: 16 pages of 16 KiB on 4 dies.
 const UNIT_BLOCKS: u64 = 16 * 4 * 32;
 
 fn with(section: &str, more: &[(&str, &str)]) -> Ssd {
-    let section = format!("[placement]\ninterface = \"nvme-fdp\"\n{section}\n[controller]");
+    let section = format!("[data_placement]\ninterface = \"nvme-fdp\"\n{section}\n[controller]");
     let changes: Vec<_> = more.iter().copied().chain([("[controller]", &section[..])]).collect();
     drive(&changes)
 }
@@ -22,15 +22,15 @@ fn fdp() -> Ssd {
     with("", &[])
 }
 
-const SHARED: (&str, &str) = ("placement = \"own\"", "placement = \"shared\"");
-const REJOIN: (&str, &str) = ("placement = \"own\"", "placement = \"rejoin\"");
+const SHARED: (&str, &str) = ("gc_destination = \"per-stream\"", "gc_destination = \"shared\"");
+const REJOIN: (&str, &str) = ("gc_destination = \"per-stream\"", "gc_destination = \"host-unit\"");
 
 fn write_to(ssd: &mut Ssd, id: u16, slot: u64, slots: u32) {
     alone(ssd, Command { stream: StreamId(id), ..write(slot, slots) });
 }
 
 fn happened(ssd: &mut Ssd, kind: EventType) -> u64 {
-    ssd.placement_status().unwrap().fdp.unwrap().events[kind as usize]
+    ssd.data_placement_status().unwrap().fdp.unwrap().events[kind as usize]
 }
 
 fn available(ssd: &mut Ssd, id: usize) -> u64 {
@@ -47,13 +47,13 @@ fn the_configuration_says_what_the_device_file_does() {
     assert_eq!(c.placement_handles, [1, 3]);
     assert_eq!(c.handles, [Persistently; 4]);
     assert_eq!(ssd.fdp_usage().unwrap(), [false, true, false, true]);
-    let per_handle = "placement = \"per-handle\"\nisolated_streams = [1, 3]";
+    let per_handle = "gc_destination = \"per-handle\"\nisolated_streams = [1, 3]";
     let kinds = |to| {
-        let mut ssd = with("", &[("placement = \"own\"", to)]);
+        let mut ssd = with("", &[("gc_destination = \"per-stream\"", to)]);
         ssd.fdp_configuration().unwrap().handles
     };
-    assert_eq!(kinds("placement = \"shared\""), [Initially; 4]);
-    assert_eq!(kinds("placement = \"rejoin\""), [Persistently; 4]);
+    assert_eq!(kinds("gc_destination = \"shared\""), [Initially; 4]);
+    assert_eq!(kinds("gc_destination = \"host-unit\""), [Persistently; 4]);
     assert_eq!(kinds(per_handle), [Initially, Persistently, Initially, Persistently]);
 }
 
@@ -97,14 +97,14 @@ fn an_update_leaves_the_unit_and_says_so_once() {
     assert_eq!((events[0].kind.code(), events[0].placement_id), (0, Some(1)));
     assert_eq!((events[0].namespace, events[0].handle), (Some(1), Some(1)));
     assert_eq!(happened(&mut ssd, EventType::NotFullyWritten), 2, "but it happened twice");
-    let status = ssd.placement_status().unwrap().fdp.unwrap();
+    let status = ssd.data_placement_status().unwrap().fdp.unwrap();
     assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
     // The old data are still read, the next ones go elsewhere.
     let unit = |ssd: &Ssd, slot| {
-        let ppn = ssd.ftl().lookup(writecliff_base::Lpn(slot));
-        ssd.ftl().geometry().reclaim_unit_of(ppn)
+        let ppa = ssd.ftl().lookup(writecliff_base::Lpn(slot));
+        ssd.ftl().geometry().reclaim_unit_of(ppa)
     };
     let before = unit(&ssd, 9);
     write_to(&mut ssd, 1, 40, 1);
@@ -145,7 +145,7 @@ fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
     let events = ssd.fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].kind.code()), (1, 3));
     assert_eq!((events[0].placement_id, events[0].handle), (Some(2), Some(3)));
-    let status = ssd.placement_status().unwrap();
+    let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (1, 8192));
     ssd.fdp_enable_events(0, &[EventType::InvalidPlacementId], false).unwrap();
     write_to(&mut ssd, 700, 0, 1);
@@ -157,12 +157,12 @@ fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
 fn a_look_has_the_log_of_host_and_controller() {
     let mut ssd = with("handles = [0, 2]", &[SHARED]);
     write_to(&mut ssd, 9, 0, 1);
-    assert!(ssd.placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
+    assert!(ssd.data_placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
     ssd.fdp_enable_all_events();
     assert_eq!(ssd.fdp_enabled_events(1).unwrap(), EventType::ALL);
     precondition(&mut ssd, 2);
     write_to(&mut ssd, 9, 0, 1);
-    let log = ssd.placement_status().unwrap().fdp.unwrap().log;
+    let log = ssd.data_placement_status().unwrap().fdp.unwrap().log;
     let both = [ssd.fdp_events(true).unwrap(), ssd.fdp_events(false).unwrap()];
     assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
     assert_eq!(log.len(), 1 + LOG_EVENTS);
@@ -287,7 +287,7 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
     assert_eq!((events.len(), events[0].kind.code()), (1, 1));
     assert_eq!((events[0].placement_id, events[0].handle), (Some(1), Some(1)));
     assert!(events[0].time <= end && events[0].time + Nanos(100_000) > end);
-    assert!(ssd.placement_status().unwrap().fdp.unwrap().abandoned_bytes > 0);
+    assert!(ssd.data_placement_status().unwrap().fdp.unwrap().abandoned_bytes > 0);
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
 }
@@ -364,5 +364,5 @@ fn a_restored_drive_keeps_events_and_what_is_not_yet_one() {
         assert!(!events.is_empty());
         assert_eq!(events, ssd.fdp_events(of_host).unwrap());
     }
-    assert_eq!(restored.placement_status(), ssd.placement_status());
+    assert_eq!(restored.data_placement_status(), ssd.data_placement_status());
 }

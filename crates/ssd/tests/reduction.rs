@@ -156,16 +156,24 @@ fn a_repetition_is_durable_when_what_it_repeats_is() {
 #[test]
 fn sections_that_cannot_be_are_refused_with_their_place() {
     let both = "compression = true\nduplicates = true\n";
-    let small = format!("{both}least = \"1 KiB\"\n");
+    let small = format!("{both}min_stored_size = \"1 KiB\"\n");
     let cases = [
         ("compression = false\nduplicates = false", "drive.toml:40: compression", "leave"),
         ("compression = true", "duplicates", "duplicates"),
-        (both, "least", "least"),
-        (&format!("{both}least = \"3 KiB\""), "least is 3 KiB", "512 B, 1 KiB or 2 KiB"),
-        ("compression = false\nduplicates = true\nleast = \"1 KiB\"", "least", "belongs to"),
+        (both, "min_stored_size", "min_stored_size"),
+        (
+            &format!("{both}min_stored_size = \"3 KiB\""),
+            "min_stored_size is 3 KiB",
+            "512 B, 1 KiB or 2 KiB",
+        ),
+        (
+            "compression = false\nduplicates = true\nmin_stored_size = \"1 KiB\"",
+            "min_stored_size",
+            "belongs to",
+        ),
         (&format!("{small}leest = 1"), "leest", "unknown"),
         (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),
-        (&format!("{small}[placement]\ninterface = \"nvme-fdp\""), "placement", "together"),
+        (&format!("{small}[data_placement]\ninterface = \"nvme-fdp\""), "placement", "together"),
     ];
     for (keys, place, what) in cases {
         assert_section_refused("reduction", keys, place, what);
@@ -176,7 +184,7 @@ fn sections_that_cannot_be_are_refused_with_their_place() {
 fn flash_with_too_many_pieces_is_refused() {
     let wide = common::DRIVE.replace("planes_per_die = 1", "planes_per_die = 4").replace(
         "[link]",
-        "[reduction]\ncompression = true\nduplicates = false\nleast = \"512 B\"\n[link]",
+        "[reduction]\ncompression = true\nduplicates = false\nmin_stored_size = \"512 B\"\n[link]",
     );
-    common::assert_refused(&wide, "least", "64 pieces");
+    common::assert_refused(&wide, "min_stored_size", "64 pieces");
 }

@@ -363,7 +363,7 @@ fn sizes_that_cannot_be_are_refused_with_their_place() {
     );
     let large = refusal(("size = \"4 MiB\"", "size = \"41 MiB\""));
     assert!(large.contains("to 40 MiB (the user capacity)"), "{large}");
-    assert!(refusal(("read = \"25 us\"", "read = \"0 us\"")).contains("read is zero"));
+    assert!(refusal(("read = \"25 us\"", "read = \"0 us\"")).contains("read must be above zero"));
     assert!(refusal(("size = \"4 MiB\"", "")).contains("size"));
     let unknown = refusal(("program = \"200 us\"", "program = \"200 us\"\nfold_att = \"9 %\""));
     assert!(unknown.contains("fold_att") && unknown.contains("fold_at"), "{unknown}");

@@ -41,11 +41,23 @@ fn same_device_load_and_seed_give_the_same_run() {
 /// Ways to treat streams and to collect, as changes of the device file.
 const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
     &[],
-    &[("placement = \"own\"", "placement = \"own\"\nspare = \"self-tuned\"")],
-    &[("placement = \"own\"", "placement = \"rejoin\"")],
-    &[("placement = \"own\"", "placement = \"rejoin\"\ngc_pacing = \"whole\"")],
-    &[("placement = \"own\"", "placement = \"shared\"\ngc_pacing = \"floor\"")],
-    &[("placement = \"own\"", "placement = \"per-handle\"\nisolated_streams = [1, 3]")],
+    &[(
+        "gc_destination = \"per-stream\"",
+        "gc_destination = \"per-stream\"\nspare = \"self-tuned\"",
+    )],
+    &[("gc_destination = \"per-stream\"", "gc_destination = \"host-unit\"")],
+    &[(
+        "gc_destination = \"per-stream\"",
+        "gc_destination = \"host-unit\"\ngc_pacing = \"per-victim\"",
+    )],
+    &[(
+        "gc_destination = \"per-stream\"",
+        "gc_destination = \"shared\"\ngc_pacing = \"on-demand\"",
+    )],
+    &[(
+        "gc_destination = \"per-stream\"",
+        "gc_destination = \"per-handle\"\nisolated_streams = [1, 3]",
+    )],
 ];
 
 /// What drives have or have not, as changes of the device file.

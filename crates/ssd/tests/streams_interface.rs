@@ -4,13 +4,13 @@ mod common;
 
 use common::{alone, command, config, drive, write};
 use writecliff_base::StreamId;
-use writecliff_ssd::placement::Refusal;
-use writecliff_ssd::placement::streams::{IDENTIFY, STREAMS};
+use writecliff_ssd::data_placement::Refusal;
+use writecliff_ssd::data_placement::streams::{IDENTIFY, STREAMS};
 use writecliff_ssd::{Command, Operation, Ssd};
 
 /// The drive of the tests, with this section. It has 4 streams, the default one included.
 fn with(section: &str) -> Ssd {
-    drive(&[("[controller]", &format!("[placement]\n{section}\n[controller]"))])
+    drive(&[("[controller]", &format!("[data_placement]\n{section}\n[controller]"))])
 }
 
 fn nvme() -> Ssd {
@@ -26,7 +26,7 @@ fn write_in(ssd: &mut Ssd, stream: u16, slot: u64) {
 }
 
 fn overflow(ssd: &mut Ssd) -> (u64, u64) {
-    let status = ssd.placement_status().unwrap();
+    let status = ssd.data_placement_status().unwrap();
     (status.overflow_writes, status.overflow_bytes)
 }
 
@@ -58,7 +58,7 @@ fn a_stream_opens_with_the_first_write_that_names_it_and_ids_may_be_sparse() {
     }
     assert_eq!(ssd.stream_status().unwrap(), [7, 300, 65_535]);
     assert_eq!(ssd.routed(65_535), Some(StreamId(1)));
-    assert_eq!(ssd.placement_status().unwrap().streams_opened, 3);
+    assert_eq!(ssd.data_placement_status().unwrap().streams_opened, 3);
     assert_eq!(overflow(&mut ssd), (0, 0));
 }
 
@@ -69,7 +69,7 @@ fn writes_beyond_the_limit_go_to_the_default_stream_and_are_counted() {
     write_in(&mut ssd, 5, 9);
     assert_eq!(ssd.stream_status().unwrap(), [1, 2, 3]);
     assert_eq!(ssd.routed(4), None);
-    let status = ssd.placement_status().unwrap();
+    let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (3, 3 * 4096));
     assert_eq!(status.overflow_by_number, [(4, 4096), (5, 8192)]);
     // A stream that is released makes room for the next that is asked for.
@@ -84,7 +84,7 @@ fn or_the_controller_releases_the_stream_that_is_open_longest() {
     (1..=5).for_each(|id| write_in(&mut ssd, id, u64::from(id)));
     assert_eq!(ssd.stream_status().unwrap(), [3, 4, 5]);
     assert_eq!(overflow(&mut ssd), (0, 0));
-    assert_eq!(ssd.placement_status().unwrap().streams_released, 2);
+    assert_eq!(ssd.data_placement_status().unwrap().streams_released, 2);
     assert_eq!(ssd.routed(1), None);
 }
 
@@ -152,7 +152,7 @@ fn a_purge_releases_all_streams() {
     for mut ssd in [nvme(), scsi()] {
         write_in(&mut ssd, 1, 0);
         ssd.purge();
-        assert!(ssd.placement_status().unwrap().open_streams.is_empty());
+        assert!(ssd.data_placement_status().unwrap().open_streams.is_empty());
     }
 }
 
@@ -199,7 +199,7 @@ fn commands_of_another_interface_are_refused() {
     let said = nvme().scsi_open_stream().unwrap_err().to_string();
     assert_eq!(said, "the drive has nvme-streams, not scsi-streams");
     assert!(scsi().stream_status().is_err() && drive(&[]).fdp_statistics().is_err());
-    assert!(drive(&[]).placement_status().is_none());
+    assert!(drive(&[]).data_placement_status().is_none());
     assert!(is_invalid_field(with("interface = \"nvme-fdp\"").enable_streams(true)));
 }
 
@@ -211,8 +211,8 @@ fn streams_keep_their_data_in_units_of_their_own() {
     }
     ssd.quiesce();
     let unit = |slot: u64| {
-        let ppn = ssd.ftl().lookup(writecliff_base::Lpn(slot as u32));
-        ssd.ftl().geometry().reclaim_unit_of(ppn)
+        let ppa = ssd.ftl().lookup(writecliff_base::Lpn(slot as u32));
+        ssd.ftl().geometry().reclaim_unit_of(ppa)
     };
     let units = |first: u64| (first..2048).step_by(2).map(unit).collect::<Vec<_>>();
     assert!(units(0).iter().all(|unit| !units(1).contains(unit)));
@@ -239,15 +239,15 @@ fn both_clocks_route_alike_and_a_restored_drive_keeps_its_streams() {
         timed.quiesce();
         fast.end_fast_forward();
         assert_eq!(timed.ftl().digest(), fast.ftl().digest(), "{section}");
-        let status = timed.placement_status();
-        assert_eq!(status, fast.placement_status(), "{section}");
+        let status = timed.data_placement_status();
+        assert_eq!(status, fast.data_placement_status(), "{section}");
         assert!(status.as_ref().unwrap().overflow_writes > 0 || section.contains("release"));
 
         let saved = timed.save(Vec::new()).unwrap();
         let mut restored = with(section);
         alone(&mut restored, Command { stream: StreamId(9), ..command(Operation::Write, 1, 1, 0) });
         restored.restore(&saved[..]).unwrap();
-        assert_eq!(restored.placement_status(), status, "{section}");
+        assert_eq!(restored.data_placement_status(), status, "{section}");
         assert_eq!(restored.save(Vec::new()).unwrap(), saved, "{section}");
         assert_eq!(restored.routed(9), timed.routed(9));
     }
@@ -255,7 +255,7 @@ fn both_clocks_route_alike_and_a_restored_drive_keeps_its_streams() {
 
 #[test]
 fn a_drive_with_the_interface_none_has_none() {
-    let none = [("[controller]", "[placement]\ninterface = \"none\"\n[controller]")];
-    assert_eq!(config(&none).placement, None);
-    assert_eq!(config(&[]).placement, None);
+    let none = [("[controller]", "[data_placement]\ninterface = \"none\"\n[controller]")];
+    assert_eq!(config(&none).data_placement, None);
+    assert_eq!(config(&[]).data_placement, None);
 }

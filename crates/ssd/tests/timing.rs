@@ -213,7 +213,7 @@ fn victims_moved_at_once_lengthen_the_tail_of_writes_not_their_sum() {
         waits.sort_unstable();
         ((last - begin).as_secs_f64(), waits[9900])
     };
-    let (even, whole) = (run("even"), run("whole"));
+    let (even, whole) = (run("incremental"), run("per-victim"));
     assert!((whole.0 / even.0 - 1.0).abs() < 0.02, "{even:?} {whole:?}");
     assert!(whole.1 > even.1 * 6 / 5, "{even:?} {whole:?}");
 }
@@ -292,7 +292,8 @@ fn collection_is_paid_for_by_the_writes_that_need_it() {
 
 #[test]
 fn reads_take_time_of_the_placing_core_but_do_not_wait_for_it() {
-    let lookup = ("collect_time = \"30 us\"", "collect_time = \"30 us\"\nlookup_time = \"40 us\"");
+    let lookup =
+        ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nlookup_time = \"40 us\"");
     let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();
     let mut ssd = drive(&changes);
     // Half reads (of nothing, so that flash has no part), half writes: 90 us a pair.

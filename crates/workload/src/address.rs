@@ -52,18 +52,18 @@ pub(crate) enum AddressGenerator {
     Uniform,
     UniformSegments(SegmentMap),
     Sequential(Sequential),
-    Zipf { ranks: Zipf, scatter: Permutation, place: Place },
-    Zoned { zones: Zoned, place: Place },
+    Zipf { ranks: Zipf, scatter: Permutation, offsets: OffsetMap },
+    Zoned { zones: Zoned, offsets: OffsetMap },
 }
 
 /// From units of the active amount to offsets in the range.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct OffsetMap {
     unit: u64,
     segments: Option<SegmentMap>,
 }
 
-impl Place {
+impl OffsetMap {
     #[inline]
     fn offset(&self, unit: u64, class: &SizeClass) -> u64 {
         let position = unit * self.unit;
@@ -130,14 +130,14 @@ impl AddressGenerator {
             AddressKind::Zipf => Self::Zipf {
                 ranks: Zipf::new(units, addresses.theta.unwrap_or(1.0)),
                 scatter: Permutation::new(units),
-                place: Place { unit, segments },
+                offsets: OffsetMap { unit, segments },
             },
             AddressKind::Zoned | AddressKind::HotCold => {
                 if units <= addresses.zones.len() as u64 {
                     return Err(format!("{} are too few for the zones", Bytes(active)));
                 }
                 let zones = Zoned::new(addresses, units);
-                Self::Zoned { zones, place: Place { unit, segments } }
+                Self::Zoned { zones, offsets: OffsetMap { unit, segments } }
             }
         };
         Ok((generator, classes))
@@ -154,10 +154,10 @@ impl AddressGenerator {
             Self::Uniform => uniform::draw(random, class),
             Self::Sequential(sequential) => sequential.next(operation, class.length),
             Self::UniformSegments(map) => uniform::draw_in_segments(random, class, map),
-            Self::Zipf { ranks, scatter, place } => {
-                place.offset(scatter.apply(ranks.draw(random) - 1), class)
+            Self::Zipf { ranks, scatter, offsets } => {
+                offsets.offset(scatter.apply(ranks.draw(random) - 1), class)
             }
-            Self::Zoned { zones, place } => place.offset(zones.draw(random), class),
+            Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::toml_form;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Shares of a drive are rounded down to this: no smaller unit is mapped by any modelled drive.
-const SHARE_GRAIN: u64 = 4096;
+const SHARE_STEP: u64 = 4096;
 
 /// Jobs that run at the same time; `seed` fixes every random choice that they make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,7 +220,7 @@ impl JobSpec {
             } else {
                 exact as u64
             };
-            whole / SHARE_GRAIN * SHARE_GRAIN
+            whole / SHARE_STEP * SHARE_STEP
         };
         let mut job = self.clone();
         if let Some(pct) = job.offset_pct.take() {

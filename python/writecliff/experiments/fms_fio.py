@@ -53,10 +53,10 @@ REQUEST_BYTES = 128 * 1024
 # How the flat drive collects: which units, where relocated data go, how much at a time.
 Drive = tuple[str, str, str]
 DRIVES: tuple[Drive, ...] = (
-    ("greedy", "rejoin", "whole"),
-    ("greedy", "rejoin", "even"),
-    ("greedy", "own", "even"),
-    ("fifo", "rejoin", "whole"),
+    ("greedy", "host-unit", "per-victim"),
+    ("greedy", "host-unit", "incremental"),
+    ("greedy", "per-stream", "incremental"),
+    ("fifo", "host-unit", "per-victim"),
 )
 CLAIM = "more than 2x lifetime (Samsung, Flash Memory Summit 2016)"
 _WINDOW_NS = 3_000_000_000
@@ -72,8 +72,8 @@ class Amplification:
     overprovision: float
     request_bytes: int
     policy: str
-    collected: str  # "rejoin": into the unit that the host fills; "own": into units of their own
-    pacing: str  # "whole": a victim at once; "even": a little with every write
+    gc_destination: str  # "host-unit": into the host's open unit; "per-stream": into their own
+    gc_pacing: str  # "per-victim": a victim at once; "incremental": a little with every write
     waf_off: float
     waf_on: float
     reference: float | None  # another simulator's `waf_off`
@@ -126,8 +126,8 @@ def run(
     flat_bytes = UNITS * SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)
     variants = [
-        (reading, op, request, policy, collected, pacing)
-        for policy, collected, pacing in DRIVES
+        (reading, op, request, policy, gc_destination, gc_pacing)
+        for policy, gc_destination, gc_pacing in DRIVES
         for reading in READINGS
         for op in OVERPROVISIONS
         for request in (SLOT_BYTES, REQUEST_BYTES)
@@ -160,23 +160,24 @@ def amplification(
     op: float,
     request_bytes: int = REQUEST_BYTES,
     policy: str = "greedy",
-    collected: str = "rejoin",
-    pacing: str = "even",
+    gc_destination: str = "host-unit",
+    gc_pacing: str = "incremental",
     passes: tuple[int, int] = (WARM_UP, MEASURED),
 ) -> Amplification:
     """Write amplification of the flat drive at the over-provisioning `op`, a share."""
 
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_placement(
-            reading, op, streams=streams, collected=collected, pacing=pacing, policy=policy,
-            request=request_bytes // SLOT_BYTES, pages_per_block=SLOTS_PER_RECLAIM_UNIT,
-            blocks=UNITS, warm_up=passes[0], measured=passes[1],
+            reading, op, streams=streams, gc_destination=gc_destination, gc_pacing=gc_pacing,
+            policy=policy, request=request_bytes // SLOT_BYTES,
+            pages_per_block=SLOTS_PER_RECLAIM_UNIT, blocks=UNITS,
+            warm_up=passes[0], measured=passes[1],
         )  # fmt: skip
         return measured
 
-    same = (collected, pacing, passes) == ("rejoin", "whole", (WARM_UP, MEASURED))
+    same = (gc_destination, gc_pacing, passes) == ("host-unit", "per-victim", (WARM_UP, MEASURED))
     return Amplification(
-        reading, op, request_bytes, policy, collected, pacing, waf(False), waf(True),
+        reading, op, request_bytes, policy, gc_destination, gc_pacing, waf(False), waf(True),
         reference_waf(reading, op, policy, request_bytes) if same else None,
         fifo_fixed_points(writers(reading), op),
     )  # fmt: skip

@@ -82,10 +82,10 @@ def pairs(result: Result) -> list[tuple[Speed, Speed]]:
 
 
 _NAMES: dict[Drive, str] = {
-    ("greedy", "rejoin", "whole"): "whole",
-    ("greedy", "rejoin", "even"): "evenly",
-    ("greedy", "own", "even"): "apart",
-    ("fifo", "rejoin", "whole"): "FIFO",
+    ("greedy", "host-unit", "per-victim"): "whole",
+    ("greedy", "host-unit", "incremental"): "evenly",
+    ("greedy", "per-stream", "incremental"): "apart",
+    ("fifo", "host-unit", "per-victim"): "FIFO",
 }
 _SHOWN_POINTS = 6
 Variants = dict[tuple[Drive, int], Amplification]  # by drive and request size
@@ -166,7 +166,7 @@ def _waf_table(result: Result) -> Table:
 
 
 def _drive(row: Amplification) -> Drive:
-    return row.policy, row.collected, row.pacing
+    return row.policy, row.gc_destination, row.gc_pacing
 
 
 def _speed_table(result: Result) -> Table:
@@ -280,8 +280,8 @@ def _speed_figures(result: Result) -> tuple[Figure, ...]:
 
 def _data(result: Result) -> tuple[DataFile, ...]:
     waf = (
-        "reading", "overprovision", "request_bytes", "policy", "collected", "pacing", "waf_off",
-        "waf_on", "reference",
+        "reading", "overprovision", "request_bytes", "policy", "gc_destination", "gc_pacing",
+        "waf_off", "waf_on", "reference",
     )  # fmt: skip
     speed = [field.name for field in fields(Speed) if field.name != "placement"]
     fifo = [

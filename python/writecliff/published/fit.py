@@ -9,7 +9,7 @@ hardly change any figure.
     drives = ["pm863-960", "pm863-800"]  # or paths of device files
     rivals = []  # drives that stay as they are, for figures relative to them
     scale = 16  # the drives are simulated at this fraction of their size
-    [parameters."controller.collect_time"]
+    [parameters."controller.relocation_time"]
     from = "2 us"
     to = "60 us"
 

@@ -28,7 +28,7 @@ def test_run_shows_statistics_events_and_overflow(
 ) -> None:
     cli = CommandLine(capsys)  # the fixture serves a fake drive only
     drive = write_small_drive(tmp_path)
-    drive.write_text(drive.read_text() + '\n[placement]\ninterface = "nvme-fdp"\n')
+    drive.write_text(drive.read_text() + '\n[data_placement]\ninterface = "nvme-fdp"\n')
     load = tmp_path / "load.toml"
     load.write_text(
         'name = "load"\n[[job]]\nname = "a"\nstream = 12\nvolume = "1 MiB"\nblock_size = "4 KiB"\n',
@@ -57,7 +57,7 @@ def test_a_time_limit_of_units_is_an_event_of_the_run(
 ) -> None:
     cli = CommandLine(capsys)
     drive = write_small_drive(tmp_path)
-    section = '[placement]\ninterface = "nvme-fdp"\ntime_limit = "2 s"\n'
+    section = '[data_placement]\ninterface = "nvme-fdp"\ntime_limit = "2 s"\n'
     drive.write_text(f"{drive.read_text()}\n{section}")
     load = tmp_path / "slow.toml"
     load.write_text(

@@ -42,7 +42,7 @@ def test_fixed_points_solve_the_staircase() -> None:
 @pytest.mark.parametrize("reading", READINGS)
 def test_fifo_stays_at_one_of_its_fixed_points(reading: str) -> None:
     measured, best = _native.validate_placement(
-        reading, 0.28, streams=False, collected="rejoin", policy="fifo", request=1,
+        reading, 0.28, streams=False, gc_destination="host-unit", policy="fifo", request=1,
         pages_per_block=32, blocks=2048, warm_up=12, measured=8,
     )  # fmt: skip
     points = fifo_fixed_points(writers(reading), 0.28)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_streams_remove_all_amplification_and_speed_up_reads(small: fms_fio.Resu
 
 @pytest.mark.parametrize("request_bytes", [4096, 128 * 1024])
 def test_another_simulator_gives_the_same(request_bytes: int) -> None:
-    row = fms_fio.amplification("by-rate", 0.28, request_bytes, pacing="whole")
+    row = fms_fio.amplification("by-rate", 0.28, request_bytes, gc_pacing="per-victim")
     error = row.reference_error_pct
     assert error is not None and abs(error) <= TOLERANCE_PCT, row
     assert row.waf_on == 1.0
@@ -99,7 +99,7 @@ def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
     answer = json.loads(json.dumps(mapping(small)))
     assert answer["precondition"] == small.precondition
     assert {row["reading"] for row in answer["amplification"]} == set(READINGS)
-    assert {row["pacing"] for row in answer["amplification"]} == {"whole", "even"}
+    assert {row["gc_pacing"] for row in answer["amplification"]} == {"per-victim", "incremental"}
     fifo = [row for row in answer["amplification"] if row["policy"] == "fifo"]
     assert all(len(row["fifo_fixed_points"]) > 1 for row in fifo)
     assert len(answer["speed"]["gains"]) == 4

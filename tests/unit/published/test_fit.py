@@ -28,13 +28,13 @@ from writecliff.published.measure import ComparedDrive, measure
 
 TRUE = {
     "controller.command_time": ('"12 us"', None),
-    "controller.place_time": ('"60 us"', None),
-    "controller.collect_time": ('"90 us"', None),
+    "controller.mapping_update_time": ('"60 us"', None),
+    "controller.relocation_time": ('"90 us"', None),
 }
 START = {
     "controller.command_time": ('"9 us"', None),
-    "controller.place_time": ('"45 us"', None),
-    "controller.collect_time": ('"140 us"', None),
+    "controller.mapping_update_time": ('"45 us"', None),
+    "controller.relocation_time": ('"140 us"', None),
 }
 
 
@@ -86,7 +86,11 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
     result = fit(read_specification(_specification(tmp_path, path, idle)), figures)
     found = {e.key: e for e in result.estimates}
-    for key, true_us in (("command_time", 12), ("place_time", 60), ("collect_time", 90)):
+    for key, true_us in (
+        ("command_time", 12),
+        ("mapping_update_time", 60),
+        ("relocation_time", 90),
+    ):
         estimate = found[f"controller.{key}"]
         assert estimate.value == pytest.approx(true_us * 1e3, rel=0.05), key
         assert estimate.determined and not estimate.at_bound
@@ -98,7 +102,7 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     assert worst > 20
     assert max(abs(row.error_pct or 100) for row in result.after) < 3
     text = fitted_text(path.read_text(encoding="utf-8"), result)
-    assert f"{found['controller.collect_time'].value / 1e3:.4g} us" in text
+    assert f"{found['controller.relocation_time'].value / 1e3:.4g} us" in text
 
 
 @pytest.mark.parametrize(

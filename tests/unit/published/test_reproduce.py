@@ -178,7 +178,7 @@ def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_p
     collection finds free is so much that it moves next to nothing."""
     small = write_small_drive(tmp_path, streams="1")
     text = small.read_text() + (
-        '\n[reduction]\ncompression = true\nleast = "512 B"\nduplicates = false\n'
+        '\n[reduction]\ncompression = true\nmin_stored_size = "512 B"\nduplicates = false\n'
     )
     drive = ComparedDrive("reducing", text, "reducing.toml")
     half, whole = (replace(WRITES, compressible_pct=part) for part in (50.0, 100.0))

@@ -26,8 +26,8 @@ SCALED_SSD = {
 RESIZED = {
     "flash.blocks_per_plane": 364,
     "flash.pages_per_block": 12,
-    "ftl.gc_idle_target": 5,
-    "ftl.gc_start": 4,
+    "ftl.gc_idle_watermark": 5,
+    "ftl.gc_high_watermark": 4,
     "user_capacity": "999264256 B",
 }
 STREAMS = {"controller.write_buffer": "6389760 B", "ftl.streams": 64}
@@ -36,8 +36,8 @@ RESIZED_DIES = {
     "flash.blocks_per_plane": 453,
     "flash.channels": 4,
     "flash.pages_per_block": 3,
-    "ftl.gc_idle_target": 12,
-    "ftl.gc_start": 9,
+    "ftl.gc_idle_watermark": 12,
+    "ftl.gc_high_watermark": 9,
     "user_capacity": "299917312 B",
 }
 SCALED_CHECKPOINTS = {

@@ -66,7 +66,7 @@ read = "30 us"
 REDUCTION = """
 [reduction]
 compression = true
-least = "1 KiB"
+min_stored_size = "1 KiB"
 duplicates = true
 """
 

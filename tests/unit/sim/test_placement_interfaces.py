@@ -21,7 +21,7 @@ MIB = 1 << 20
 def engine(folder: Path, section: str) -> SimEngine:
     """The small drive, which has 8 streams, with this interface."""
     path = write_small_drive(folder)
-    path.write_text(path.read_text() + f"\n[placement]\n{section}\n")
+    path.write_text(path.read_text() + f"\n[data_placement]\n{section}\n")
     return SimEngine(str(path))
 
 

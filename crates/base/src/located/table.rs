@@ -117,13 +117,14 @@ impl<'a> Table<'a> {
 
     /// The error for a key that must be there. Names a similar key if the table has one.
     pub fn missing(&self, key: &str) -> LocatedError {
-        let place = if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
+        let location =
+            if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
         let asked = self.asked.borrow();
         let others = self.keys().into_iter().filter(|other| !asked.iter().any(|a| a == other));
         let hint = nearest(key, others).map(|other| {
             format!("line {} has '{other}': did you mean '{key}'?", self.line_of(other))
         });
-        self.source.error(self.line, format!("missing key '{key}'{place}"), hint)
+        self.source.error(self.line, format!("missing key '{key}'{location}"), hint)
     }
 
     pub fn optional_text(&self, key: &str) -> Answer<Option<&'a str>> {
@@ -302,14 +303,19 @@ impl<'a> Table<'a> {
         let Some(key) = self.keys().into_iter().find(|key| !asked.iter().any(|a| a == key)) else {
             return Ok(());
         };
-        let place = if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
+        let location =
+            if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
         let absent =
             asked.iter().map(String::as_str).filter(|known| !self.items.contains_key(known));
         let hint = match nearest(key, absent) {
             Some(known) => format!("did you mean '{known}'?"),
             None => format!("known keys here: {}", asked.join(", ")),
         };
-        Err(self.source.error(self.line_of(key), format!("unknown key '{key}'{place}"), Some(hint)))
+        Err(self.source.error(
+            self.line_of(key),
+            format!("unknown key '{key}'{location}"),
+            Some(hint),
+        ))
     }
 
     fn item(&self, key: &str) -> Option<&'a Item> {

@@ -6,14 +6,14 @@
 
 use writecliff_base::Nanos;
 
-use super::{BURST_BYTES, Disk, Event};
-use crate::mechanics::Place;
+use super::{BURST_BYTES, Disk, DiskEvent};
+use crate::mechanics::Extent;
 
 /// A command that waits for the arm.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     number: u16,
-    place: Place,
+    extent: Extent,
     is_write: bool,
     since: Nanos,
 }
@@ -23,16 +23,16 @@ pub(super) struct Task {
 pub(crate) enum Work {
     Read {
         number: u16,
-        place: Place,
+        extent: Extent,
         began: Nanos,
     },
     Write {
         number: u16,
-        place: Place,
+        extent: Extent,
     },
     /// A write out of the cache.
     Destage {
-        place: Place,
+        extent: Extent,
         sequence: u64,
     },
     Recalibrate,
@@ -42,7 +42,7 @@ impl Work {
     /// Sectors that it takes out of the write cache.
     pub(super) fn cached_sectors(&self) -> u64 {
         match self {
-            Self::Destage { place, .. } => place.last + 1 - place.first,
+            Self::Destage { extent, .. } => extent.last + 1 - extent.first,
             Self::Read { .. } | Self::Write { .. } | Self::Recalibrate => 0,
         }
     }
@@ -62,8 +62,8 @@ struct Candidate {
 }
 
 impl Disk {
-    pub(super) fn enqueue(&mut self, number: u16, place: Place, is_write: bool) {
-        self.queue.push(Task { number, place, is_write, since: self.now });
+    pub(super) fn enqueue(&mut self, number: u16, extent: Extent, is_write: bool) {
+        self.queue.push(Task { number, extent, is_write, since: self.now });
         self.go_to_work();
     }
 
@@ -82,18 +82,19 @@ impl Disk {
             return;
         }
         let chosen = self.choose();
-        let (work, place) = if chosen.is_cached {
+        let (work, extent) = if chosen.is_cached {
             let dirty = self.dirty.take(chosen.index);
-            (Work::Destage { place: dirty.place, sequence: dirty.sequence }, dirty.place)
+            (Work::Destage { extent: dirty.extent, sequence: dirty.sequence }, dirty.extent)
         } else {
-            let Task { number, place, is_write, .. } = self.queue.remove(chosen.index);
-            let read = Work::Read { number, place, began: self.now };
-            (if is_write { Work::Write { number, place } } else { read }, place)
+            let Task { number, extent, is_write, .. } = self.queue.remove(chosen.index);
+            let read = Work::Read { number, extent, began: self.now };
+            (if is_write { Work::Write { number, extent } } else { read }, extent)
         };
         self.reads.stop(self.now, &self.mechanics.layout);
         let needs = chosen.follows.unwrap_or_else(|| {
             let is_write = !matches!(work, Work::Read { .. });
-            self.mechanics.positioning(self.now, &place, is_write) + self.mechanics.transfer(&place)
+            self.mechanics.positioning(self.now, &extent, is_write)
+                + self.mechanics.transfer(&extent)
         });
         let again = self.mechanics.repeat();
         self.start(work, self.now + needs + again);
@@ -101,7 +102,7 @@ impl Disk {
 
     fn start(&mut self, work: Work, end: Nanos) {
         self.work = Some((work, end));
-        self.schedule(end, Event::WorkDone);
+        self.schedule(end, DiskEvent::WorkDone);
     }
 
     fn wants_to_destage(&self) -> bool {
@@ -125,7 +126,7 @@ impl Disk {
         }
         if self.wants_to_destage() {
             for (index, dirty) in self.dirty.writes.iter().enumerate() {
-                let wait = self.mechanics.expected(self.now, &dirty.place, true);
+                let wait = self.mechanics.expected(self.now, &dirty.extent, true);
                 offer(Candidate { is_cached: true, index, wait, follows: None });
             }
         }
@@ -134,12 +135,12 @@ impl Disk {
 
     fn candidate(&mut self, index: usize) -> Candidate {
         let task = &self.queue[index];
-        let (place, is_write) = (&task.place, task.is_write);
+        let (extent, is_write) = (&task.extent, task.is_write);
         let reads = Some(&mut self.reads).filter(|_| !is_write);
-        let follows = reads.and_then(|reads| reads.follows(self.now, place, &self.mechanics));
+        let follows = reads.and_then(|reads| reads.follows(self.now, extent, &self.mechanics));
         let wait = match follows {
             Some(_) => Nanos::ZERO,
-            None => self.mechanics.expected(self.now, place, is_write),
+            None => self.mechanics.expected(self.now, extent, is_write),
         };
         Candidate { is_cached: false, index, wait, follows }
     }
@@ -149,22 +150,22 @@ impl Disk {
         let (work, _) = self.work.take()?;
         self.idle_since = self.now;
         match work {
-            Work::Read { number, place, began } => {
-                self.mechanics.move_to(place.last);
-                self.reads.read(place.first, place.last);
+            Work::Read { number, extent, began } => {
+                self.mechanics.move_to(extent.last);
+                self.reads.read(extent.first, extent.last);
                 if let Some(flash) = &mut self.flash {
-                    flash.seen(place.first, place.last);
+                    flash.seen(extent.first, extent.last);
                 }
                 self.send(number, began);
             }
-            Work::Write { number, place } => {
-                self.mechanics.move_to(place.last);
+            Work::Write { number, extent } => {
+                self.mechanics.move_to(extent.last);
                 let at = self.frontend.send(self.now, 0, true);
-                self.schedule(at, Event::Completed(number));
+                self.schedule(at, DiskEvent::Completed(number));
             }
-            Work::Destage { place, .. } => {
-                self.mechanics.move_to(place.last);
-                self.dirty.written(place.last + 1 - place.first);
+            Work::Destage { extent, .. } => {
+                self.mechanics.move_to(extent.last);
+                self.dirty.written(extent.last + 1 - extent.first);
                 self.end_flushes();
                 self.admit_writes();
             }
@@ -184,7 +185,7 @@ impl Disk {
         let head_start = self.config.link.bandwidth.time_for(early);
         let from = self.now.saturating_sub(head_start).max(began);
         let at = self.frontend.send(from, length, true).max(self.now);
-        self.schedule(at, Event::Completed(number));
+        self.schedule(at, DiskEvent::Completed(number));
     }
 
     /// Are all writes before `barrier` on the platters?
@@ -200,7 +201,7 @@ impl Disk {
         let flushes = std::mem::take(&mut self.flushes);
         for (number, barrier) in flushes {
             if self.is_written(barrier) {
-                self.schedule(self.now, Event::Completed(number));
+                self.schedule(self.now, DiskEvent::Completed(number));
             } else {
                 self.flushes.push((number, barrier));
             }
@@ -210,7 +211,7 @@ impl Disk {
     /// What the arm does as words of a saved state; there is no host command in it.
     pub(crate) fn work_words(work: &Work) -> [u64; 3] {
         match work {
-            Work::Destage { place, sequence } => [place.first, place.last, *sequence],
+            Work::Destage { extent, sequence } => [extent.first, extent.last, *sequence],
             Work::Recalibrate => [0, 0, RECALIBRATES],
             Work::Read { .. } | Work::Write { .. } => unreachable!("the host has a command"),
         }
@@ -223,7 +224,7 @@ impl Disk {
         let Some(&[first, last, sequence, end]) = saved else { return };
         let work = match sequence {
             RECALIBRATES => Work::Recalibrate,
-            _ => Work::Destage { place: self.mechanics.place(first, last), sequence },
+            _ => Work::Destage { extent: self.mechanics.extent(first, last), sequence },
         };
         self.start(work, Nanos(end));
     }

@@ -3,7 +3,7 @@
 
 use writecliff_base::{Content, Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
-use writecliff_port::{Command, Completion, Operation};
+use writecliff_host_interface::{Command, Completion, Operation};
 
 pub const DISK: &str = r#"
 name = "test"

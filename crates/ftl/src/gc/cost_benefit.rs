@@ -11,7 +11,7 @@ pub(super) fn choose(table: &UnitTable, among: Among, now: u64) -> Option<Reclai
     let mut best: Option<(f64, ReclaimUnitId)> = None;
     for unit in table.candidates(among) {
         let valid = f64::from(table.valid[unit.index()]);
-        let invalid = f64::from(table.grains_per_unit) - valid;
+        let invalid = f64::from(table.alloc_units_per_reclaim_unit) - valid;
         let age = (now - table.closed_at[unit.index()]) as f64 + 1.0;
         // An empty unit costs nothing: infinitely good. A full one gains nothing.
         let score = if invalid == 0.0 { continue } else { age * invalid / valid };

@@ -9,10 +9,13 @@ use writecliff_base::ReclaimUnitId;
 use crate::table::{Among, UnitState, UnitTable};
 
 pub(super) fn choose(table: &UnitTable, among: Among) -> Option<ReclaimUnitId> {
-    let mut best = (table.grains_per_unit, 0);
+    let mut best = (table.alloc_units_per_reclaim_unit, 0);
     let mut victim = None;
     for (index, (&valid, &state)) in table.valid.iter().zip(&table.state).enumerate() {
-        if valid > best.0 || state != UnitState::Closed || valid == table.grains_per_unit {
+        if valid > best.0
+            || state != UnitState::Closed
+            || valid == table.alloc_units_per_reclaim_unit
+        {
             continue;
         }
         if !among.holds(table.owner[index]) {

@@ -1,6 +1,6 @@
 //! The invariants of shared data and packing, for tests.
 
-use writecliff_base::{Lpn, Ppn};
+use writecliff_base::{Lpn, Ppa};
 
 use super::Reduction;
 use super::shared::{SharedData, entry, number};
@@ -8,14 +8,14 @@ use crate::ftl::Ftl;
 
 impl Ftl {
     /// References are those of the map, the reverse map leads back, free numbers are free.
-    /// Adds the grains of the shared data to those `valid` in each unit.
+    /// Adds the sectors of the shared data to those `valid` in each unit.
     pub(crate) fn check_shared(&self, r: &Reduction, valid: &mut [u32]) -> Result<(), String> {
         let mut references = vec![0_u32; r.shared.all.len()];
-        for n in self.forward.iter().filter_map(|&place| number(place)) {
+        for n in self.forward.iter().filter_map(|&ppa| number(ppa)) {
             references[n] += 1;
         }
         for (n, data) in r.shared.all.iter().enumerate() {
-            let SharedData { place, references: counted, grains } = *data;
+            let SharedData { ppa, references: counted, sectors } = *data;
             if references[n] != counted {
                 return Err(format!("shared {n}: {} references, {counted} counted", references[n]));
             }
@@ -25,20 +25,20 @@ impl Ftl {
             if counted == 0 {
                 continue;
             }
-            if self.reverse[place.index()] != Lpn(entry(n as u32).0) {
-                return Err(format!("shared {n} is not what {place:?} holds"));
+            if self.reverse[ppa.index()] != Lpn(entry(n as u32).0) {
+                return Err(format!("shared {n} is not what {ppa:?} holds"));
             }
-            valid[self.geometry.reclaim_unit_of(place).index()] += u32::from(grains);
+            valid[self.geometry.reclaim_unit_of(ppa).index()] += u32::from(sectors);
         }
         Ok(())
     }
 
-    /// A page's own piece, in grains, if it has one of its own.
-    pub(crate) fn own_grains(&self, lpn: Lpn, place: Ppn) -> Option<u32> {
+    /// A page's own piece, in sectors, if it has one of its own.
+    pub(crate) fn own_alloc_units(&self, lpn: Lpn, ppa: Ppa) -> Option<u32> {
         match &self.reduction {
             None => Some(1),
-            Some(_) if number(place).is_some() => None,
-            Some(r) => Some(u32::from(r.grains[lpn.index()])),
+            Some(_) if number(ppa).is_some() => None,
+            Some(r) => Some(u32::from(r.sectors[lpn.index()])),
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A compressing controller packs pieces of whole sectors into program units; one that detects
 //! duplicates stores data once that several logical pages hold. Space is then counted in sectors
-//! (grains) instead of slots: valid counts, idle space, pacing and victims follow, so collection
+//! (sectors) instead of slots: valid counts, idle space, pacing and victims follow, so collection
 //! gains from whatever the data leave free. What the host sees keeps its capacity, as on the drives
-//! that did so. A place is a page and where in it a piece begins, finer than what is read at once
+//! that did so. A ppa is a page and where in it a piece begins, finer than what is read at once
 //! (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
 //! | file | owns |
@@ -16,7 +16,7 @@
 //! | `check.rs` | the invariants |
 //!
 //! Simplified: sizes count in sectors, a piece may cross from a program unit into the next but not
-//! into another reclaim unit, and to read it costs the read of the place where it begins. A
+//! into another reclaim unit, and to read it costs the read of the ppa where it begins. A
 //! duplicate is found if the host wrote the same data before and they are still there.
 
 mod check;
@@ -25,7 +25,7 @@ mod shared;
 mod state;
 
 use writecliff_base::content::SECTORS_PER_SLOT;
-use writecliff_base::{Content, Lpn, Ppn, StreamId, memory};
+use writecliff_base::{Content, Lpn, Ppa, StreamId, memory};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
 
@@ -41,7 +41,7 @@ pub(crate) use shared::{Shared, is_shared};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReductionConfig {
     /// Least sectors that a piece takes: 1, 2, 4 or 8; 8: nothing is compressed.
-    pub least: u32,
+    pub min_stored_sectors: u32,
     /// Data that are on the drive already are not stored again.
     pub duplicates: bool,
 }
@@ -50,27 +50,30 @@ impl ReductionConfig {
     /// The flash with addresses for as many pieces as may be on it.
     ///
     /// # Errors
-    /// Where `least` is none of its values, or the addresses are too many.
+    /// Where `min_stored_sectors` is none of its values, or the addresses are too many.
     pub fn addresses(self, geometry: Geometry) -> Result<Geometry, ConfigError> {
-        if ![1, 2, 4, 8].contains(&self.least) {
-            let message = format!("least is {} sectors; it must be 1, 2, 4 or 8", self.least);
-            return Err(ConfigError { key: "least", message });
+        if ![1, 2, 4, 8].contains(&self.min_stored_sectors) {
+            let message = format!(
+                "min_stored_sectors is {}; it must be 1, 2, 4 or 8",
+                self.min_stored_sectors
+            );
+            return Err(ConfigError { key: "min_stored_size", message });
         }
         geometry
-            .with_places(SECTORS_PER_SLOT / self.least)
+            .with_ppas_per_slot(SECTORS_PER_SLOT / self.min_stored_sectors)
             .map_err(|e| ConfigError { key: e.key, message: e.message })
     }
 }
 
-/// What was stored, in grains (sectors of 512 B), since the drive was new.
+/// What was stored, in sectors (sectors of 512 B), since the drive was new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReductionCounters {
     /// For the host.
-    pub host_grains: u64,
-    pub gc_grains: u64,
-    pub wear_grains: u64,
+    pub host_sectors: u64,
+    pub gc_sectors: u64,
+    pub wear_sectors: u64,
     /// Left empty because a unit was closed early.
-    pub padding_grains: u64,
+    pub padding_sectors: u64,
     /// Host slots that were on the drive already.
     pub duplicate_slots: u64,
 }
@@ -78,7 +81,7 @@ pub struct ReductionCounters {
 impl ReductionCounters {
     /// What was left to store of what the host wrote.
     pub fn stored_bytes(&self) -> u64 {
-        self.host_grains * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
+        self.host_sectors * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
     }
 }
 
@@ -86,8 +89,8 @@ impl ReductionCounters {
 #[derive(Clone, Debug)]
 pub(crate) struct Reduction {
     config: ReductionConfig,
-    /// Grains of a logical page's own piece; of no meaning where it has none.
-    grains: Vec<u8>,
+    /// Sectors of a logical page's own piece; of no meaning where it has none.
+    sectors: Vec<u8>,
     /// By frontier.
     packs: Vec<Pack>,
     pub(crate) shared: Shared,
@@ -99,7 +102,7 @@ impl Reduction {
         config.reduction.map(|reduction| {
             Box::new(Self {
                 config: reduction,
-                grains: memory::filled(SECTORS_PER_SLOT as u8, config.user_slots as usize),
+                sectors: memory::filled(SECTORS_PER_SLOT as u8, config.user_slots as usize),
                 packs: vec![Pack::default(); 2 * config.streams as usize],
                 shared: Shared::default(),
                 counters: ReductionCounters::default(),
@@ -118,22 +121,22 @@ impl Reduction {
         self.packs[frontier.index()].pieces
     }
 
-    /// Grains that are taken of it.
+    /// Sectors that are taken of it.
     pub(crate) fn used(&self, frontier: FrontierId) -> u32 {
         self.packs[frontier.index()].used
     }
 
-    /// Grains that data take.
+    /// Sectors that data take.
     fn stored(&self, content: Content) -> u32 {
-        content.sectors.clamp(self.config.least, SECTORS_PER_SLOT)
+        content.sectors.clamp(self.config.min_stored_sectors, SECTORS_PER_SLOT)
     }
 
-    /// Grains of the piece that a reverse entry names.
+    /// Sectors of the piece that a reverse entry names.
     #[inline]
     fn size(&self, holder: Lpn) -> u32 {
-        match self.shared.get(Ppn(holder.0)) {
-            Some(data) => u32::from(data.grains),
-            None => u32::from(self.grains[holder.index()]),
+        match self.shared.get(Ppa(holder.0)) {
+            Some(data) => u32::from(data.sectors),
+            None => u32::from(self.sectors[holder.index()]),
         }
     }
 }
@@ -144,12 +147,12 @@ impl Ftl {
         self.reduction.as_ref().map(|r| &r.counters)
     }
 
-    /// Grains on flash of the data of a logical page; 1 (a slot) where nothing is reduced.
+    /// Sectors on flash of the data of a logical page; 1 (a slot) where nothing is reduced.
     #[inline]
-    pub fn grains_of(&self, lpn: Lpn) -> u32 {
+    pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(r) = &self.reduction else { return 1 };
-        let place = self.forward[lpn.index()];
-        r.shared.get(place).map_or_else(|| r.size(lpn), |data| u32::from(data.grains))
+        let ppa = self.forward[lpn.index()];
+        r.shared.get(ppa).map_or_else(|| r.size(lpn), |data| u32::from(data.sectors))
     }
 
     /// Will the write of a slot take up space? Not if its data are on the drive already.
@@ -158,7 +161,7 @@ impl Ftl {
         let original = self.forward.get(content.same_as.index());
         let known = r.config.duplicates
             && bytes == SLOT_BYTES
-            && original.is_some_and(|place| !place.is_none());
+            && original.is_some_and(|ppa| !ppa.is_none());
         !known
     }
 
@@ -193,8 +196,8 @@ impl Ftl {
         sink: &mut S,
     ) {
         let r = self.reduction.as_ref().expect("a drive that reduces data");
-        let grains = r.stored(content);
-        let place = self.place_packed(frontier, lpn, grains, sink);
+        let sectors = r.stored(content);
+        let ppa = self.allocate_packed(frontier, lpn, sectors, sink);
         // Only now: making room for the new piece may have moved the old one.
         let old = self.forward[lpn.index()];
         if old.is_none() {
@@ -202,51 +205,51 @@ impl Ftl {
         } else {
             self.release(lpn, old);
         }
-        self.forward[lpn.index()] = place;
+        self.forward[lpn.index()] = ppa;
         let r = self.reduction.as_mut().expect("a drive that reduces data");
-        r.grains[lpn.index()] = grains as u8;
-        r.counters.host_grains += u64::from(grains);
+        r.sectors[lpn.index()] = sectors as u8;
+        r.counters.host_sectors += u64::from(sectors);
     }
 
     /// Collection has moved so much.
-    pub(crate) fn count_moved(&mut self, grains: u32) {
+    pub(crate) fn count_moved(&mut self, sectors: u32) {
         let for_wear = self.collection.is_for_wear();
         let Some(r) = &mut self.reduction else { return };
         let c = &mut r.counters;
-        *(if for_wear { &mut c.wear_grains } else { &mut c.gc_grains }) += u64::from(grains);
+        *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(sectors);
     }
 
     /// `lpn` no longer holds what is at `old`, its entry of the map.
-    pub(crate) fn release(&mut self, lpn: Lpn, old: Ppn) {
+    pub(crate) fn release(&mut self, lpn: Lpn, old: Ppa) {
         let Some(r) = &mut self.reduction else { return };
-        let (place, grains) = match r.shared.get(old) {
-            None => (old, r.grains[lpn.index()]),
+        let (ppa, sectors) = match r.shared.get(old) {
+            None => (old, r.sectors[lpn.index()]),
             Some(data) => {
-                let (place, grains) = (data.place, data.grains);
+                let (ppa, sectors) = (data.ppa, data.sectors);
                 if !r.shared.drop_reference(old) {
                     return;
                 }
-                (place, grains)
+                (ppa, sectors)
             }
         };
-        let unit = self.geometry.reclaim_unit_of(place).index();
-        debug_assert!(self.table.valid[unit] >= u32::from(grains));
-        self.table.valid[unit] -= u32::from(grains);
+        let unit = self.geometry.reclaim_unit_of(ppa).index();
+        debug_assert!(self.table.valid[unit] >= u32::from(sectors));
+        self.table.valid[unit] -= u32::from(sectors);
     }
 
     /// `lpn` holds from now on what `original` holds.
     fn refer(&mut self, lpn: Lpn, original: Lpn) {
         let r = self.reduction.as_mut().expect("a drive that reduces data");
         r.counters.duplicate_slots += 1;
-        let (place, held) = (self.forward[original.index()], self.forward[lpn.index()]);
-        if lpn == original || place == held {
+        let (ppa, held) = (self.forward[original.index()], self.forward[lpn.index()]);
+        if lpn == original || ppa == held {
             return;
         }
-        let shared = if r.shared.get(place).is_some() {
-            place
+        let shared = if r.shared.get(ppa).is_some() {
+            ppa
         } else {
-            let shared = r.shared.share(place, r.grains[original.index()]);
-            self.reverse[place.index()] = Lpn(shared.0);
+            let shared = r.shared.share(ppa, r.sectors[original.index()]);
+            self.reverse[ppa.index()] = Lpn(shared.0);
             self.forward[original.index()] = shared;
             shared
         };

@@ -4,83 +4,84 @@
 //! leads to the die and page to read. Addresses that no piece begins at stay unused.
 
 use writecliff_base::content::SECTORS_PER_SLOT;
-use writecliff_base::{Content, Lpn, Ppn, StreamId};
+use writecliff_base::{Content, Lpn, Ppa, StreamId};
 
 use super::shared::is_shared;
-use crate::collect::GROUP_MAX;
 use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
+use crate::garbage_collection::GROUP_MAX;
 use crate::sink::FlashSink;
 
 /// How far a frontier's program unit is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pack {
-    /// Grains taken, what has crossed from the unit before included.
+    /// Sectors taken, what has crossed from the unit before included.
     pub used: u32,
     /// Pieces that begin in the unit.
     pub pieces: u32,
 }
 
 impl Ftl {
-    /// Grains of a program unit.
-    pub(super) fn unit_grains(&self) -> u32 {
-        self.geometry.slots_per_unit * SECTORS_PER_SLOT
+    /// Sectors of a program unit.
+    pub(super) fn sectors_per_program_unit(&self) -> u32 {
+        self.geometry.slots_per_program_unit * SECTORS_PER_SLOT
     }
 
-    /// Grains that a frontier has not filled of its reclaim unit, of whose program unit `used` are.
+    /// Sectors that a frontier has not filled of its reclaim unit; `used` are filled of its current
+    /// program unit.
     pub(crate) fn unpacked(&self, f: &Frontier, used: u32) -> i64 {
         if f.needs_unit() {
             return 0;
         }
-        let places = self.geometry.places_per_unit;
-        let units = (f.end - f.fill_end) / places + 1;
-        i64::from(units * self.unit_grains()) - i64::from(used)
+        let ppas = self.geometry.ppas_per_program_unit;
+        let units = (f.end - f.fill_end) / ppas + 1;
+        i64::from(units * self.sectors_per_program_unit()) - i64::from(used)
     }
 
-    /// Put a piece of `grains` behind what `frontier` has; `holder` is its reverse entry. The
+    /// Put a piece of `sectors` behind what `frontier` has; `holder` is its reverse entry. The
     /// caller maps it.
-    pub(super) fn place_packed<S: FlashSink>(
+    pub(super) fn allocate_packed<S: FlashSink>(
         &mut self,
         frontier: FrontierId,
         holder: Lpn,
-        grains: u32,
+        sectors: u32,
         sink: &mut S,
-    ) -> Ppn {
-        self.close_if_short(frontier, grains, sink);
+    ) -> Ppa {
+        self.close_if_short(frontier, sectors, sink);
         if self.frontiers[frontier.index()].needs_unit() {
             self.open_for_host(frontier, sink);
         }
-        self.append(frontier, holder, grains, sink)
+        self.append(frontier, holder, sectors, sink)
     }
 
     /// Before the host writes data that it will wait for: close the unit that they do not fit into.
     pub fn make_fit<S: FlashSink>(&mut self, stream: StreamId, content: Content, sink: &mut S) {
         let Some(r) = &self.reduction else { return };
-        let grains = r.stored(content);
-        self.close_if_short(self.host_frontier(stream), grains, sink);
+        let sectors = r.stored(content);
+        self.close_if_short(self.host_frontier(stream), sectors, sink);
     }
 
-    /// At the end of a reclaim unit with less room than `grains`: close it.
-    fn close_if_short<S: FlashSink>(&mut self, frontier: FrontierId, grains: u32, sink: &mut S) {
-        let unit_grains = self.unit_grains();
+    /// At the end of a reclaim unit with less room than `sectors`: close it.
+    fn close_if_short<S: FlashSink>(&mut self, frontier: FrontierId, sectors: u32, sink: &mut S) {
+        let sectors_per_program_unit = self.sectors_per_program_unit();
         let f = self.frontiers[frontier.index()];
         let used = self.reduction.as_ref().map_or(0, |r| r.packs[frontier.index()].used);
-        if !f.needs_unit() && f.fill_end == f.end && used + grains > unit_grains {
+        if !f.needs_unit() && f.fill_end == f.end && used + sectors > sectors_per_program_unit {
             self.close_packed(frontier, sink);
         }
     }
 
     /// Close the program unit that a frontier is filling with what it has.
     fn close_packed<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
-        let unit_grains = self.unit_grains();
+        let sectors_per_program_unit = self.sectors_per_program_unit();
         let Some(r) = &mut self.reduction else { return };
         let pack = &mut r.packs[frontier.index()];
         // What is beyond the unit's end has crossed into the next one.
-        let empty = unit_grains.saturating_sub(pack.used);
-        let crossed = pack.used.saturating_sub(unit_grains);
+        let empty = sectors_per_program_unit.saturating_sub(pack.used);
+        let crossed = pack.used.saturating_sub(sectors_per_program_unit);
         let pieces = pack.pieces;
         *pack = Pack { used: crossed, pieces: 0 };
-        r.counters.padding_grains += u64::from(empty);
+        r.counters.padding_sectors += u64::from(empty);
         self.idle -= i64::from(empty);
         let f = &mut self.frontiers[frontier.index()];
         f.next = f.fill_end;
@@ -101,30 +102,31 @@ impl Ftl {
         &mut self,
         frontier: FrontierId,
         holder: Lpn,
-        grains: u32,
+        sectors: u32,
         sink: &mut S,
-    ) -> Ppn {
-        let unit_grains = self.unit_grains();
-        let group_grains = self.geometry.slots_per_group * SECTORS_PER_SLOT;
-        let (per_group, per_unit) = (self.geometry.places_per_group, self.geometry.places_per_unit);
+    ) -> Ppa {
+        let sectors_per_program_unit = self.sectors_per_program_unit();
+        let sectors_per_read_group = self.geometry.slots_per_read_group * SECTORS_PER_SLOT;
+        let (per_group, per_unit) =
+            (self.geometry.ppas_per_read_group, self.geometry.ppas_per_program_unit);
         let r = self.reduction.as_mut().expect("a drive that reduces data");
         let pack = &mut r.packs[frontier.index()];
         let f = &mut self.frontiers[frontier.index()];
-        let group = pack.used / group_grains;
-        let place = f.next.max(f.fill_end - per_unit + group * per_group);
-        debug_assert!(place < f.fill_end, "more pieces than addresses");
-        f.next = place + 1;
-        pack.used += grains;
+        let group = pack.used / sectors_per_read_group;
+        let ppa = f.next.max(f.fill_end - per_unit + group * per_group);
+        debug_assert!(ppa < f.fill_end, "more pieces than addresses");
+        f.next = ppa + 1;
+        pack.used += sectors;
         pack.pieces += 1;
-        let full = pack.used >= unit_grains;
-        self.idle -= i64::from(grains);
-        self.table.valid[f.unit.index()] += grains;
-        self.reverse[place as usize] = holder;
-        prefetch(&self.reverse, place as usize + WRITE_AHEAD);
+        let full = pack.used >= sectors_per_program_unit;
+        self.idle -= i64::from(sectors);
+        self.table.valid[f.unit.index()] += sectors;
+        self.reverse[ppa as usize] = holder;
+        prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
         if full {
             self.close_packed(frontier, sink);
         }
-        Ppn(place)
+        Ppa(ppa)
     }
 
     /// The pieces that begin in `first..first + group` and are current, by their reverse entries;
@@ -133,11 +135,11 @@ impl Ftl {
         let Some(r) = &self.reduction else { return 0 };
         let (begin, group) = (first as usize, group as usize);
         let mut count = 0;
-        for (place, &holder) in (first..).zip(&self.reverse[begin..begin + group]) {
+        for (ppa, &holder) in (first..).zip(&self.reverse[begin..begin + group]) {
             let current = if is_shared(holder.0) {
-                r.shared.is_at(holder.0, Ppn(place))
+                r.shared.is_at(holder.0, Ppa(ppa))
             } else {
-                self.forward[holder.index()] == Ppn(place)
+                self.forward[holder.index()] == Ppa(ppa)
             };
             live[count] = holder;
             count += usize::from(current);
@@ -145,9 +147,9 @@ impl Ftl {
         count
     }
 
-    /// Grains of the pieces with these reverse entries; slots where nothing is reduced.
+    /// Sectors of the pieces with these reverse entries; slots where nothing is reduced.
     #[inline]
-    pub(crate) fn grains_of_live(&self, live: &[Lpn]) -> u32 {
+    pub(crate) fn alloc_units_of_live(&self, live: &[Lpn]) -> u32 {
         match &self.reduction {
             None => live.len() as u32,
             Some(r) => live.iter().map(|&holder| r.size(holder)).sum(),
@@ -162,8 +164,8 @@ impl Ftl {
         sink: &mut S,
     ) {
         for &holder in live {
-            let grains = self.grains_of_live(&[holder]);
-            self.close_if_short(frontier, grains, sink);
+            let sectors = self.alloc_units_of_live(&[holder]);
+            self.close_if_short(frontier, sectors, sink);
             if self.frontiers[frontier.index()].needs_unit() {
                 self.open(frontier, sink);
             }
@@ -171,12 +173,12 @@ impl Ftl {
             if self.is_host_frontier(frontier) {
                 self.frontiers[frontier.index()].moved += 1;
             }
-            let place = self.append(frontier, holder, grains, sink);
+            let ppa = self.append(frontier, holder, sectors, sink);
             let r = self.reduction.as_mut().expect("a drive that reduces data");
             if is_shared(holder.0) {
-                r.shared.moved(Ppn(holder.0), place);
+                r.shared.moved(Ppa(holder.0), ppa);
             } else {
-                self.forward[holder.index()] = place;
+                self.forward[holder.index()] = ppa;
             }
         }
     }

@@ -1,17 +1,17 @@
 //! Data that several logical pages hold: stored once, with a count of references. The map entries
-//! of their holders name the data instead of a place, so that moving them changes one entry.
+//! of their holders name the data instead of a ppa, so that moving them changes one entry.
 
-use writecliff_base::Ppn;
+use writecliff_base::Ppa;
 
-/// The bit of a map entry that says "shared data, by number" instead of a place.
+/// The bit of a map entry that says "shared data, by number" instead of a ppa.
 const SHARED: u32 = 1 << 31;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SharedData {
-    pub place: Ppn,
+    pub ppa: Ppa,
     /// Logical pages that hold them; 0: the number is free.
     pub references: u32,
-    pub grains: u8,
+    pub sectors: u8,
 }
 
 /// All shared data, by number; numbers are reused, the last freed first.
@@ -23,44 +23,44 @@ pub(crate) struct Shared {
 
 /// The number of the shared data that a map entry names.
 #[inline]
-pub(super) fn number(entry: Ppn) -> Option<usize> {
+pub(super) fn number(entry: Ppa) -> Option<usize> {
     (entry.0 & SHARED != 0 && !entry.is_none()).then_some((entry.0 & !SHARED) as usize)
 }
 
 /// The map entry of shared data.
-pub(super) fn entry(number: u32) -> Ppn {
+pub(super) fn entry(number: u32) -> Ppa {
     // Never all ones: there are fewer than 2^31 - 1 logical pages to share anything.
-    Ppn(SHARED | number)
+    Ppa(SHARED | number)
 }
 
 /// Is a map entry, forward or reverse, one of shared data?
 pub(crate) fn is_shared(entry: u32) -> bool {
-    number(Ppn(entry)).is_some()
+    number(Ppa(entry)).is_some()
 }
 
 impl Shared {
-    /// Is `place` where the shared data are that a reverse entry names? The entry may be older than
+    /// Is `ppa` where the shared data are that a reverse entry names? The entry may be older than
     /// what goes by its number now.
     #[inline]
-    pub(super) fn is_at(&self, entry: u32, place: Ppn) -> bool {
-        number(Ppn(entry)).and_then(|n| self.all.get(n)).is_some_and(|data| data.place == place)
+    pub(super) fn is_at(&self, entry: u32, ppa: Ppa) -> bool {
+        number(Ppa(entry)).and_then(|n| self.all.get(n)).is_some_and(|data| data.ppa == ppa)
     }
 
-    /// The shared data that a map entry names, if it does not name a place.
+    /// The shared data that a map entry names, if it does not name a ppa.
     #[inline]
-    pub(crate) fn get(&self, entry: Ppn) -> Option<&SharedData> {
+    pub(crate) fn get(&self, entry: Ppa) -> Option<&SharedData> {
         number(entry).map(|n| &self.all[n])
     }
 
-    /// The place that a map entry leads to.
+    /// The ppa that a map entry leads to.
     #[inline]
-    pub(crate) fn place(&self, entry: Ppn) -> Ppn {
-        self.get(entry).map_or(entry, |data| data.place)
+    pub(crate) fn resolve(&self, entry: Ppa) -> Ppa {
+        self.get(entry).map_or(entry, |data| data.ppa)
     }
 
-    /// Make what one logical page holds at `place` shared; returns its map entry.
-    pub(super) fn share(&mut self, place: Ppn, grains: u8) -> Ppn {
-        let data = SharedData { place, references: 1, grains };
+    /// Make what one logical page holds at `ppa` shared; returns its map entry.
+    pub(super) fn share(&mut self, ppa: Ppa, sectors: u8) -> Ppa {
+        let data = SharedData { ppa, references: 1, sectors };
         let number = self.free.pop().unwrap_or_else(|| {
             self.all.push(data);
             (self.all.len() - 1) as u32
@@ -69,13 +69,13 @@ impl Shared {
         entry(number)
     }
 
-    pub(super) fn add_reference(&mut self, of: Ppn) {
+    pub(super) fn add_reference(&mut self, of: Ppa) {
         let n = number(of).expect("an entry of shared data");
         self.all[n].references += 1;
     }
 
     /// Returns whether that was the last one: nobody holds the data any more.
-    pub(super) fn drop_reference(&mut self, entry: Ppn) -> bool {
+    pub(super) fn drop_reference(&mut self, entry: Ppa) -> bool {
         let n = number(entry).expect("an entry of shared data");
         let data = &mut self.all[n];
         debug_assert!(data.references > 0);
@@ -83,13 +83,13 @@ impl Shared {
         if data.references > 0 {
             return false;
         }
-        data.place = Ppn::NONE;
+        data.ppa = Ppa::NONE;
         self.free.push(n as u32);
         true
     }
 
-    pub(super) fn moved(&mut self, entry: Ppn, to: Ppn) {
+    pub(super) fn moved(&mut self, entry: Ppa, to: Ppa) {
         let n = number(entry).expect("an entry of shared data");
-        self.all[n].place = to;
+        self.all[n].ppa = to;
     }
 }

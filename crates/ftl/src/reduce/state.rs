@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::content::SECTORS_PER_SLOT;
-use writecliff_base::{Lpn, Ppn};
+use writecliff_base::{Lpn, Ppa};
 
 use super::pack::Pack;
 use super::shared::{Shared, SharedData, entry};
@@ -17,20 +17,20 @@ impl ReductionCounters {
 
     fn to_array(self) -> [u64; Self::FIELDS] {
         [
-            self.host_grains,
-            self.gc_grains,
-            self.wear_grains,
-            self.padding_grains,
+            self.host_sectors,
+            self.gc_sectors,
+            self.wear_sectors,
+            self.padding_sectors,
             self.duplicate_slots,
         ]
     }
 
     fn from_array(a: [u64; Self::FIELDS]) -> Self {
         Self {
-            host_grains: a[0],
-            gc_grains: a[1],
-            wear_grains: a[2],
-            padding_grains: a[3],
+            host_sectors: a[0],
+            gc_sectors: a[1],
+            wear_sectors: a[2],
+            padding_sectors: a[3],
             duplicate_slots: a[4],
         }
     }
@@ -38,32 +38,32 @@ impl ReductionCounters {
 
 impl Reduction {
     pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
-        out.bytes("ftl.grains", &self.grains)?;
+        out.bytes("ftl.sectors", &self.sectors)?;
         let packs: Vec<u32> = self.packs.iter().flat_map(|p| [p.used, p.pieces]).collect();
         out.u32s("ftl.packs", &packs)?;
         let counts = [self.shared.all.len() as u32, self.shared.free.len() as u32];
         out.u32s("ftl.shared_count", &counts)?;
-        let data = |d: &SharedData| [d.place.0, d.references, u32::from(d.grains)];
+        let data = |d: &SharedData| [d.ppa.0, d.references, u32::from(d.sectors)];
         out.u32s("ftl.shared", &self.shared.all.iter().flat_map(data).collect::<Vec<u32>>())?;
         out.u32s("ftl.shared_free", &self.shared.free)?;
         out.u64s("ftl.reduction", &self.counters.to_array())
     }
 
     fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
-        let grains = input.bytes("ftl.grains")?;
+        let sectors = input.bytes("ftl.sectors")?;
         let possible = |&g: &u8| (1..=SECTORS_PER_SLOT as u8).contains(&g);
-        if grains.len() != self.grains.len() || !grains.iter().all(possible) {
-            return Err(damaged("ftl.grains"));
+        if sectors.len() != self.sectors.len() || !sectors.iter().all(possible) {
+            return Err(damaged("ftl.sectors"));
         }
-        self.grains = grains;
+        self.sectors = sectors;
         let packs = input.u32s("ftl.packs", 2 * self.packs.len())?;
         self.packs = packs.chunks_exact(2).map(|p| Pack { used: p[0], pieces: p[1] }).collect();
         let counts = input.u32s("ftl.shared_count", 2)?;
         let data = input.u32s("ftl.shared", 3 * counts[0] as usize)?;
         let data = data.chunks_exact(3).map(|d| SharedData {
-            place: Ppn(d[0]),
+            ppa: Ppa(d[0]),
             references: d[1],
-            grains: d[2] as u8,
+            sectors: d[2] as u8,
         });
         let free = input.u32s("ftl.shared_free", counts[1] as usize)?;
         self.shared = Shared { all: data.collect(), free };
@@ -75,12 +75,12 @@ impl Reduction {
 
     /// The state as words, for digests.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let grains = self.grains.iter().map(|&g| u64::from(g));
+        let sectors = self.sectors.iter().map(|&g| u64::from(g));
         let packs = self.packs.iter().flat_map(|p| [u64::from(p.used), u64::from(p.pieces)]);
-        let data = |d: &SharedData| [u64::from(d.place.0), u64::from(d.references)];
+        let data = |d: &SharedData| [u64::from(d.ppa.0), u64::from(d.references)];
         let shared = self.shared.all.iter().flat_map(data);
         let free = self.shared.free.iter().map(|&n| u64::from(n));
-        grains.chain(packs).chain(shared).chain(free).chain(self.counters.to_array())
+        sectors.chain(packs).chain(shared).chain(free).chain(self.counters.to_array())
     }
 }
 
@@ -94,12 +94,12 @@ impl Ftl {
         r.restore(input)?;
         for (number, data) in r.shared.all.iter().enumerate() {
             if data.references > 0 {
-                let slot = self.reverse.get_mut(data.place.index());
+                let slot = self.reverse.get_mut(data.ppa.index());
                 *slot.ok_or_else(|| damaged("ftl.shared"))? = Lpn(entry(number as u32).0);
             }
         }
         let known = r.shared.all.len();
-        let unknown = |p: &Ppn| super::shared::number(*p).is_some_and(|n| n >= known);
+        let unknown = |p: &Ppa| super::shared::number(*p).is_some_and(|n| n >= known);
         if self.forward.iter().any(unknown) {
             return Err(damaged("ftl.forward"));
         }

@@ -24,7 +24,7 @@ pub enum SparePolicy {
     /// streams as it happens.
     Global,
     /// Spare space is split so that no other split would write less, as far as the drive can tell
-    /// from what it measures itself. Wants streams kept apart (`PlacementPolicy::Own`).
+    /// from what it measures itself. Wants streams kept apart (`GcDestination::PerStream`).
     SelfTuned,
 }
 

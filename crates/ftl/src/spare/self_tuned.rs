@@ -112,9 +112,9 @@ impl SelfTuned {
         random: &mut Prng,
         census: &Census,
     ) -> Option<ReclaimUnitId> {
-        let stream = self.most_over_budget(census, table.grains_per_unit)?;
+        let stream = self.most_over_budget(census, table.alloc_units_per_reclaim_unit)?;
         let victim = gc.choose(table, Among::Stream(stream), now, random)?;
-        let gain = table.grains_per_unit - table.valid[victim.index()];
+        let gain = table.alloc_units_per_reclaim_unit - table.valid[victim.index()];
         let dear = gain.saturating_mul(DEAR) < census.best_gain;
         if dear && self.after_dear {
             self.after_dear = false;
@@ -128,7 +128,7 @@ impl SelfTuned {
         let mut census = Census { spare: vec![0; self.streams.len()], best_gain: 0, dead: None };
         for unit in table.closed() {
             let index = unit.index();
-            let gain = table.grains_per_unit - table.valid[index];
+            let gain = table.alloc_units_per_reclaim_unit - table.valid[index];
             census.spare[table.owner[index].stream.index()] += u64::from(gain);
             census.best_gain = census.best_gain.max(gain);
             if table.valid[index] == 0 {
@@ -144,10 +144,14 @@ impl SelfTuned {
 
     /// The stream whose spare space is furthest above its budget, among those that have any. Every
     /// stream may keep one unit's worth, for the unit that it is overwriting.
-    fn most_over_budget(&self, census: &Census, grains_per_unit: u32) -> Option<StreamId> {
+    fn most_over_budget(
+        &self,
+        census: &Census,
+        alloc_units_per_reclaim_unit: u32,
+    ) -> Option<StreamId> {
         let holding = census.spare.iter().filter(|&&s| s > 0).count() as f64;
         let total = census.spare.iter().sum::<u64>() as f64;
-        let floor = f64::from(grains_per_unit).min(total / (2.0 * holding));
+        let floor = f64::from(alloc_units_per_reclaim_unit).min(total / (2.0 * holding));
         let to_split = total - floor * holding;
         let mut best: Option<(f64, StreamId)> = None;
         for (index, (s, &spare)) in self.streams.iter().zip(&census.spare).enumerate() {
@@ -173,7 +177,8 @@ impl SelfTuned {
     }
 
     fn note(&mut self, table: &UnitTable, victim: ReclaimUnitId) {
-        let valid = f64::from(table.valid[victim.index()]) / f64::from(table.grains_per_unit);
+        let valid =
+            f64::from(table.valid[victim.index()]) / f64::from(table.alloc_units_per_reclaim_unit);
         let s = &mut self.streams[table.owner[victim.index()].stream.index()];
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
     }

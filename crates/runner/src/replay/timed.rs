@@ -50,24 +50,24 @@ impl Timed {
 /// Blocks that hold data, to draw from.
 struct LiveSet {
     list: Vec<u32>,
-    place: Vec<u32>,
+    position: Vec<u32>,
 }
 
 impl LiveSet {
     fn add(&mut self, block: u32) {
-        let place = &mut self.place[block as usize];
-        if *place == NONE {
-            *place = self.list.len() as u32;
+        let position = &mut self.position[block as usize];
+        if *position == NONE {
+            *position = self.list.len() as u32;
             self.list.push(block);
         }
     }
 
     fn remove(&mut self, block: u32) {
-        let place = std::mem::replace(&mut self.place[block as usize], NONE);
-        if place != NONE {
-            self.list.swap_remove(place as usize);
-            if let Some(&moved) = self.list.get(place as usize) {
-                self.place[moved as usize] = place;
+        let position = std::mem::replace(&mut self.position[block as usize], NONE);
+        if position != NONE {
+            self.list.swap_remove(position as usize);
+            if let Some(&moved) = self.list.get(position as usize) {
+                self.position[moved as usize] = position;
             }
         }
     }
@@ -105,7 +105,7 @@ pub(super) fn run(
     latencies: &mut (Histogram, Histogram),
     observer: &mut dyn Observer,
 ) -> bool {
-    let mut live = LiveSet { list: Vec::new(), place: vec![NONE; run.ledger.blocks()] };
+    let mut live = LiveSet { list: Vec::new(), position: vec![NONE; run.ledger.blocks()] };
     run.ledger.live().for_each(|block| live.add(block));
     let random = Prng::derive(seed, READERS_LABEL);
     let mut host = Host {

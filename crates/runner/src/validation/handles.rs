@@ -13,10 +13,10 @@
 
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::placement::PlacementPolicy;
+use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
-use writecliff_ftl::{ConfigError, Counters, FastForward, Ftl, FtlConfig, Pacing};
+use writecliff_ftl::{ConfigError, Counters, FastForward, Ftl, FtlConfig, GcPacing};
 
 use super::flat_geometry;
 
@@ -50,7 +50,7 @@ pub struct HandlesCase {
 
 /// Write amplification from the empty drive on, and over the later stretch (NaN if that is empty).
 pub fn handles(case: &HandlesCase) -> Result<(f64, f64), ConfigError> {
-    let mut drive = Drive::new(case)?;
+    let mut drive = EmulatorDrive::new(case)?;
     let mut host = ThreeWriters::new(case);
     host.fill(&mut drive);
     host.write_until(&mut drive, case.capacities);
@@ -66,30 +66,34 @@ pub fn handles(case: &HandlesCase) -> Result<(f64, f64), ConfigError> {
     Ok((from_empty, settled))
 }
 
-struct Drive {
+struct EmulatorDrive {
     ftl: Ftl,
     early_below: u32,
     slots_a_look: u32,
     until_look: u32,
 }
 
-impl Drive {
+impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
         // Handles that neither the host nor collection writes to keep their first unit for good.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
         // The emulator collects after the host has opened a unit, this drive before.
-        let gc_floor = case.units / FREE_AT_LEAST + 1;
+        let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
             user_slots: case.user_units * case.slots,
             streams: WRITERS as u16,
             gc: GcPolicy::Greedy,
-            pacing: Pacing::Floor,
-            placement: if case.persistent { PlacementPolicy::Own } else { PlacementPolicy::Shared },
+            gc_pacing: GcPacing::OnDemand,
+            gc_destination: if case.persistent {
+                GcDestination::PerStream
+            } else {
+                GcDestination::Shared
+            },
             spare: SparePolicy::Global,
             wear: WearPolicy::None,
-            gc_start: gc_floor + 1,
-            gc_floor,
-            gc_idle_target: 0,
+            gc_high_watermark: gc_low_watermark + 1,
+            gc_low_watermark,
+            gc_idle_watermark: 0,
             rated_cycles: 1,
             seed: case.seed,
             reduction: None,
@@ -139,7 +143,7 @@ impl ThreeWriters {
 
     /// The first writer's range in order; beside it as much as the second one's range at random, so
     /// that 1/e of that is not mapped yet.
-    fn fill(&mut self, drive: &mut Drive) {
+    fn fill(&mut self, drive: &mut EmulatorDrive) {
         let rest = self.user - self.shared;
         for lpn in 0..self.shared {
             drive.write(lpn, 0);
@@ -150,14 +154,14 @@ impl ThreeWriters {
     }
 
     /// Go on until the host has written so many capacities.
-    fn write_until(&mut self, drive: &mut Drive, capacities: f64) {
+    fn write_until(&mut self, drive: &mut EmulatorDrive, capacities: f64) {
         let slots = (capacities * self.user as f64) as u64;
         while drive.ftl.counters().host_slots < slots {
             self.write(drive);
         }
     }
 
-    fn write(&mut self, drive: &mut Drive) {
+    fn write(&mut self, drive: &mut EmulatorDrive) {
         let draw = self.random.unit();
         if draw < self.rates[0] {
             drive.write(self.at, 0);
@@ -169,12 +173,12 @@ impl ThreeWriters {
         }
     }
 
-    fn write_uniform(&mut self, drive: &mut Drive) {
+    fn write_uniform(&mut self, drive: &mut EmulatorDrive) {
         let lpn = self.shared + self.random.below(self.user - self.shared);
         drive.write(lpn, 1);
     }
 
-    fn write_zoned(&mut self, drive: &mut Drive) {
+    fn write_zoned(&mut self, drive: &mut EmulatorDrive) {
         let (begin, end) = match self.random.unit() {
             u if u < 0.8 => (0, self.shared / 5),
             u if u < 0.9 => (self.shared / 5, self.shared * 2 / 5),

@@ -46,7 +46,8 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
         return Err(ConfigError { key: "policy", message });
     }
     let least = data.sizes.iter().map(|&size| 1 << size.ilog2()).min().unwrap_or(8);
-    let reduction = ReductionConfig { least, duplicates: data.duplicates > 0.0 };
+    let reduction =
+        ReductionConfig { min_stored_sectors: least, duplicates: data.duplicates > 0.0 };
     let mut ftl = drive(case, 1, Collecting { reduction: Some(reduction), ..PLAIN })?;
     let user = ftl.config().user_slots;
     let mut host = Host { random: Prng::new(case.seed), data, original: Lpn::NONE };

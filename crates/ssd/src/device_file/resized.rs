@@ -84,15 +84,15 @@ pub fn resized(
         let share = f64::from(units) * new.units as f64 / old.units as f64;
         i64::from(least).max(share.round_ties_even() as i64)
     };
-    let floor = ftl.gc_floor;
+    let floor = ftl.gc_low_watermark;
     let pages = new.word_lines * shape.cell.page_types();
     let mut changes = vec![
         Change::new("flash.channels", i64::from(new.channels), SOURCE),
         Change::new("flash.dies_per_channel", i64::from(new.dies_per_channel), SOURCE),
         Change::new("flash.pages_per_block", i64::from(pages), SOURCE),
         Change::new("flash.blocks_per_plane", new.units as i64, SOURCE),
-        Change::new("ftl.gc_start", pool(ftl.gc_start, floor + 1), SOURCE),
-        Change::new("ftl.gc_idle_target", pool(ftl.gc_idle_target, floor + 2), SOURCE),
+        Change::new("ftl.gc_high_watermark", pool(ftl.gc_high_watermark, floor + 1), SOURCE),
+        Change::new("ftl.gc_idle_watermark", pool(ftl.gc_idle_watermark, floor + 2), SOURCE),
         size("user_capacity", new_capacity),
     ];
     let dies = new.channels * new.dies_per_channel;

@@ -14,8 +14,8 @@
 //! proportional to the scale, so that two scales can be extrapolated.
 //!
 //! Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume are within
-//! 0.1 % at 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already, because
-//! the reserve of garbage collection cannot shrink.
+//! 0.1 % at 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already,
+//! because the reserve of garbage collection cannot shrink.
 
 use writecliff_base::located::Change;
 use writecliff_base::{Bytes, Nanos};

@@ -5,53 +5,53 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
-use crate::placement::events::{Event, EventType};
-use crate::placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
-use crate::placement::scsi::BlockLimitsExtension;
-use crate::placement::status::{FdpStatus, PlacementStatus};
-use crate::placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
-use crate::placement::time_limit::TimeLimit;
-use crate::placement::{BLOCK_BYTES, Face, Interface, Refusal, has_volatile};
+use crate::data_placement::events::{EventType, FdpEvent};
+use crate::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
+use crate::data_placement::scsi::BlockLimitsExtension;
+use crate::data_placement::status::{DataPlacementStatus, FdpStatus};
+use crate::data_placement::streams::{DATA_PLACEMENT, Directives, IDENTIFY, StreamParameters};
+use crate::data_placement::time_limit::TimeLimit;
+use crate::data_placement::{BLOCK_BYTES, Interface, InterfaceKind, Refusal, has_volatile};
 
 type Answer<T> = Result<T, Refusal>;
 
 const BLOCKS_PER_SLOT: u32 = SLOT_BYTES / BLOCK_BYTES;
 
-/// Defines accessors of one face beside the table of routes; others refuse.
-macro_rules! faces {
-    ($($name:ident = $face:ident($type:ty) of $interface:expr;)*) => {$(
+/// Defines accessors of one interface beside the table of routes; others refuse.
+macro_rules! accessors {
+    ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
         fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
             let has = self.interface_name();
-            match &mut self.placement.face {
-                Face::$face(face) => Ok((face, &mut self.placement.route)),
-                _ => Err(Refusal::OtherInterface { has, wants: $interface.name() }),
+            match &mut self.data_placement.interface {
+                Interface::$variant(found) => Ok((found, &mut self.data_placement.route)),
+                _ => Err(Refusal::OtherInterface { has, wants: $kind.name() }),
             }
         }
     )*};
 }
 
 impl Ssd {
-    faces! {
-        nvme = Nvme(crate::placement::streams::NvmeStreams) of Interface::NvmeStreams;
-        scsi = Scsi(crate::placement::scsi::ScsiStreams) of Interface::ScsiStreams;
-        fdp = Fdp(crate::placement::fdp::Fdp) of Interface::NvmeFdp;
+    accessors! {
+        nvme = Nvme(crate::data_placement::streams::NvmeStreams) of InterfaceKind::NvmeStreams;
+        scsi = Scsi(crate::data_placement::scsi::ScsiStreams) of InterfaceKind::ScsiStreams;
+        fdp = Fdp(crate::data_placement::fdp::Fdp) of InterfaceKind::NvmeFdp;
     }
 
     pub fn interface_name(&self) -> &'static str {
-        self.config.placement.as_ref().map_or("none", |placement| placement.interface.name())
+        self.config.data_placement.as_ref().map_or("none", |placement| placement.interface.name())
     }
 
     // -- NVMe directives (Base 2.1, 8.1.8) ------------------------------------------------------
 
     /// Identify directive, Return Parameters.
     pub fn directives(&self) -> Answer<Directives> {
-        match &self.placement.face {
-            Face::Nvme(nvme) => Ok(nvme.directives()),
-            Face::Fdp(_) => {
+        match &self.data_placement.interface {
+            Interface::Nvme(nvme) => Ok(nvme.directives()),
+            Interface::Fdp(_) => {
                 let all = IDENTIFY | DATA_PLACEMENT;
                 Ok(Directives { supported: all, enabled: all, persistent: all })
             }
-            Face::None | Face::Scsi(_) => {
+            Interface::None | Interface::Scsi(_) => {
                 let has = self.interface_name();
                 Err(Refusal::OtherInterface { has, wants: "NVMe directives" })
             }
@@ -60,7 +60,7 @@ impl Ssd {
 
     /// Identify directive, Enable Directive, of the Streams directive.
     pub fn enable_streams(&mut self, enabled: bool) -> Answer<()> {
-        if let Face::Fdp(_) = self.placement.face {
+        if let Interface::Fdp(_) = self.data_placement.interface {
             let about = "the endurance group has flexible data placement enabled".to_owned();
             return Err(Refusal::InvalidField(about));
         }
@@ -70,7 +70,7 @@ impl Ssd {
     }
 
     pub fn stream_parameters(&mut self) -> Answer<StreamParameters> {
-        let sizes = self.placement.sizes;
+        let sizes = self.data_placement.sizes;
         let (nvme, _) = self.nvme()?;
         nvme.check_enabled()?;
         Ok(nvme.parameters(&sizes))
@@ -105,8 +105,8 @@ impl Ssd {
     /// STREAM CONTROL, open: the assigned identifier.
     pub fn scsi_open_stream(&mut self) -> Answer<u16> {
         self.scsi()?;
-        let placement = &mut self.placement;
-        let Face::Scsi(scsi) = &mut placement.face else { unreachable!("checked above") };
+        let placement = &mut self.data_placement;
+        let Interface::Scsi(scsi) = &mut placement.interface else { unreachable!("checked above") };
         scsi.open(&mut placement.route, &mut placement.tally)
     }
 
@@ -121,14 +121,14 @@ impl Ssd {
     }
 
     pub fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
-        let sizes = self.placement.sizes;
+        let sizes = self.data_placement.sizes;
         Ok(self.scsi()?.0.limits(&sizes))
     }
 
     // -- FDP (Base 2.1, 8.1.10) -----------------------------------------------------------------
 
     pub fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {
-        let sizes = self.placement.sizes;
+        let sizes = self.data_placement.sizes;
         let volatile = has_volatile(&self.config);
         Ok(self.fdp()?.0.configuration(&sizes, volatile))
     }
@@ -149,8 +149,8 @@ impl Ssd {
 
     fn handle_status(&self, id: usize, handle: u16) -> HandleStatus {
         let (slots, _) = self.ftl.host_room(FrontierId(handle));
-        let limit = match &self.placement.face {
-            Face::Fdp(fdp) => fdp.limit.as_ref(),
+        let limit = match &self.data_placement.interface {
+            Interface::Fdp(fdp) => fdp.limit.as_ref(),
             _ => None,
         };
         let now = self.backend.now;
@@ -188,7 +188,7 @@ impl Ssd {
             return false;
         }
         let slots = self.ftl.abandon(frontier, &mut self.backend);
-        if let Face::Fdp(fdp) = &mut self.placement.face {
+        if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
             fdp.abandoned_slots += u64::from(slots);
         }
         true
@@ -197,14 +197,14 @@ impl Ssd {
     /// Units that have been open for longer than the drive allows: their handles reference empty
     /// ones from now on.
     pub(super) fn end_old_units(&mut self) {
-        if !self.placement.is_limited {
+        if !self.data_placement.is_limited {
             return;
         }
         self.note_units();
         let now = self.backend.now;
         while let Some((handle, at)) = self.limit().and_then(|limit| limit.due(now)) {
             self.abandon(handle);
-            if let Face::Fdp(fdp) = &mut self.placement.face {
+            if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
                 let (kind, id) = (EventType::TimeLimitExceeded, fdp.placement_id(handle));
                 fdp.events.count(kind, 1);
                 fdp.events.about(kind, at, handle, id, None);
@@ -223,12 +223,12 @@ impl Ssd {
                 limit.note(handle, unit, now);
             }
         }
-        self.placement.deadline = self.limit().map_or(Nanos::MAX, |limit| limit.deadline());
+        self.data_placement.deadline = self.limit().map_or(Nanos::MAX, |limit| limit.deadline());
     }
 
     fn limit(&mut self) -> Option<&mut TimeLimit> {
-        match &mut self.placement.face {
-            Face::Fdp(fdp) => fdp.limit.as_mut(),
+        match &mut self.data_placement.interface {
+            Interface::Fdp(fdp) => fdp.limit.as_mut(),
             _ => None,
         }
     }
@@ -244,7 +244,7 @@ impl Ssd {
     /// The same of all events behind every placement handle: a host that keeps the whole log. Does
     /// nothing on a drive with another interface.
     pub fn fdp_enable_all_events(&mut self) {
-        if let Face::Fdp(fdp) = &mut self.placement.face {
+        if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
             for &handle in &fdp.handles {
                 fdp.events.enable(handle, &EventType::ALL, true);
             }
@@ -259,7 +259,7 @@ impl Ssd {
     }
 
     /// FDP Events log page (23h): the newest 63 of the host or of the controller, oldest first.
-    pub fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<Event>> {
+    pub fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>> {
         self.gather_events();
         Ok(self.fdp()?.0.events.list(of_host))
     }
@@ -274,7 +274,7 @@ impl Ssd {
         FdpStatistics {
             hbmw: self.host_write_bytes(),
             mbmw: self.nand_write_bytes(),
-            mbe: self.ftl.wear().total() * self.placement.sizes.reclaim_unit_bytes,
+            mbe: self.ftl.wear().total() * self.data_placement.sizes.reclaim_unit_bytes,
         }
     }
 
@@ -284,8 +284,8 @@ impl Ssd {
     fn gather_events(&mut self) {
         self.end_old_units();
         let now = self.backend.now;
-        if let Face::Fdp(fdp) = &mut self.placement.face {
-            fdp.gather(self.ftl.watch_mut().take(), now, BLOCKS_PER_SLOT);
+        if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
+            fdp.gather(self.ftl.gc_log_mut().take(), now, BLOCKS_PER_SLOT);
         }
     }
 
@@ -314,24 +314,24 @@ impl Ssd {
 
     /// Format NVM, and any purge, releases all streams (8.1.8.3).
     pub(super) fn release_all_streams(&mut self) {
-        let placement = &mut self.placement;
-        match &mut placement.face {
-            Face::Nvme(nvme) => nvme.resources.close_all(&mut placement.route),
-            Face::Scsi(scsi) => scsi.resources.close_all(&mut placement.route),
-            Face::None | Face::Fdp(_) => {}
+        let placement = &mut self.data_placement;
+        match &mut placement.interface {
+            Interface::Nvme(nvme) => nvme.resources.close_all(&mut placement.route),
+            Interface::Scsi(scsi) => scsi.resources.close_all(&mut placement.route),
+            Interface::None | Interface::Fdp(_) => {}
         }
     }
 
     /// `None` for a drive without an interface.
-    pub fn placement_status(&mut self) -> Option<PlacementStatus> {
+    pub fn data_placement_status(&mut self) -> Option<DataPlacementStatus> {
         self.gather_events();
-        let interface = self.config.placement.as_ref()?.interface.name();
-        let p = &self.placement;
-        let (open_streams, limit, fdp) = match &p.face {
-            Face::None => return None,
-            Face::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
-            Face::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
-            Face::Fdp(fdp) => {
+        let interface = self.config.data_placement.as_ref()?.interface.name();
+        let p = &self.data_placement;
+        let (open_streams, limit, fdp) = match &p.interface {
+            Interface::None => return None,
+            Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
+            Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
+            Interface::Fdp(fdp) => {
                 let each = fdp.handles.iter().enumerate();
                 let status = FdpStatus {
                     handles: each.map(|(id, &handle)| self.handle_status(id, handle)).collect(),
@@ -342,9 +342,9 @@ impl Ssd {
                 (Vec::new(), fdp.handles.len() as u16, Some(status))
             }
         };
-        Some(PlacementStatus {
+        Some(DataPlacementStatus {
             interface,
-            enabled: !matches!(&p.face, Face::Nvme(nvme) if !nvme.is_enabled()),
+            enabled: !matches!(&p.interface, Interface::Nvme(nvme) if !nvme.is_enabled()),
             open_streams,
             limit,
             streams_opened: p.tally.opened,
@@ -359,7 +359,7 @@ impl Ssd {
 
     /// Most that a load's stream numbers may be: what the interface can take, or the FTL's streams.
     pub fn stream_numbers(&self) -> u16 {
-        match self.config.placement {
+        match self.config.data_placement {
             Some(_) => u16::MAX,
             None => self.config.ftl.streams,
         }
@@ -369,7 +369,7 @@ impl Ssd {
 /// The FTL stream that a write which names `number` would go to now; for tests.
 impl Ssd {
     pub fn routed(&self, number: u16) -> Option<StreamId> {
-        let found = self.placement.route.get(usize::from(number)).copied();
+        let found = self.data_placement.route.get(usize::from(number)).copied();
         found.filter(|&stream| stream < self.config.ftl.streams).map(StreamId)
     }
 }

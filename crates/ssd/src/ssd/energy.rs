@@ -3,7 +3,7 @@
 use writecliff_base::Nanos;
 
 use super::Ssd;
-use crate::event::{Event, Lane};
+use crate::event::{Lane, SsdEvent};
 use crate::power::Energy;
 use crate::thermal::ThermalCounters;
 
@@ -37,7 +37,7 @@ impl Ssd {
         let stop = thermal.stop_for(now, until);
         thermal.scheduled = true;
         self.backend.stop_channels(stop);
-        self.backend.queue.push(Lane::DieLong, until, Event::ThermalPeriod);
+        self.backend.queue.push(Lane::DieLong, until, SsdEvent::ThermalPeriod);
     }
 
     /// A period is over. While the host is silent there is nobody to throttle; the temperature of

@@ -1,15 +1,15 @@
 //! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes,
 //! TRIMs.
 
-use writecliff_base::{Lpn, Ppn};
-use writecliff_flash::geometry::{Place, SLOT_BYTES};
+use writecliff_base::{Lpn, Ppa};
+use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_port::{Command, Completion, Operation};
+use writecliff_host_interface::{Command, Completion, Operation};
 
 use super::{Ssd, WritePath};
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
-use crate::event::{Event, Lane};
+use crate::event::{Lane, SsdEvent};
 
 impl Ssd {
     /// Let waiting writes send their data while the buffer has room for them.
@@ -31,16 +31,16 @@ impl Ssd {
             self.buffer_free -= slots;
             self.writes_in_transfer += 1;
             let at = self.frontend.receive(ready.max(self.backend.now), length) + self.hiccup();
-            self.backend.queue.push(Lane::Arrived, at, Event::WriteArrived { command: number });
+            self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
         }
     }
 
     /// Buffer slots that are free whenever nothing is on its way to flash.
     fn buffer_assured(&self) -> i64 {
         let units = i64::from(self.config.ftl.streams);
-        let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_group);
+        let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_read_group);
         i64::from(self.config.buffer_slots())
-            - units * i64::from(self.config.geometry.places_per_unit)
+            - units * i64::from(self.config.geometry.ppas_per_program_unit)
             - i64::from(in_log)
     }
 
@@ -49,7 +49,7 @@ impl Ssd {
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
-                let completes = if self.placing.is_some() {
+                let completes = if self.mapping_core.is_some() {
                     self.write_by_core(number, &command, first, slots)
                 } else {
                     self.write(number, &command, first, slots)
@@ -65,14 +65,14 @@ impl Ssd {
         }
     }
 
-    /// A write whose placing takes time.
+    /// A write that takes time on the mapping core.
     fn write_by_core(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
         let completes = self.write(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
         let folded = (self.folds() - folds_before) as u32;
-        if let Some(core) = &mut self.placing {
-            core.owe(self.backend.now, slots + folded, moved);
+        if let Some(core) = &mut self.mapping_core {
+            core.charge(self.backend.now, slots + folded, moved);
         }
         completes
     }
@@ -90,8 +90,8 @@ impl Ssd {
     /// ever.
     #[cold]
     fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        let is_limited = self.placement.is_limited;
-        if is_limited && self.backend.now >= self.placement.deadline {
+        let is_limited = self.data_placement.is_limited;
+        if is_limited && self.backend.now >= self.data_placement.deadline {
             self.end_old_units();
         }
         let completes = if self.slc.is_some() {
@@ -111,7 +111,7 @@ impl Ssd {
     fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
-        let stream = self.placement.route(command.stream, command.length, self.backend.now);
+        let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
             let bytes = slot_overlap(lpn, command.offset, end);
@@ -199,7 +199,7 @@ impl Ssd {
     pub(super) fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
-        if let Some(core) = &mut self.placing {
+        if let Some(core) = &mut self.mapping_core {
             core.look_up();
         }
         let reads = match slots {
@@ -210,69 +210,69 @@ impl Ssd {
         self.commands.get(number).pending = reads;
         if reads == 0 {
             let at = self.frontend.send(self.backend.now, command.length, true);
-            self.backend.queue.push(Lane::Completed, at, Event::Completed { command: number });
+            self.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
         }
     }
 
     /// Returns the number of flash reads: 0 if the slot is not on flash.
     #[inline]
     fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
-        let ppn = self.ftl.lookup(lpn);
-        if ppn.is_none() {
+        let ppa = self.ftl.lookup(lpn);
+        if ppa.is_none() {
             self.unmapped_read_slots += 1;
             return 0;
         }
-        let place = self.config.geometry.place(ppn);
-        if self.is_buffered(ppn, &place) {
+        let location = self.config.geometry.locate(ppa);
+        if self.is_buffered(ppa, &location) {
             return 0;
         }
-        self.backend.host_read(number, place, 1);
+        self.backend.host_read(number, location, 1);
         1
     }
 
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        // What is read is counted in grains: slots, where no data are reduced.
+        // What is read is counted in alloc_units: slots, where no data are reduced.
         let ftl = &self.config.ftl;
-        let per_group = ftl.grains(self.config.geometry.slots_per_group);
-        let mut run: Option<(Place, u32)> = None;
+        let per_group = ftl.alloc_units(self.config.geometry.slots_per_read_group);
+        let mut run: Option<(FlashLocation, u32)> = None;
         let mut reads = 0;
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
-            let ppn = self.ftl.lookup(lpn);
-            if ppn.is_none() {
+            let ppa = self.ftl.lookup(lpn);
+            if ppa.is_none() {
                 self.unmapped_read_slots += 1;
                 continue;
             }
-            let place = self.config.geometry.place(ppn);
-            if self.is_buffered(ppn, &place) {
+            let location = self.config.geometry.locate(ppa);
+            if self.is_buffered(ppa, &location) {
                 continue;
             }
-            let grains = self.ftl.grains_of(lpn);
+            let alloc_units = self.ftl.alloc_units_of(lpn);
             match run {
-                Some((start, before)) if start == place => {
-                    run = Some((start, (before + grains).min(per_group)));
+                Some((start, before)) if start == location => {
+                    run = Some((start, (before + alloc_units).min(per_group)));
                 }
                 other => {
-                    if let Some((start, grains)) = other {
+                    if let Some((start, alloc_units)) = other {
                         reads += 1;
-                        self.backend.host_read(number, start, ftl.slots_of(grains));
+                        self.backend.host_read(number, start, ftl.slots_of(alloc_units));
                     }
-                    run = Some((place, grains));
+                    run = Some((location, alloc_units));
                 }
             }
         }
-        if let Some((start, grains)) = run {
+        if let Some((start, alloc_units)) = run {
             reads += 1;
-            self.backend.host_read(number, start, ftl.slots_of(grains));
+            self.backend.host_read(number, start, ftl.slots_of(alloc_units));
         }
         reads
     }
 
     /// Is the slot still in the write buffer (its unit not yet on flash)?
     #[inline]
-    pub(super) fn is_buffered(&self, ppn: Ppn, place: &Place) -> bool {
-        self.ftl.is_filling(ppn, place.reclaim_unit)
-            || self.backend.fills.is_in_flight(place.reclaim_unit.index(), place.unit)
+    pub(super) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
+        self.ftl.is_filling(ppa, location.reclaim_unit)
+            || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 
     #[inline]
@@ -287,7 +287,8 @@ impl Ssd {
                     let c = self.commands.get(number);
                     c.pending -= 1;
                     if c.pending == 0 {
-                        let (now, event) = (self.backend.now, Event::Completed { command: number });
+                        let (now, event) =
+                            (self.backend.now, SsdEvent::Completed { command: number });
                         self.backend.queue.push(Lane::Completed, now, event);
                     }
                 }
@@ -311,7 +312,7 @@ impl Ssd {
         c.unsent -= bytes;
         let end = self.frontend.send(at, bytes, last);
         if last {
-            self.backend.queue.push(Lane::Completed, end, Event::Completed { command: number });
+            self.backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
         }
     }
 }

@@ -6,7 +6,7 @@ use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
 use crate::power::ActiveTime;
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 impl Ssd {
     /// Everything under way, while the host has no command outstanding.
@@ -21,7 +21,7 @@ impl Ssd {
         out.put(self.write_cache);
         out.put(self.last_activity.0);
         out.put(self.idle_check_scheduled);
-        if let Some(core) = &self.placing {
+        if let Some(core) = &self.mapping_core {
             core.save(out);
         }
         if let Some(housekeeping) = &self.housekeeping {
@@ -36,8 +36,8 @@ impl Ssd {
         if let Some(slc) = &self.slc {
             slc.save(out);
         }
-        if self.config.placement.is_some() {
-            self.placement.save(self.ftl.watch(), out);
+        if self.config.data_placement.is_some() {
+            self.data_placement.save(self.ftl.gc_log(), out);
         }
     }
 
@@ -52,7 +52,7 @@ impl Ssd {
         self.write_cache = input.flag()?;
         self.last_activity = Nanos(input.get()?);
         self.idle_check_scheduled = input.flag()?;
-        if let Some(core) = &mut self.placing {
+        if let Some(core) = &mut self.mapping_core {
             core.restore(input)?;
         }
         if let Some(housekeeping) = &mut self.housekeeping {
@@ -67,8 +67,8 @@ impl Ssd {
         if let Some(slc) = &mut self.slc {
             slc.restore(input)?;
         }
-        if self.config.placement.is_some() {
-            self.placement.restore(self.ftl.watch_mut(), input)?;
+        if self.config.data_placement.is_some() {
+            self.data_placement.restore(self.ftl.gc_log_mut(), input)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use writecliff_base::Lpn;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::FastForward;
-use writecliff_port::Command;
+use writecliff_host_interface::Command;
 
 use super::Ssd;
 use super::io::slot_overlap;
@@ -44,8 +44,8 @@ impl Ssd {
     }
 
     fn is_in_buffer(&self, lpn: Lpn) -> bool {
-        let ppn = self.ftl.lookup(lpn);
-        self.is_buffered(ppn, &self.config.geometry.place(ppn))
+        let ppa = self.ftl.lookup(lpn);
+        self.is_buffered(ppa, &self.config.geometry.locate(ppa))
     }
 
     pub(super) fn fast_forward_reduced(&mut self, command: &Command) {

@@ -1,10 +1,10 @@
 //! Commands on a drive with an SLC cache, and the folding of what it holds in idle time.
 
 use writecliff_base::{Lpn, StreamId};
-use writecliff_flash::geometry::Place;
+use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::FastForward;
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_port::Command;
+use writecliff_host_interface::Command;
 
 use super::Ssd;
 use super::io::slot_overlap;
@@ -17,7 +17,7 @@ const BURST_UNITS: u32 = 4;
 /// Where slots of a read are that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    Main(Place),
+    Main(FlashLocation),
     Slc(u32),
 }
 
@@ -37,7 +37,7 @@ impl Ssd {
         let Some(mut slc) = self.slc.take() else { return true };
         let durable = self.write_cache || self.config.controller.power_loss_protection;
         let end = command.offset + u64::from(command.length);
-        let stream = self.placement.route(command.stream, command.length, self.backend.now);
+        let stream = self.data_placement.route(command.stream, command.length, self.backend.now);
         let folds = slc.folds();
         for n in 0..slots {
             let lpn = Lpn(first.0 + n);
@@ -86,7 +86,7 @@ impl Ssd {
             let Some(source) = self.source(Lpn(first.0 + n)) else { continue };
             match &mut run {
                 Some((start, count)) if *start == source => {
-                    *count = (*count + 1).min(self.config.geometry.slots_per_group);
+                    *count = (*count + 1).min(self.config.geometry.slots_per_read_group);
                 }
                 _ => {
                     reads += self.read_run(number, run);
@@ -100,7 +100,9 @@ impl Ssd {
     fn read_run(&mut self, number: u16, run: Option<(Source, u32)>) -> u32 {
         match run {
             None => return 0,
-            Some((Source::Main(place), slots)) => self.backend.host_read(number, place, slots),
+            Some((Source::Main(location), slots)) => {
+                self.backend.host_read(number, location, slots)
+            }
             Some((Source::Slc(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
         }
         1
@@ -112,13 +114,13 @@ impl Ssd {
             let buffered = filling || self.backend.is_slc_in_flight(unit);
             return (!buffered).then_some(Source::Slc(unit));
         }
-        let ppn = self.ftl.lookup(lpn);
-        if ppn.is_none() {
+        let ppa = self.ftl.lookup(lpn);
+        if ppa.is_none() {
             self.unmapped_read_slots += 1;
             return None;
         }
-        let place = self.config.geometry.place(ppn);
-        (!self.is_buffered(ppn, &place)).then_some(Source::Main(place))
+        let location = self.config.geometry.locate(ppa);
+        (!self.is_buffered(ppa, &location)).then_some(Source::Main(location))
     }
 
     /// The host is silent and the flash has nothing to do: fold a burst, or erase when all is
@@ -126,7 +128,7 @@ impl Ssd {
     pub(super) fn fold_burst(&mut self) -> bool {
         let Some(slc) = &mut self.slc else { return false };
         let geometry = &self.config.geometry;
-        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_unit);
+        let burst = i64::from(BURST_UNITS * geometry.dies * geometry.slots_per_program_unit);
         let mut folded = 0;
         while folded < burst.min(self.buffer_free) && slc.fold(&mut self.ftl, &mut self.backend) {
             folded += 1;

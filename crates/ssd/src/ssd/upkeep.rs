@@ -2,10 +2,10 @@
 //! when the plan of the flash's life holds up writes.
 
 use writecliff_base::Nanos;
-use writecliff_port::{Command, Operation};
+use writecliff_host_interface::{Command, Operation};
 
 use super::Ssd;
-use crate::event::{Event, Lane};
+use crate::event::{Lane, SsdEvent};
 
 impl Ssd {
     /// A command begins: from now on media work meets commands. What has begun in the silence and
@@ -28,7 +28,7 @@ impl Ssd {
         while let Some(next) = housekeeping.next_media(now) {
             if next.at > now {
                 housekeeping.media_scheduled = true;
-                self.backend.queue.push(Lane::DieLong, next.at, Event::MediaWork);
+                self.backend.queue.push(Lane::DieLong, next.at, SsdEvent::MediaWork);
                 return;
             }
             housekeeping.media_begun();
@@ -74,7 +74,7 @@ impl Ssd {
         let Some(opens) = plan.opens_at(now, programmed) else { return false };
         if !plan.wake_scheduled {
             plan.hold_up(now, opens);
-            self.backend.queue.push(Lane::DieLong, opens, Event::PlanAllows);
+            self.backend.queue.push(Lane::DieLong, opens, SsdEvent::ThrottleExpired);
         }
         true
     }

@@ -28,11 +28,11 @@ rated_cycles = 1000
 [ftl]
 streams = 4
 gc = "greedy"
-placement = "own"
+gc_destination = "per-stream"
 wear_leveling = "none"
-gc_start = 4
-gc_floor = 3
-gc_idle_target = 6
+gc_high_watermark = 4
+gc_low_watermark = 3
+gc_idle_watermark = 6
 [controller]
 write_buffer = "1 MiB"
 power_loss_protection = false
@@ -58,12 +58,14 @@ pub const LINK_SLOT: u64 = 8_192;
 /// A firmware core that takes 50 us for a slot of the host and 30 us for one that it moves.
 pub const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"",
-    "latency = \"5 us\"\nplace_time = \"50 us\"\ncollect_time = \"30 us\"",
+    "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nrelocation_time = \"30 us\"",
 )];
 
 /// A controller that compresses down to a sector and stores nothing twice.
-pub const REDUCTION: [(&str, &str); 1] =
-    [("[link]", "[reduction]\ncompression = true\nleast = \"512 B\"\nduplicates = true\n[link]")];
+pub const REDUCTION: [(&str, &str); 1] = [(
+    "[link]",
+    "[reduction]\ncompression = true\nmin_stored_size = \"512 B\"\nduplicates = true\n[link]",
+)];
 
 /// One bit a cell for 4 MiB: 1024 slots, in units of a page (4 slots).
 pub const SLC: [(&str, &str); 1] =

@@ -30,7 +30,7 @@ pub(super) struct Segment {
 pub(super) struct Shadow {
     size: usize,
     /// Segment of each block's data.
-    place: Vec<u32>,
+    segment_of: Vec<u32>,
     /// By number; one that is free has no blocks.
     segments: Vec<Segment>,
     free: Vec<u32>,
@@ -44,7 +44,7 @@ impl Shadow {
         let size = (blocks / SEGMENTS_LEAST).clamp(1, SEGMENT_BLOCKS) as usize;
         Self {
             size,
-            place: vec![NONE; blocks as usize],
+            segment_of: vec![NONE; blocks as usize],
             segments: Vec::new(),
             free: Vec::new(),
             open: [NONE; CLASSES],
@@ -70,7 +70,7 @@ impl Shadow {
         let segment = &mut self.segments[number as usize];
         segment.blocks.push(block);
         segment.valid += 1;
-        self.place[block as usize] = number;
+        self.segment_of[block as usize] = number;
         self.valid += 1;
         self.stored += 1;
         if segment.blocks.len() == self.size {
@@ -80,7 +80,7 @@ impl Shadow {
     }
 
     pub(super) fn invalidate(&mut self, block: u32) {
-        let number = std::mem::replace(&mut self.place[block as usize], NONE);
+        let number = std::mem::replace(&mut self.segment_of[block as usize], NONE);
         if number != NONE {
             self.segments[number as usize].valid -= 1;
             self.valid -= 1;
@@ -89,7 +89,7 @@ impl Shadow {
 
     /// Whether a block's data are those in a segment that is being collected.
     pub(super) fn holds(&self, block: u32, victim: &Segment) -> bool {
-        self.place[block as usize] == victim.number
+        self.segment_of[block as usize] == victim.number
     }
 
     /// The segment to collect now, if any. It is taken out: move what is valid in it, then `erase`.

@@ -107,7 +107,7 @@ impl Space {
                 (u64::from(folder) % GROUPS * u64::from(self.blocks) / GROUPS) as u32
             }
         };
-        let start = self.place(want, from)?;
+        let start = self.find(want, from)?;
         let run = self.take_at(start, want)?;
         if self.allocator == Allocator::NextFit {
             self.cursor = (run.start + run.count).checked_next_multiple_of(ROOM).unwrap_or(0);
@@ -116,7 +116,7 @@ impl Space {
     }
 
     /// Where the next extent begins: beyond `from`, then from the beginning.
-    fn place(&self, want: u32, from: u32) -> Option<u32> {
+    fn find(&self, want: u32, from: u32) -> Option<u32> {
         let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);
         let ahead = self.free.range(beyond).map(extents);

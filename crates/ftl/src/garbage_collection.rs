@@ -1,23 +1,24 @@
-//! Collection: moving what is valid out of a victim so that it becomes free.
+//! Garbage collection: relocating the valid data of a victim so that the victim becomes free.
 //!
-//! Four ways to the same steps:
-//! * **paced** (normal): the idle slots (free units and what frontiers have not written yet) are
-//!   kept at a target. After every host slot as much of the victim is moved as brings them back to
-//!   it, counting what a half-emptied victim will yield in proportion; so writes stay smooth, and
-//!   the spare space that collection circulates through is constant. `Pacing::Whole` moves a victim
-//!   at once instead, as simple drives do; under `Pacing::Floor` there is no such target;
-//! * **foreground**: no more than `gc_floor` units free: the host waits for whole victims;
-//! * **background**: the device has been idle; victims are emptied until `gc_idle_target` are free;
-//! * **early**: whoever drives the FTL asks for a victim that is nearly empty already.
+//! It runs in four ways, all made of the same steps:
+//! * **incremental** (normal): the idle slots (free reclaim units and the rest of open ones) are
+//!   kept at a target. After every host slot, enough of the victim is relocated to return to the
+//!   target; a partly emptied victim is credited in proportion to what it will yield. So writes
+//!   stay smooth, and the spare space that garbage collection circulates through is constant.
+//!   `GcPacing::PerVictim` relocates a whole victim at once instead, as simple drives do;
+//!   `GcPacing::OnDemand` has no such target;
+//! * **foreground**: `gc_low_watermark` units or fewer are free: the host waits for whole victims;
+//! * **background**: the device is idle: victims are emptied up to `gc_idle_watermark` free units;
+//! * **early**: the caller asks for a victim that is nearly empty already.
 
-use writecliff_base::{Lpn, Ppn, ReclaimUnitId, StreamId};
+use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 
-use crate::config::Pacing;
+use crate::config::GcPacing;
 use crate::frontier::FrontierId;
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch, prefetch_far};
+use crate::gc_log::GcEvent;
 use crate::sink::FlashSink;
 use crate::table::UnitState;
-use crate::watch::Happening;
 
 /// Slots ahead of which the map entries of a victim are fetched into the cache.
 const AHEAD: usize = 32;
@@ -26,7 +27,7 @@ const AHEAD: usize = 32;
 const FETCHED: usize = 128;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
-pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::GROUP_SLOTS_MAX as usize;
+pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
 /// Idle collection leaves units alone that are valid to this share or more: moving them would wear
@@ -38,10 +39,10 @@ const IDLE_VALID_MAX: f64 = 0.95;
 pub struct Collection {
     pub(crate) victim: ReclaimUnitId,
     /// Next place to look at, within the victim.
-    pub(crate) next_place: u32,
-    /// Valid grains when the victim was chosen.
+    pub(crate) next_position: u32,
+    /// Valid alloc_units when the victim was chosen.
     pub(crate) valid_at_start: u32,
-    /// Grains moved out of the victim so far.
+    /// Allocation units moved out of the victim so far.
     pub(crate) moved: u32,
     /// The victim was chosen to level wear, not to gain space.
     pub(crate) for_wear: bool,
@@ -53,7 +54,7 @@ impl Default for Collection {
     fn default() -> Self {
         Self {
             victim: ReclaimUnitId::NONE,
-            next_place: 0,
+            next_position: 0,
             valid_at_start: 0,
             moved: 0,
             for_wear: false,
@@ -83,7 +84,7 @@ impl Ftl {
     }
 
     fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
-        if self.config.pacing == Pacing::Whole {
+        if self.config.gc_pacing == GcPacing::PerVictim {
             return self.collect_whole(sink);
         }
         let mut burst = 0;
@@ -93,7 +94,7 @@ impl Ftl {
             }
             let c = &self.collection;
             let owed = (self.idle_target - self.idle) * i64::from(c.valid_at_start);
-            let coming = i64::from(c.moved) * i64::from(self.table.grains_per_unit);
+            let coming = i64::from(c.moved) * i64::from(self.table.alloc_units_per_reclaim_unit);
             if coming > 0 && coming >= owed {
                 return;
             }
@@ -111,21 +112,21 @@ impl Ftl {
         }
     }
 
-    /// Keep `gc_start` units' worth of slots idle, and one more for every frontier beyond the first
-    /// two: its unwritten slots are idle but of no use to the others. There is no target under
-    /// `Pacing::Floor`.
+    /// Keep `gc_high_watermark` units' worth of slots idle, and one more for every open frontier
+    /// beyond the first two: its unwritten slots are idle but of no use to the others. There is no
+    /// target under `GcPacing::OnDemand`.
     pub(crate) fn update_idle_target(&mut self) {
-        if self.config.pacing == Pacing::Floor {
+        if self.config.gc_pacing == GcPacing::OnDemand {
             return;
         }
         let open = self.frontiers.iter().filter(|f| !f.needs_unit()).count() as u32;
-        let units = self.config.gc_start + open.saturating_sub(2);
-        self.idle_target = i64::from(units) * i64::from(self.table.grains_per_unit);
+        let units = self.config.gc_high_watermark + open.saturating_sub(2);
+        self.idle_target = i64::from(units) * i64::from(self.table.alloc_units_per_reclaim_unit);
     }
 
     /// Before the host opens a unit: never let the free pool fall below what collection needs.
     pub(crate) fn make_room<S: FlashSink>(&mut self, sink: &mut S) {
-        while self.free.len() as u32 <= self.config.gc_floor {
+        while self.free.len() as u32 <= self.config.gc_low_watermark {
             if !self.collection.is_running() && !self.choose_victim() {
                 return;
             }
@@ -139,11 +140,11 @@ impl Ftl {
     /// One step of idle collection: a read group. False when there is nothing more to do.
     pub fn collect_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         if !self.collection.is_running() {
-            if self.free.len() as u32 >= self.config.gc_idle_target || !self.choose_victim() {
+            if self.free.len() as u32 >= self.config.gc_idle_watermark || !self.choose_victim() {
                 return false;
             }
-            let share =
-                f64::from(self.collection.valid_at_start) / f64::from(self.table.grains_per_unit);
+            let share = f64::from(self.collection.valid_at_start)
+                / f64::from(self.table.alloc_units_per_reclaim_unit);
             if share >= IDLE_VALID_MAX {
                 self.give_back_victim();
                 return false;
@@ -159,7 +160,7 @@ impl Ftl {
         if self.collection.is_running() || !self.choose_victim() {
             return false;
         }
-        let size = f64::from(self.table.grains_per_unit);
+        let size = f64::from(self.table.alloc_units_per_reclaim_unit);
         if f64::from(self.collection.valid_at_start) > valid_max * size {
             self.give_back_victim();
             return false;
@@ -170,7 +171,7 @@ impl Ftl {
 
     /// Would `collect_in_background` find work?
     pub fn wants_background(&self) -> bool {
-        self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_target
+        self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_watermark
     }
 
     fn choose_victim(&mut self) -> bool {
@@ -182,7 +183,7 @@ impl Ftl {
         let Some(victim) = chosen else { return false };
         self.table.state[victim.index()] = UnitState::Victim;
         self.collection.victim = victim;
-        self.collection.next_place = 0;
+        self.collection.next_position = 0;
         self.collection.moved = 0;
         self.collection.valid_at_start = self.table.valid[victim.index()];
         self.collection.for_wear = cold.is_some();
@@ -201,38 +202,38 @@ impl Ftl {
     /// end. Returns how many slots moved.
     fn collect_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
         let victim = self.collection.victim;
-        let size = self.geometry.places_per_reclaim_unit;
-        let group = self.geometry.places_per_group;
-        let base = self.geometry.first_place(victim);
+        let size = self.geometry.ppas_per_reclaim_unit;
+        let group = self.geometry.ppas_per_read_group;
+        let base = self.geometry.first_ppa(victim);
         if self.table.valid[victim.index()] == 0 {
             self.free_victim();
             return 0;
         }
         let mut live = [Lpn::NONE; GROUP_MAX];
         let mut count = 0;
-        while count == 0 && self.collection.next_place < size {
-            let first = base + self.collection.next_place;
+        while count == 0 && self.collection.next_position < size {
+            let first = base + self.collection.next_position;
             self.fetch_ahead(first, group);
             count = match self.reduction {
                 None => self.live_slots(first, group, &mut live),
                 Some(_) => self.live_pieces(first, group, &mut live),
             };
-            self.collection.next_place += group;
+            self.collection.next_position += group;
         }
         assert!(count > 0, "valid slots that the reverse map does not show");
-        let first = base + self.collection.next_place - group;
+        let first = base + self.collection.next_position - group;
         let owner = self.table.owner[victim.index()];
-        let frontier = self.config.placement.frontier(owner, self.config.streams);
-        let grains = self.grains_of_live(&live[..count]);
-        sink.read_for(frontier, Ppn(first), self.config.slots_of(grains));
+        let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
+        let alloc_units = self.alloc_units_of_live(&live[..count]);
+        sink.read_for(frontier, Ppa(first), self.config.slots_of(alloc_units));
         if self.reduction.is_some() {
             self.relocate_packed(frontier, &live[..count], sink);
-            self.count_moved(grains);
+            self.count_moved(alloc_units);
         } else {
             self.relocate(frontier, &live[..count], sink);
         }
-        self.table.valid[victim.index()] -= grains;
-        self.collection.moved += grains;
+        self.table.valid[victim.index()] -= alloc_units;
+        self.collection.moved += alloc_units;
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {
@@ -259,7 +260,7 @@ impl Ftl {
             let reverse = &mut self.reverse[first as usize..(first + count) as usize];
             for ((slot, &lpn), back) in (first..).zip(run).zip(reverse) {
                 *back = lpn;
-                self.forward[lpn.index()] = Ppn(slot);
+                self.forward[lpn.index()] = Ppa(slot);
             }
             prefetch(&self.reverse, first as usize + WRITE_AHEAD);
             f.next += count;
@@ -267,12 +268,12 @@ impl Ftl {
             self.idle -= i64::from(count);
             self.table.valid[f.unit.index()] += count;
             if count == room {
-                self.program_filled(frontier, self.geometry.slots_per_unit, sink);
+                self.program_filled(frontier, self.geometry.slots_per_program_unit, sink);
                 if self.is_host_frontier(frontier)
-                    && self.watch.is_listening()
+                    && self.gc_log.is_listening()
                     && self.frontiers[frontier.index()].needs_unit()
                 {
-                    self.watch.record(Happening::RolledOver { stream: StreamId(frontier.0) });
+                    self.gc_log.record(GcEvent::RolledOver { stream: StreamId(frontier.0) });
                 }
             }
             rest = later;
@@ -282,7 +283,8 @@ impl Ftl {
     /// Bring what later groups of the victim will need into the cache; the next one is at `first`.
     #[inline]
     fn fetch_ahead(&self, first: u32, group: u32) {
-        let (begin, into_burst) = (first as usize, self.collection.next_place as usize % FETCHED);
+        let (begin, into_burst) =
+            (first as usize, self.collection.next_position as usize % FETCHED);
         prefetch(&self.reverse, begin + FAR_AHEAD);
         if into_burst < group as usize {
             let from = begin - into_burst + AHEAD;
@@ -302,7 +304,7 @@ impl Ftl {
             // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
             // no branch predictor wins.
             live[count] = lpn;
-            count += usize::from(self.forward[lpn.index()] == Ppn(slot));
+            count += usize::from(self.forward[lpn.index()] == Ppa(slot));
         }
         count
     }
@@ -311,14 +313,14 @@ impl Ftl {
         let victim = self.collection.victim;
         debug_assert_eq!(self.table.valid[victim.index()], 0);
         let owner = self.table.owner[victim.index()];
-        if self.watch.is_listening() && !owner.collected && self.collection.moved > 0 {
+        if self.gc_log.is_listening() && !owner.collected && self.collection.moved > 0 {
             let (stream, slots) = (owner.stream, self.collection.moved);
-            self.watch.record(Happening::Moved { stream, slots });
+            self.gc_log.record(GcEvent::Moved { stream, slots });
         }
         self.table.state[victim.index()] = UnitState::Free;
         self.free.push_back(victim);
         self.collection.victim = ReclaimUnitId::NONE;
-        self.idle += i64::from(self.table.grains_per_unit);
+        self.idle += i64::from(self.table.alloc_units_per_reclaim_unit);
         self.counters.collections += 1;
     }
 }

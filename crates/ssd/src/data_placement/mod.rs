@@ -6,7 +6,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `config.rs` | the section `[placement]` of device files |
+//! | `config.rs` | the section `[data_placement]` of device files |
 //! | `resources.rs` | streams that are open: the core of both kinds of streams |
 //! | `streams.rs` | the NVMe Streams directive |
 //! | `scsi.rs` | SCSI stream control |
@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::watch::{Counts, Happening, Watch};
+use writecliff_ftl::gc_log::{Counts, GcEvent, GcLog};
 
 use self::fdp::{Fdp, FdpConfiguration};
 use self::resources::UNROUTED;
@@ -41,9 +41,9 @@ use self::scsi::{BlockLimitsExtension, ScsiStreams};
 use self::streams::{NvmeStreams, StreamParameters};
 use self::time_limit::TimeLimit;
 use crate::config::DeviceConfig;
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-pub use config::{Interface, Overflow, PlacementConfig};
+pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 pub use error::Refusal;
 
 /// Bytes of a logical block, in which the interfaces count.
@@ -65,8 +65,8 @@ impl Sizes {
     fn of(config: &DeviceConfig) -> Self {
         let g = &config.geometry;
         Self {
-            write_blocks: g.slots_per_unit * (SLOT_BYTES / BLOCK_BYTES),
-            granularity: g.units_per_reclaim_unit,
+            write_blocks: g.slots_per_program_unit * (SLOT_BYTES / BLOCK_BYTES),
+            granularity: g.program_units_per_reclaim_unit,
             reclaim_unit_bytes: u64::from(g.slots_per_reclaim_unit) * u64::from(SLOT_BYTES),
         }
     }
@@ -107,12 +107,12 @@ pub enum Report {
 impl Report {
     /// `None` for a drive without an interface.
     pub fn of(config: &DeviceConfig) -> Option<Self> {
-        let Placement { face, sizes, .. } = Placement::new(config);
-        match face {
-            Face::None => None,
-            Face::Nvme(nvme) => Some(Self::Nvme(nvme.parameters(&sizes))),
-            Face::Scsi(scsi) => Some(Self::Scsi(scsi.limits(&sizes))),
-            Face::Fdp(fdp) => Some(Self::Fdp(fdp.configuration(&sizes, has_volatile(config)))),
+        let DataPlacement { interface, sizes, .. } = DataPlacement::new(config);
+        match interface {
+            Interface::None => None,
+            Interface::Nvme(nvme) => Some(Self::Nvme(nvme.parameters(&sizes))),
+            Interface::Scsi(scsi) => Some(Self::Scsi(scsi.limits(&sizes))),
+            Interface::Fdp(fdp) => Some(Self::Fdp(fdp.configuration(&sizes, has_volatile(config)))),
         }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn has_volatile(config: &DeviceConfig) -> bool {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Face {
+pub(crate) enum Interface {
     /// The host's numbers are the FTL's.
     None,
     Nvme(NvmeStreams),
@@ -132,10 +132,10 @@ pub(crate) enum Face {
 
 /// The interface of a drive and its state.
 #[derive(Clone, Debug)]
-pub(crate) struct Placement {
+pub(crate) struct DataPlacement {
     /// FTL stream by the host's number.
     pub(crate) route: Vec<u16>,
-    pub(crate) face: Face,
+    pub(crate) interface: Interface,
     pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
     /// Units may stay open for a limited time, and the first to reach the limit does so then.
@@ -143,30 +143,30 @@ pub(crate) struct Placement {
     pub(crate) deadline: Nanos,
 }
 
-impl Placement {
+impl DataPlacement {
     pub(crate) fn new(config: &DeviceConfig) -> Self {
         let streams = config.ftl.streams;
-        let (face, route) = match &config.placement {
-            None => (Face::None, (0..streams).collect()),
+        let (interface, route) = match &config.data_placement {
+            None => (Interface::None, (0..streams).collect()),
             Some(placement) => match placement.interface {
-                Interface::NvmeStreams => {
-                    let face = NvmeStreams::new(placement.open_streams, placement.overflow);
-                    (Face::Nvme(face), all_closed())
+                InterfaceKind::NvmeStreams => {
+                    let interface = NvmeStreams::new(placement.open_streams, placement.overflow);
+                    (Interface::Nvme(interface), all_closed())
                 }
-                Interface::ScsiStreams => {
-                    (Face::Scsi(ScsiStreams::new(placement.open_streams)), all_closed())
+                InterfaceKind::ScsiStreams => {
+                    (Interface::Scsi(ScsiStreams::new(placement.open_streams)), all_closed())
                 }
-                Interface::NvmeFdp => {
-                    let face = Fdp::new(placement, streams, config.ftl.placement);
-                    let route = face.routes();
-                    (Face::Fdp(face), route)
+                InterfaceKind::NvmeFdp => {
+                    let interface = Fdp::new(placement, streams, config.ftl.gc_destination);
+                    let route = interface.routes();
+                    (Interface::Fdp(interface), route)
                 }
             },
         };
-        let is_limited = config.placement.as_ref().is_some_and(|p| p.time_limit.is_some());
+        let is_limited = config.data_placement.as_ref().is_some_and(|p| p.time_limit.is_some());
         Self {
             route,
-            face,
+            interface,
             tally: Tally::default(),
             sizes: Sizes::of(config),
             is_limited,
@@ -185,12 +185,14 @@ impl Placement {
 
     #[cold]
     fn route_other(&mut self, number: u16, bytes: u32, now: Nanos) -> StreamId {
-        let Self { route, face, tally, .. } = self;
-        let found = match face {
-            Face::None => panic!("stream {number} is beyond those that the load was checked for"),
-            Face::Nvme(nvme) => nvme.route(route, number, tally),
-            Face::Scsi(scsi) => scsi.route(route, number, tally),
-            Face::Fdp(fdp) => {
+        let Self { route, interface, tally, .. } = self;
+        let found = match interface {
+            Interface::None => {
+                panic!("stream {number} is beyond those that the load was checked for")
+            }
+            Interface::Nvme(nvme) => nvme.route(route, number, tally),
+            Interface::Scsi(scsi) => scsi.route(route, number, tally),
+            Interface::Fdp(fdp) => {
                 tally.overflow(number, bytes);
                 return fdp.route_invalid(number, now);
             }
@@ -201,9 +203,9 @@ impl Placement {
         })
     }
 
-    /// `watch`: what has not been made events of yet.
-    pub(crate) fn save(&self, watch: &Watch, out: &mut WordWriter) {
-        save_watch(watch, out);
+    /// `gc_log`: what has not been made events of yet.
+    pub(crate) fn save(&self, gc_log: &GcLog, out: &mut WordWriter) {
+        save_gc_log(gc_log, out);
         let t = &self.tally;
         for count in [t.opened, t.released, t.overflow_writes, t.overflow_bytes] {
             out.put(count);
@@ -212,20 +214,20 @@ impl Placement {
             out.put(number);
             out.put(bytes);
         });
-        match &self.face {
-            Face::None => {}
-            Face::Nvme(nvme) => nvme.save(out),
-            Face::Scsi(scsi) => scsi.save(out),
-            Face::Fdp(fdp) => fdp.save(out),
+        match &self.interface {
+            Interface::None => {}
+            Interface::Nvme(nvme) => nvme.save(out),
+            Interface::Scsi(scsi) => scsi.save(out),
+            Interface::Fdp(fdp) => fdp.save(out),
         }
     }
 
     pub(crate) fn restore(
         &mut self,
-        watch: &mut Watch,
+        gc_log: &mut GcLog,
         input: &mut WordReader<'_>,
     ) -> Result<(), CodecError> {
-        restore_watch(watch, input)?;
+        restore_gc_log(gc_log, input)?;
         self.tally = Tally {
             opened: input.get()?,
             released: input.get()?,
@@ -236,12 +238,12 @@ impl Placement {
                 .into_iter()
                 .collect(),
         };
-        let Self { route, face, .. } = self;
-        match face {
-            Face::None => Ok(()),
-            Face::Nvme(nvme) => nvme.restore(input, route),
-            Face::Scsi(scsi) => scsi.restore(input, route),
-            Face::Fdp(fdp) => {
+        let Self { route, interface, .. } = self;
+        match interface {
+            Interface::None => Ok(()),
+            Interface::Nvme(nvme) => nvme.restore(input, route),
+            Interface::Scsi(scsi) => scsi.restore(input, route),
+            Interface::Fdp(fdp) => {
                 fdp.restore(input)?;
                 self.deadline = fdp.limit.as_ref().map_or(Nanos::MAX, TimeLimit::deadline);
                 Ok(())
@@ -250,34 +252,34 @@ impl Placement {
     }
 }
 
-fn save_watch(watch: &Watch, out: &mut WordWriter) {
-    out.list(watch.kept.iter(), |out, happening| match *happening {
-        Happening::Moved { stream, slots } => {
+fn save_gc_log(gc_log: &GcLog, out: &mut WordWriter) {
+    out.list(gc_log.kept.iter(), |out, event| match *event {
+        GcEvent::Moved { stream, slots } => {
             out.put(u64::from(slots) << 32 | u64::from(stream.0));
         }
-        Happening::RolledOver { stream } => out.put(stream.0),
+        GcEvent::RolledOver { stream } => out.put(stream.0),
     });
-    out.list(watch.counts.iter(), |out, counts| {
+    out.list(gc_log.counts.iter(), |out, counts| {
         out.put(counts.moved);
         out.put(counts.rolled_over);
     });
 }
 
 /// Moved slots are one or more, so that 0 in the upper half tells the kinds apart.
-fn restore_watch(watch: &mut Watch, input: &mut WordReader<'_>) -> Result<(), CodecError> {
+fn restore_gc_log(gc_log: &mut GcLog, input: &mut WordReader<'_>) -> Result<(), CodecError> {
     let kept = input.list(|input| {
         let word = input.get()?;
         let (slots, stream) = ((word >> 32) as u32, StreamId(word as u16));
         Ok(match slots {
-            0 => Happening::RolledOver { stream },
-            slots => Happening::Moved { stream, slots },
+            0 => GcEvent::RolledOver { stream },
+            slots => GcEvent::Moved { stream, slots },
         })
     })?;
-    let streams = watch.counts.len();
-    watch.kept = kept.into();
-    watch.counts =
+    let streams = gc_log.counts.len();
+    gc_log.kept = kept.into();
+    gc_log.counts =
         input.list(|input| Ok(Counts { moved: input.get()?, rolled_over: input.get()? }))?;
-    if watch.counts.len() == streams { Ok(()) } else { Err(damaged()) }
+    if gc_log.counts.len() == streams { Ok(()) } else { Err(damaged()) }
 }
 
 /// Routes of all identifiers while no stream is open: 0 is none.

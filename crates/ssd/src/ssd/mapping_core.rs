@@ -1,27 +1,26 @@
-//! The firmware core that places data, and the host writes that it holds up.
+//! The firmware core that maps and relocates data, and the host writes that wait for it.
 //!
-//! A drive with many dies is often not bound by its flash when it collects, but by the processor
-//! that looks up, moves and maps slot after slot. The core owes `place_time` for each slot of the
-//! host and `collect_time` for each slot that collection moves for it; a read takes `lookup_time`
-//! of it, and goes before everything else. Writes complete from the buffer all the same; but when
-//! the core is a buffer's worth of host slots behind, the buffer is
-//! full of data without a place, and further writes wait at the link. With both times zero there is
-//! no such bound, and none of this is in the way.
+//! During garbage collection, a drive with many dies is often bound not by its flash but by the
+//! processor that looks up, relocates and maps slot after slot. A host slot costs
+//! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time`; reads go first.
+//! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
+//! the buffer is full of unmapped data and further writes wait at the link. If all three times are
+//! zero there is no such bound and the module is inactive.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 
 use super::Ssd;
 use crate::config::DeviceConfig;
-use crate::event::{Event, Lane};
-use crate::words::{WordReader, WordWriter};
+use crate::event::{Lane, SsdEvent};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// Reads that a queue may hold while the core has not got to them.
 const READS_LEFT_MAX: u64 = 128;
 
 /// What the core still has to do.
 #[derive(Debug)]
-pub(super) struct PlacingCore {
+pub(super) struct MappingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
     per_read: Nanos,
@@ -36,24 +35,24 @@ pub(super) struct PlacingCore {
     wake_scheduled: bool,
 }
 
-impl PlacingCore {
-    /// None if placing is free.
+impl MappingCore {
+    /// None if the core takes no time.
     pub(super) fn new(config: &DeviceConfig) -> Option<Self> {
         let c = &config.controller;
-        let free = c.place_time == Nanos::ZERO && c.collect_time == Nanos::ZERO;
+        let free = c.mapping_update_time == Nanos::ZERO && c.relocation_time == Nanos::ZERO;
         (!free).then(|| Self {
-            per_host_slot: c.place_time,
-            per_moved_slot: c.collect_time,
+            per_host_slot: c.mapping_update_time,
+            per_moved_slot: c.relocation_time,
             per_read: c.lookup_time,
             read_time: Nanos::ZERO,
             placed_at: Nanos::ZERO,
-            allowance: Nanos(c.place_time.0 * u64::from(config.buffer_slots())),
+            allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),
             done_at: Nanos::ZERO,
             wake_scheduled: false,
         })
     }
 
-    pub(super) fn owe(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
+    pub(super) fn charge(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
         let host = self.per_host_slot.0 * u64::from(host_slots);
         let moved = self.per_moved_slot.0 * moved_slots;
         // Reads go before what is owed, so it is done later by as much; but they cannot have taken
@@ -95,16 +94,16 @@ impl Ssd {
     /// Does the core hold up writes now? Then there will be an event when it does not.
     #[inline]
     pub(super) fn core_is_behind(&mut self) -> bool {
-        let Some(core) = &mut self.placing else { return false };
+        let Some(core) = &mut self.mapping_core else { return false };
         let Some(opens) = core.opens_at(self.backend.now) else { return false };
         if !std::mem::replace(&mut core.wake_scheduled, true) {
-            self.backend.queue.push(Lane::Arrived, opens, Event::CoreCaughtUp);
+            self.backend.queue.push(Lane::Arrived, opens, SsdEvent::CoreCaughtUp);
         }
         true
     }
 
     pub(super) fn core_caught_up(&mut self) {
-        if let Some(core) = &mut self.placing {
+        if let Some(core) = &mut self.mapping_core {
             core.wake_scheduled = false;
         }
         self.admit_writes();

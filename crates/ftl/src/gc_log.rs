@@ -11,7 +11,7 @@ const KEPT: usize = 1024;
 
 /// Something that collection did on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happening {
+pub enum GcEvent {
     /// A unit that the host had written in `stream` was emptied: `slots` of it were moved.
     Moved { stream: StreamId, slots: u32 },
     /// Moved data took the last slot of the unit that the host writes in `stream`.
@@ -27,14 +27,14 @@ pub struct Counts {
 
 /// What has happened since it was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Watch {
+pub struct GcLog {
     /// The newest, the oldest of them first.
-    pub kept: VecDeque<Happening>,
+    pub kept: VecDeque<GcEvent>,
     /// All, by stream; empty if nobody listens.
     pub counts: Vec<Counts>,
 }
 
-impl Watch {
+impl GcLog {
     /// Record from now on.
     pub fn listen(&mut self, streams: u16) {
         self.counts = vec![Counts::default(); usize::from(streams)];
@@ -46,15 +46,15 @@ impl Watch {
     }
 
     #[cold]
-    pub(crate) fn record(&mut self, happening: Happening) {
-        match happening {
-            Happening::Moved { stream, .. } => self.counts[stream.index()].moved += 1,
-            Happening::RolledOver { stream } => self.counts[stream.index()].rolled_over += 1,
+    pub(crate) fn record(&mut self, event: GcEvent) {
+        match event {
+            GcEvent::Moved { stream, .. } => self.counts[stream.index()].moved += 1,
+            GcEvent::RolledOver { stream } => self.counts[stream.index()].rolled_over += 1,
         }
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(happening);
+        self.kept.push_back(event);
     }
 
     /// Hand over what has happened, and go on listening.

@@ -1,4 +1,4 @@
-//! The section `[placement]` of a device file: which interface the host places writes through.
+//! The section `[data_placement]` of a device file: which interface the host places writes through.
 
 use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, Table};
@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// How the host names the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Interface {
+pub enum InterfaceKind {
     /// Streams directive: NVMe Base Specification 2.1, 8.1.8.3.
     NvmeStreams,
     /// Stream control: SBC-4, STREAM CONTROL and WRITE STREAM.
@@ -16,7 +16,7 @@ pub enum Interface {
     NvmeFdp,
 }
 
-impl Interface {
+impl InterfaceKind {
     pub const ALL: [Self; 3] = [Self::NvmeStreams, Self::ScsiStreams, Self::NvmeFdp];
 
     pub fn name(self) -> &'static str {
@@ -39,8 +39,8 @@ pub enum Overflow {
 
 /// A checked section.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PlacementConfig {
-    pub interface: Interface,
+pub struct DataPlacementConfig {
+    pub interface: InterfaceKind,
     /// Streams: how many may be open beside the default one.
     pub open_streams: u16,
     pub overflow: Overflow,
@@ -53,12 +53,12 @@ pub struct PlacementConfig {
 type Answer<T> = Result<T, LocatedError>;
 
 /// The section, `None` for a drive without an interface. `streams`: those of the FTL.
-pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> {
-    let mut choices: Vec<_> = Interface::ALL.iter().map(|&i| (i.name(), Some(i))).collect();
+pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfig>> {
+    let mut choices: Vec<_> = InterfaceKind::ALL.iter().map(|&i| (i.name(), Some(i))).collect();
     choices.push(("none", None));
     let interface = table.required_choice("interface", &choices)?;
-    let fdp = interface == Some(Interface::NvmeFdp);
-    let directive = interface == Some(Interface::NvmeStreams);
+    let fdp = interface == Some(InterfaceKind::NvmeFdp);
+    let directive = interface == Some(InterfaceKind::NvmeStreams);
     let belongs = [
         ("open_streams", interface.is_some() && !fdp, "nvme-streams' and 'scsi-streams"),
         ("overflow", directive, "nvme-streams"),
@@ -83,7 +83,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<PlacementConfig>> 
     let handles = if fdp { handles(table, streams)? } else { Vec::new() };
     let (open_streams, time_limit) = (open as u16, time_limit(table)?);
     let config =
-        |interface| PlacementConfig { interface, open_streams, overflow, handles, time_limit };
+        |interface| DataPlacementConfig { interface, open_streams, overflow, handles, time_limit };
     Ok(interface.map(config))
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
+use crate::codec::{CodecError, StateReader, StateWriter};
 use thiserror::Error;
-use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 
 use crate::words::WordWriter;
 

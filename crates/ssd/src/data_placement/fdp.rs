@@ -8,15 +8,15 @@
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, StreamId};
-use writecliff_ftl::placement::PlacementPolicy;
-use writecliff_ftl::watch::{Happening, Watch};
+use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_log::{GcEvent, GcLog};
 
 use super::Sizes;
-use super::config::PlacementConfig;
+use super::config::DataPlacementConfig;
 use super::error::Refusal;
 use super::events::{EventLog, EventType};
 use super::time_limit::TimeLimit;
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// Reclaim Unit Handle Type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(crate) struct Fdp {
 }
 
 impl Fdp {
-    pub(crate) fn new(config: &PlacementConfig, streams: u16, policy: PlacementPolicy) -> Self {
+    pub(crate) fn new(config: &DataPlacementConfig, streams: u16, policy: GcDestination) -> Self {
         let isolation = |stream| {
             let for_good = policy.isolates(StreamId(stream));
             if for_good { Isolation::Persistently } else { Isolation::Initially }
@@ -154,22 +154,22 @@ impl Fdp {
     }
 
     /// Make events of what collection has done.
-    pub(crate) fn gather(&mut self, watch: Watch, now: Nanos, blocks_per_slot: u32) {
-        for (&kind, counts) in self.types.iter().zip(&watch.counts) {
+    pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, blocks_per_slot: u32) {
+        for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {
             let moved = if kind == Isolation::Initially { counts.moved } else { 0 };
             self.events.count(EventType::MediaReallocated, moved);
             self.events.count(EventType::ImplicitlyModified, counts.rolled_over);
         }
-        for happening in watch.kept {
-            match happening {
-                Happening::Moved { stream, slots } => {
+        for event in gc_log.kept {
+            match event {
+                GcEvent::Moved { stream, slots } => {
                     // Of persistently isolated handles the standard has no such event.
                     if self.types[stream.index()] == Isolation::Initially {
                         let blocks = u16::try_from(slots * blocks_per_slot).unwrap_or(u16::MAX);
                         self.about(EventType::MediaReallocated, now, stream, Some(blocks));
                     }
                 }
-                Happening::RolledOver { stream } => {
+                GcEvent::RolledOver { stream } => {
                     self.about(EventType::ImplicitlyModified, now, stream, None);
                 }
             }

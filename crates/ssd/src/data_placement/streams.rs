@@ -12,7 +12,7 @@ use super::config::Overflow;
 use super::error::Refusal;
 use super::resources::Resources;
 use super::{Sizes, Tally};
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// The Return Parameters data structure (figure "Streams Directive - Return Parameters").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

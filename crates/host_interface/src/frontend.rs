@@ -10,7 +10,7 @@ use writecliff_base::codec::CodecError;
 
 use crate::command::Command;
 use crate::link::{Duplex, LinkConfig};
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 pub struct Frontend {
     link: LinkConfig,

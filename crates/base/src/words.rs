@@ -1,6 +1,6 @@
 //! Small records as words: how what is under way is written into a saved state.
 
-use writecliff_base::codec::CodecError;
+use crate::codec::CodecError;
 
 /// Words in order of writing.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use crate::device::Drive;
 use crate::series::WholeDrive;
 
 /// The drive's counters when they were last looked at.
-pub(crate) struct Watch {
+pub(crate) struct IntervalCounters {
     host_bytes: u64,
     /// None where nothing is written to flash.
     nand_bytes: Option<u64>,
@@ -14,7 +14,7 @@ pub(crate) struct Watch {
     at_ns: u64,
 }
 
-impl Watch {
+impl IntervalCounters {
     pub(crate) fn of<D: Drive>(drive: &D) -> Self {
         Self::at(drive, drive.now().0)
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Events of one kind, host or controller, that the log holds: with its header one 4 KiB page.
 pub const LOG_EVENTS: usize = 63;
@@ -71,7 +71,7 @@ impl EventType {
 
 /// One event; fields that its flags call invalid are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct FdpEvent {
     pub kind: EventType,
     pub time: Nanos,
     pub placement_id: Option<u16>,
@@ -85,8 +85,8 @@ pub struct Event {
 /// Both lists of events, what is enabled, and how often each has happened, logged or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventLog {
-    host: VecDeque<Event>,
-    controller: VecDeque<Event>,
+    host: VecDeque<FdpEvent>,
+    controller: VecDeque<FdpEvent>,
     /// By reclaim unit handle: bit n enables `EventType::ALL[n]`. Nothing is at power-up.
     enabled: Vec<u8>,
     pub(crate) happened: [u64; EventType::ALL.len()],
@@ -112,7 +112,7 @@ impl EventLog {
         self.enabled[usize::from(handle)] >> kind as u8 & 1 == 1
     }
 
-    pub(crate) fn list(&self, of_host: bool) -> Vec<Event> {
+    pub(crate) fn list(&self, of_host: bool) -> Vec<FdpEvent> {
         (if of_host { &self.host } else { &self.controller }).iter().copied().collect()
     }
 
@@ -132,7 +132,7 @@ impl EventLog {
         if self.is_enabled(handle, kind) {
             let namespace = placement_id.map(|_| NSID);
             let handle = Some(handle);
-            self.push(Event { kind, time, placement_id, namespace, handle, blocks_moved });
+            self.push(FdpEvent { kind, time, placement_id, namespace, handle, blocks_moved });
         }
     }
 
@@ -141,11 +141,11 @@ impl EventLog {
         let handles = 0..self.enabled.len() as u16;
         if handles.into_iter().any(|handle| self.is_enabled(handle, kind)) {
             let (placement_id, namespace, handle) = (None, None, None);
-            self.push(Event { kind, time, placement_id, namespace, handle, blocks_moved: None });
+            self.push(FdpEvent { kind, time, placement_id, namespace, handle, blocks_moved: None });
         }
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: FdpEvent) {
         let list = if event.kind.is_of_host() { &mut self.host } else { &mut self.controller };
         if list.len() == LOG_EVENTS {
             list.pop_front();
@@ -184,12 +184,12 @@ impl EventLog {
     }
 }
 
-fn event(input: &mut WordReader<'_>) -> Result<Event, CodecError> {
+fn event(input: &mut WordReader<'_>) -> Result<FdpEvent, CodecError> {
     let kind = EventType::from_code(input.narrow()?).ok_or_else(damaged)?;
     let time = Nanos(input.get()?);
     let mut optional =
         || Ok::<_, CodecError>(input.get()?.checked_sub(1).map(|field| field as u16));
     let (placement_id, handle, blocks_moved) = (optional()?, optional()?, optional()?);
     let namespace = placement_id.map(|_| NSID);
-    Ok(Event { kind, time, placement_id, namespace, handle, blocks_moved })
+    Ok(FdpEvent { kind, time, placement_id, namespace, handle, blocks_moved })
 }

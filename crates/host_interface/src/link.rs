@@ -3,7 +3,7 @@
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{BytesPerSecond, Nanos};
 
-use crate::read::rate;
+use writecliff_base::located::positive_rate;
 
 /// Whether the link carries data in both directions at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ impl LinkConfig {
         let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);
         Ok(Self {
             interface: table.required_text("interface")?.to_owned(),
-            bandwidth: rate(table, "bandwidth")?,
+            bandwidth: positive_rate(table, "bandwidth")?,
             duplex: table.required_choice("duplex", &duplex)?,
             command: table.required_time("command")?,
             queues: count("queues", 1024)?,

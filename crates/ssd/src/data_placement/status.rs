@@ -1,11 +1,11 @@
 //! What can be seen of a drive's placement interface at one moment.
 
-use super::events::{Event, EventType};
+use super::events::{EventType, FdpEvent};
 use super::fdp::{FdpStatistics, HandleStatus};
 
 /// A look at the interface; counts are since the drive was new.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementStatus {
+pub struct DataPlacementStatus {
     pub interface: &'static str,
     /// The directive is enabled; SCSI streams always are.
     pub enabled: bool,
@@ -31,6 +31,6 @@ pub struct FdpStatus {
     /// How often each type of `EventType::ALL` has happened, logged or not.
     pub events: [u64; EventType::ALL.len()],
     /// The log: events of the host, then those of the controller, each oldest first.
-    pub log: Vec<Event>,
+    pub log: Vec<FdpEvent>,
     pub abandoned_bytes: u64,
 }

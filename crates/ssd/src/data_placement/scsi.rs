@@ -12,7 +12,7 @@ use writecliff_base::codec::CodecError;
 use super::error::{Refusal, Sense};
 use super::resources::Resources;
 use super::{Sizes, Tally};
-use crate::words::{WordReader, WordWriter};
+use writecliff_base::words::{WordReader, WordWriter};
 
 /// Fields of the Block Limits Extension VPD page that are about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,17 +3,13 @@
 //! | file | owns |
 //! |---|---|
 //! | `command.rs` | commands, completions, the table of those in flight |
-//! | `link.rs`, `identity.rs`, `read.rs` | what device files of all kinds have in common |
+//! | `link.rs`, `identity.rs` | what device files of all kinds have in common |
 //! | `frontend.rs` | submission queues, firmware, link: commands in time |
-//! | `state.rs`, `words.rs` | how the saved state of a drive begins |
 
 pub mod command;
 pub mod frontend;
 pub mod identity;
 pub mod link;
-pub mod read;
-pub mod state;
-pub mod words;
 
 pub use command::{Command, CommandTable, Completion, Operation};
 pub use frontend::Frontend;

@@ -9,7 +9,7 @@
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
 
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 

@@ -1,8 +1,8 @@
 //! Placement policies: which frontier the data of a collected unit go to.
 
-mod own;
+mod host_unit;
 mod per_handle;
-mod rejoin;
+mod per_stream;
 mod shared;
 
 use writecliff_base::StreamId;
@@ -12,22 +12,22 @@ use crate::table::Owner;
 
 /// The policies by name, as device files have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlacementPolicy {
+pub enum GcDestination {
     /// Back into the stream they came from, in units of their own (FDP: persistently isolated).
-    Own,
+    PerStream,
     /// Back into the stream they came from, together with what the host writes there now.
-    Rejoin,
+    HostUnit,
     /// Into one stream for all collected data (FDP: initially isolated).
     Shared,
     /// As `Own` for the streams whose bit is set in `isolated`, as `Shared` for the others.
     PerHandle { isolated: u128 },
 }
 
-impl PlacementPolicy {
+impl GcDestination {
     pub fn frontier(self, owner: Owner, streams: u16) -> FrontierId {
         match self {
-            Self::Own => own::frontier(owner, streams),
-            Self::Rejoin => rejoin::frontier(owner),
+            Self::PerStream => per_stream::frontier(owner, streams),
+            Self::HostUnit => host_unit::frontier(owner),
             Self::Shared => shared::frontier(owner, streams),
             Self::PerHandle { isolated } => per_handle::frontier(owner, streams, isolated),
         }
@@ -35,8 +35,8 @@ impl PlacementPolicy {
 
     pub fn name(self) -> String {
         match self {
-            Self::Own => "own".to_owned(),
-            Self::Rejoin => "rejoin".to_owned(),
+            Self::PerStream => "per-stream".to_owned(),
+            Self::HostUnit => "host-unit".to_owned(),
             Self::Shared => "shared".to_owned(),
             Self::PerHandle { isolated } => {
                 let set = (0..128).filter(|&n| isolated >> n & 1 == 1);
@@ -49,7 +49,7 @@ impl PlacementPolicy {
     /// Are data of different streams kept apart for good?
     pub fn isolates(self, stream: StreamId) -> bool {
         match self {
-            Self::Own | Self::Rejoin => true,
+            Self::PerStream | Self::HostUnit => true,
             Self::Shared => false,
             Self::PerHandle { isolated } => isolated >> stream.0 & 1 == 1,
         }
@@ -62,11 +62,11 @@ mod tests {
 
     #[test]
     fn each_policy_sends_collected_data_to_its_own_frontier() {
-        let per_handle = PlacementPolicy::PerHandle { isolated: 0b101 };
+        let per_handle = GcDestination::PerHandle { isolated: 0b101 };
         let rows = [
-            (PlacementPolicy::Own, [8, 9, 10, 11]),
-            (PlacementPolicy::Rejoin, [0, 1, 2, 3]),
-            (PlacementPolicy::Shared, [8, 8, 8, 8]),
+            (GcDestination::PerStream, [8, 9, 10, 11]),
+            (GcDestination::HostUnit, [0, 1, 2, 3]),
+            (GcDestination::Shared, [8, 8, 8, 8]),
             // Streams 0 and 2 are isolated; 1 and 3 share the unit of stream 1.
             (per_handle, [8, 9, 10, 9]),
         ];

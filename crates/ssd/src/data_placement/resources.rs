@@ -8,7 +8,7 @@
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
 
-use crate::words::{WordReader, WordWriter, damaged};
+use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 /// Route of an identifier that has no resource.
 pub(crate) const UNROUTED: u16 = u16::MAX;
