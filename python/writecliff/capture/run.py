@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,15 +63,18 @@ class Session:
         merged["WRITECLIFF_EVENTS"] = str(self.events)
         return merged
 
-    def finish(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the trace and return its metadata; the events are removed afterwards."""
-        ended_ns = time.monotonic_ns()
+    def finish(
+        self, command: Sequence[str], program: str, exit_code: int | None, **more: Any
+    ) -> Captured:
+        """Write the trace, with `more` in its metadata; the events are removed afterwards."""
+        duration_ns = time.monotonic_ns() - self.started_ns
         events.stop(self.events)
-        noted = events.read(self.events)
-        duration_ns = ended_ns - self.started_ns
-        full = write_converted(self.options, noted, metadata, duration_ns, self.notes)
+        metadata = {"command": list(command), "program": program, "exit_code": exit_code, **more}
+        done = write_converted(
+            self.options, events.read(self.events), metadata, duration_ns, self.notes
+        )
         self.events.unlink()
-        return full
+        return done
 
     def rescue(self, error: BaseException) -> None:
         """Write the events recorded before `error` ended the capture."""
@@ -82,7 +85,7 @@ class Session:
         said = " ".join(str(error).split()) or "interrupted"
         self.notes.append(f"ended early: {said}")
         try:
-            self.finish({"command": [], "program": self.options.output.stem, "exit_code": None})
+            self.finish([], self.options.output.stem, None)
         except WritecliffError:
             beside = self.options.output.absolute().with_name(self.events.name)
             if self.events != beside:
@@ -144,13 +147,7 @@ def capture(
         environment = open_session.environment()
         code, watch = execute(command, environment, stdout, stderr, executable=program)
         open_session.notes += watch.notes()
-        metadata = {
-            "command": list(command),
-            "program": program_name or Path(program).name,
-            "exit_code": code,
-        }
-        full = open_session.finish(metadata)
-    return Captured(options.output, code, full)
+        return open_session.finish(command, program_name or Path(program).name, code)
 
 
 def recover(path: Path, options: Options) -> Captured:
@@ -159,8 +156,7 @@ def recover(path: Path, options: Options) -> Captured:
         raise TargetError(f"{path}: no such event file")
     note = "recovered: writecliff was killed while it captured"
     left = Session(options, path, notes=[note])
-    full = left.finish({"command": [], "program": "", "exit_code": None})
-    return Captured(options.output, 0, full)
+    return replace(left.finish([], "", None), exit_code=0)
 
 
 def program_of(command: Sequence[str]) -> str:
@@ -179,8 +175,8 @@ def write_converted(
     notes: Sequence[str],
     *,
     source: str = "preload",
-) -> dict[str, Any]:
-    """Write the trace of the events and return its metadata."""
+) -> Captured:
+    """Write the trace of the events."""
     from writecliff.capture.convert import convert
     from writecliff.capture.trace import write_trace
 
@@ -194,7 +190,7 @@ def write_converted(
     }
     full["notes"] = [*notes, *full["notes"]]
     write_trace(options.output, converted.table, full)
-    return full
+    return Captured(options.output, metadata["exit_code"] or 0, full)
 
 
 def execute(

@@ -37,7 +37,7 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
     """Run `command` under strace to its end and write its trace.
 
     Raises TargetError if strace is missing or may not trace, or the command cannot be started."""
-    from writecliff.capture.run import Captured, execute, program_of, write_converted
+    from writecliff.capture.run import execute, program_of, write_converted
     from writecliff.capture.strace_events import events_of
     from writecliff.capture.strace_files import existing
 
@@ -62,14 +62,9 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
             )
         with log.open(encoding="latin-1") as lines:
             read = events_of(lines, folder=Path.cwd(), before=before, reads=options.reads)
-        metadata = {
-            "command": list(command),
-            "program": Path(program).name,
-            "exit_code": code,
-        }
-        full = write_converted(
+        metadata = {"command": list(command), "program": Path(program).name, "exit_code": code}
+        return write_converted(
             options, read.events, metadata, duration_ns, read.notes, source="strace"
         )
     finally:
         log.unlink(missing_ok=True)
-    return Captured(options.output, code, full)

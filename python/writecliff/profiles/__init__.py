@@ -1,8 +1,8 @@
-"""Ready workloads: what servers and applications do to a drive, as workload files.
+"""Ready workloads: the loads of servers and applications, as workload files.
 
-A profile is a TOML file in this folder, named after what it stands for, in the form that
-`writecliff run` takes. Its leading comment says what it is and where its figures are from. This
-module finds profiles and lays them on a drive: at a queue depth, for a time.
+A profile is a TOML file in this folder, named after the application, in the form that
+`writecliff run` takes. Its leading comment has a title and the source of its figures. This module
+finds profiles and fits them to a drive, a queue depth and a duration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANY_CAPACITY_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class Profile:
-    """A ready workload. `source` says where its sizes, mix and addresses are from."""
+    """A ready workload. `source` is the source of its sizes, mix and addresses."""
 
     name: str
     title: str
@@ -36,15 +36,17 @@ class Profile:
 
     @property
     def threads(self) -> int:
+        """Threads of all jobs."""
         return sum(job.threads for job in self.jobs)
 
 
 def profile_names() -> list[str]:
+    """The names of all profiles, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def profile_path(name: str) -> Path:
-    """The file of a profile. Raises ConfigError naming the nearest one."""
+    """The file of a profile. Raises ConfigError for an unknown name."""
     names = profile_names()
     if name not in names:
         raise ConfigError.unknown("profile", name, names)
@@ -52,14 +54,14 @@ def profile_path(name: str) -> Path:
 
 
 def find_workload(path: Path) -> Path:
-    """The file that is meant: `path`, or the ready workload of that name. Raises ConfigError."""
+    """The file at `path`, or of the profile with that name. Raises ConfigError."""
     if path.suffix or len(path.parts) != 1 or path.exists():
         return path
     return profile_path(path.name)
 
 
 def profile(name: str) -> Profile:
-    """Read a profile. Raises ConfigError: there is none of that name."""
+    """Read a profile. Raises ConfigError for an unknown name."""
     path = profile_path(name)
     title, source = _header(path.read_text(encoding="utf-8"))
     jobs = load_workload_toml(path, _ANY_CAPACITY_BYTES).jobs
@@ -87,11 +89,11 @@ def profile_workload(
     sector_bytes: int = 512,
     seed: int | None = None,
 ) -> Workload:
-    """The profile `name` on a drive of `capacity_bytes`; what is None is as its file says.
+    """The profile `name` on a drive of `capacity_bytes`; None keeps the value of the file.
 
-    `queue_depth` and `threads` are those of jobs that go as fast as they can; a job with a rate
-    keeps its own. Blocks that are no multiple of `sector_bytes` are rounded up to one, as the block
-    layer would do for a file system. Raises ConfigError.
+    `queue_depth` and `threads` apply to jobs that go as fast as they can; a job with a rate keeps
+    its own. Block sizes are rounded up to multiples of `sector_bytes`, as the block layer does for
+    a file system. Raises ConfigError.
     """
     found = load_workload_toml(profile_path(name), capacity_bytes)
 
@@ -112,7 +114,7 @@ def volume_workload(
 ) -> Workload:
     """The profile until it has moved `volume_bytes`, for preconditioning and endurance.
 
-    Raises ConfigError: no such profile, or one of several jobs (how would they share the volume?).
+    Raises ConfigError for an unknown profile, or one of several jobs, which cannot share a volume.
     """
     found = profile_workload(name, capacity_bytes, sector_bytes=sector_bytes, seed=seed)
     if len(found.jobs) != 1:
@@ -124,7 +126,7 @@ def volume_workload(
 
 
 def _on_sectors(job: Job, sector_bytes: int) -> Job:
-    """Whole sectors: 0.5 KiB blocks become 4 KiB ones on a drive of 4 KiB sectors."""
+    """Round blocks up to sectors: 0.5 KiB becomes 4 KiB on a drive with 4 KiB sectors."""
     if all(size.bytes % sector_bytes == 0 for size in job.block_sizes):
         return job
     sizes: dict[int, float] = {}
@@ -136,5 +138,5 @@ def _on_sectors(job: Job, sector_bytes: int) -> Job:
 
 
 def seconds_of(workload: Workload) -> float:
-    """How long a workload of durations lasts."""
+    """The duration of a workload, whose jobs all have durations."""
     return max((job.duration_ns or 0) / SECOND_NS for job in workload.jobs)

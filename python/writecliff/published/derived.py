@@ -8,16 +8,15 @@ derived is named with its reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 from writecliff.errors import ConfigError
 from writecliff.experiments import fms_fio
 from writecliff.experiments.lifetimes import READINGS
-from writecliff.parallel import SLOT_BYTES, Task, drive_memory_bytes, run_side_by_side
+from writecliff.parallel import SLOT_BYTES, drive_memory_bytes, map_side_by_side
 from writecliff.published.conditions import Condition
 from writecliff.published.measure import ComparedDrive, Log, idle_watts, rated_bytes
-from writecliff.published.scores import Results
+from writecliff.published.scores import Results, value_of
 
 _TB = 1e12
 # JESD218 counts over the warranty: five years for drives of data centres, three for the PM853T
@@ -89,10 +88,7 @@ def _power(drive: ComparedDrive, one: Condition, results: Results) -> tuple[floa
 
 
 def _metric(one: Condition, results: Results, name: str) -> float | None:
-    found: Mapping[str, float] = {}
-    if one.load is not None:
-        found = results.get(one.device, {}).get(one.load, {})
-    return found.get(name)
+    return value_of(replace(one, metric=name), results)
 
 
 def lifetime_ratio(drive: ComparedDrive) -> float:
@@ -104,12 +100,7 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
     if spare is None:
         raise ConfigError(f"{drive.name} is a hard disk; streams require flash")
     flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
-    tasks = [
-        Task(
-            f"{drive.name}, {reading}",
-            drive_memory_bytes(flat_bytes, flat_bytes),
-            partial(fms_fio.amplification, reading, spare / 100),
-        )
-        for reading in READINGS
-    ]
-    return min(row.lifetime_ratio for row in run_side_by_side(tasks))
+    cases = [(reading, spare / 100) for reading in READINGS]
+    memory_bytes = drive_memory_bytes(flat_bytes, flat_bytes)
+    rows = map_side_by_side(fms_fio.amplification, cases, memory_bytes)
+    return min(row.lifetime_ratio for row in rows)

@@ -90,9 +90,8 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
 
 def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
     """The number of each class's folder, in the order of their first use."""
-    numbers: dict[str, int] = {}
-    found = [numbers.setdefault(words[n].rpartition("/")[0], len(numbers)) for n in paths]
-    return (np.array(found, np.int64) % (1 << 16)).astype(np.uint16)
+    numbers, _ = _merged([words[n].rpartition("/")[0] for n in paths])
+    return (numbers % (1 << 16)).astype(np.uint16)
 
 
 def _origins(

@@ -13,10 +13,8 @@ it is compressed, which is also written by calls.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +22,13 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from writecliff.capture.apps.jars import VERSION, jars
-from writecliff.capture.apps.process import free_ports, run_client, server
+from writecliff.capture.apps.process import (
+    found_programs,
+    free_ports,
+    run_client,
+    server,
+    version_of,
+)
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ _LOGGING = f"-Dlogback.configurationFile={Path(__file__).with_name('cassandra-lo
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if Java 17 or Maven is missing."""
-    from writecliff.capture.run import Captured, session
+    from writecliff.capture.run import session
 
     java, javac = _java()
     library = jars(log)
@@ -80,20 +84,13 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             for line in (logs / "load.log").read_text().splitlines():
                 if line.startswith(("insert:", "update:", "mixed:")):
                     log(line)
-        full = capture.finish(
-            {
-                "command": load,
-                "program": f"cassandra {VERSION}",
-                "exit_code": 0,
-                "load": {
-                    "records": records,
-                    "updates": size.updates,
-                    "operations": operations,
-                    "value_bytes": VALUE_BYTES,
-                },
-            }
-        )
-    return Captured(options.output, 0, full)
+        size_of_load = {
+            "records": records,
+            "updates": size.updates,
+            "operations": operations,
+            "value_bytes": VALUE_BYTES,
+        }
+        return capture.finish(load, f"cassandra {VERSION}", 0, load=size_of_load)
 
 
 def _java() -> tuple[str, str]:
@@ -101,21 +98,13 @@ def _java() -> tuple[str, str]:
     home = os.environ.get("JAVA_HOME")
     homes = [Path(home)] if home else []
     homes += sorted(Path("/usr/lib/jvm").glob(f"java-{JAVA}-openjdk-*"))
-    for folder in (*(str(home / "bin") for home in homes), None):
-        java, javac = (shutil.which(name, path=folder) for name in ("java", "javac"))
-        if java and javac and _java_version(java) == JAVA:
-            return java, javac
+    for found in found_programs(("java", "javac"), [home / "bin" for home in homes]):
+        if version_of(found["java"], "-version").split(".")[0] == str(JAVA):
+            return found["java"], found["javac"]
     raise TargetError(
-        f"Cassandra {VERSION} needs a JDK of Java {JAVA}, which is not installed",
+        f"Cassandra {VERSION} requires a JDK of Java {JAVA}, which is not installed",
         hint=f"on Debian: apt-get install openjdk-{JAVA}-jdk-headless; JAVA_HOME takes precedence",
     )
-
-
-def _java_version(java: str) -> int | None:
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    parts = said.split('"')
-    first = parts[1].split(".")[0] if len(parts) > 1 else ""
-    return int(first) if first.isdigit() else None
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.capture.apps.process import Account, run_client, server
+from writecliff.capture.apps.process import Account, found_programs, run_client, server, version_of
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _SETTINGS = {
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if PostgreSQL is not installed."""
-    from writecliff.capture.run import Captured, session
+    from writecliff.capture.run import session
 
     programs = _programs()
     scale = max(1, round((size.records or RECORDS) / ACCOUNTS_PER_SCALE))
@@ -77,10 +77,8 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             run_client([*pgbench, "-i", "-q", "-s", str(scale), "bench"], logs / "pgbench.log")
             log(f"pgbench: {each * CLIENTS:,} transactions of {CLIENTS} clients")
             run_client(load, logs / "pgbench.log")
-        full = capture.finish(
-            {"command": load, "program": _version(programs["postgres"]), "exit_code": 0}
-        )
-    return Captured(options.output, 0, full)
+        version = version_of(programs["postgres"])
+        return capture.finish(load, f"postgresql {version}".strip(), 0)
 
 
 def _programs() -> dict[str, str]:
@@ -90,10 +88,9 @@ def _programs() -> dict[str, str]:
         key=lambda folder: float(folder.parent.name) if folder.parent.name.isdigit() else 0.0,
         reverse=True,
     )
-    for folder in [*map(str, folders), None]:
-        found = {name: shutil.which(name, path=folder) for name in _PROGRAMS}
-        if all(found.values()):
-            return {name: str(path) for name, path in found.items()}
+    found = next(found_programs(_PROGRAMS, folders), None)
+    if found is not None:
+        return found
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     raise TargetError(
         f"PostgreSQL is not installed: {missing[0]} is missing",
@@ -135,9 +132,3 @@ def _server(program: str, root: Path, sockets: Path) -> list[str]:
 def _is_ready(program: str, sockets: Path) -> bool:
     command = [program, "-q", "-h", str(sockets), "-U", "bench", "-d", "postgres"]
     return subprocess.run(command, check=False).returncode == 0
-
-
-def _version(program: str) -> str:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    words = said.stdout.split()
-    return f"postgresql {words[2]}" if len(words) > 2 else "postgresql"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +42,21 @@ def last_lines(log: Path, count: int = 3) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     said = [" ".join(line.split()) for line in lines if line.strip()]
     return " | ".join(said[-count:])[-600:] or "no output"
+
+
+def found_programs(names: Sequence[str], folders: Iterable[Path]) -> Iterator[dict[str, str]]:
+    """Paths of the programs by name, for each folder that has all of them; PATH comes last."""
+    for folder in (*map(str, folders), None):
+        found = {name: path for name in names if (path := shutil.which(name, path=folder))}
+        if len(found) == len(names):
+            yield found
+
+
+def version_of(program: str, option: str = "--version") -> str:
+    """The version that a program prints: "17.0.1"; empty if it prints none."""
+    done = subprocess.run([program, option], capture_output=True, text=True, check=False)
+    found = re.search(r"\d+(?:\.\d+)+|(?<=\")\d+", done.stdout + done.stderr)
+    return found[0] if found else ""
 
 
 def free_ports(count: int) -> list[int]:

@@ -7,14 +7,12 @@ for pending compactions, which a long run would complete.
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.capture.apps.process import last_lines
+from writecliff.capture.apps.process import last_lines, version_of
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
@@ -68,15 +66,8 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             replace(options, root=options.root or root),
             stdout=file.fileno(),
             stderr=file.fileno(),
-            program_name=f"rocksdb {version(program)}".strip(),
+            program_name=f"rocksdb {version_of(program)}".strip(),
         )
     if done.exit_code:
         log(f"db_bench failed: {last_lines(output)}")
     return done
-
-
-def version(program: str) -> str:
-    """The version of RocksDB, "" if it does not say."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    found = re.search(r"\d+\.\d+(?:\.\d+)?", said.stdout + said.stderr)
-    return found[0] if found else ""
