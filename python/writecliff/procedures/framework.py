@@ -26,7 +26,7 @@ from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
 from writecliff.procedures.journal import Journal, NoJournal
-from writecliff.procedures.measure import row_of
+from writecliff.procedures.measure import record_of, row_of
 from writecliff.procedures.model import (
     End,
     History,
@@ -37,6 +37,8 @@ from writecliff.procedures.model import (
     StepRow,
 )
 from writecliff.procedures.progress import RunProgress
+from writecliff.store.record import RoundRecord
+from writecliff.store.tables import columns_of
 
 
 class RunInterrupted(WritecliffError):
@@ -217,7 +219,7 @@ class _Driver:
         if partial is None or self.running is None:
             return None
         phase, round_number, number, step = self.running
-        return self._row(partial, phase, round_number, number, step)
+        return row_of(columns_of(self._record(partial, phase, round_number, number, step)))
 
     def _phase(self, name: str) -> None:
         self.progress.phase(name)
@@ -312,10 +314,11 @@ class _Driver:
         self.running, self.at_rest = (phase, round_number, number, step), False
         run = self.engine.precondition if step.untimed else self.engine.run
         result = run(step.workload, self.progress.step_progress)
-        row = self._row(result, phase, round_number, number, step, known)
+        record = self._record(result, phase, round_number, number, step, known)
+        row = row_of(columns_of(record))
         if known is None:
             with interrupt_deferred():
-                self.journal.append(row, result, step)
+                self.journal.append(record)
         elif row != known:
             raise _differs(known, row)
         self.engine_at = position + 1
@@ -325,7 +328,7 @@ class _Driver:
         if self.checkpoints.due():
             self._checkpoint(self.engine_at)
 
-    def _row(
+    def _record(
         self,
         result: StepResult,
         phase: str,
@@ -333,10 +336,10 @@ class _Driver:
         number: int,
         step: Step,
         known: StepRow | None = None,
-    ) -> StepRow:
+    ) -> RoundRecord:
         if self.device_zero_ns is None:
             self.device_zero_ns = self._device_zero(result, known)
-        return row_of(
+        return record_of(
             result,
             phase=phase,
             round_number=round_number,

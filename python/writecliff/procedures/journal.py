@@ -8,43 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport, StepResult
+from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError, StoreError, TargetError
-from writecliff.procedures.model import Procedure, Step, StepRow
+from writecliff.procedures.measure import EXTRA_COLUMNS, row_of
+from writecliff.procedures.model import Procedure, StepRow
 from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
-from writecliff.workload.model import access_of
 
-# Columns of the table `rounds` that the store does not fill by itself.
-EXTRA_COLUMNS = ("latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns", "drive_fills")
-FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash")
 
 
 def stored_rows(run: RunDirectory) -> list[StepRow]:
     """The complete steps of a run, in order. Raises StoreError: damaged."""
-    names = [item.name for item in fields(StepRow) if item.name != "figures"]
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
             raise StoreError(f"{run.path} has no column '{column}'; the run cannot be resumed")
-    return [
-        StepRow(**{name: row[name] for name in names}, figures=_figures(row))
-        for row in table.to_pylist()
-    ]
-
-
-def _figures(row: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        name.removeprefix(FIGURE_PREFIX): value
-        for name, value in row.items()
-        if name.startswith(FIGURE_PREFIX) and value is not None
-    }
+    return [row_of(columns) for columns in table.to_pylist()]
 
 
 class Journal:
@@ -131,27 +116,9 @@ class Journal:
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
-    def append(self, row: StepRow, result: StepResult, step: Step) -> None:
+    def append(self, record: RoundRecord) -> None:
         """Store a step; on return it survives a kill."""
-        self._run.append_round(
-            RoundRecord(
-                phase=row.phase,
-                round=row.round,
-                step=row.step,
-                label=row.label,
-                access=access_of(step.workload),
-                started_ns=row.started_ns,
-                elapsed_ns=row.elapsed_ns,
-                result=result,
-                sample=step.sample,
-                host_write_bytes_total=row.host_write_bytes_total,
-                waf=row.waf,
-                extra={
-                    **{name: getattr(row, name) for name in EXTRA_COLUMNS},
-                    **{f"{FIGURE_PREFIX}{name}": float(v) for name, v in row.figures.items()},
-                },
-            )
-        )
+        self._run.append_round(record)
 
     def resumed(self, steps: int, *, exact: bool) -> None:
         """Disclose an interruption; `exact`: the drive is in exactly the state it was left in."""
@@ -197,5 +164,5 @@ class NoJournal(Journal):
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
         pass
 
-    def append(self, row: StepRow, result: StepResult, step: Step) -> None:
+    def append(self, record: RoundRecord) -> None:
         pass

@@ -1,20 +1,28 @@
-"""From what an engine measured to a row of the table of results.
+"""From what an engine measured to the record that is stored, and to the row that a history keeps.
 
-Latency figures come from the histograms of the step's jobs, merged over jobs and operations, so
-that a quantile is one of all I/Os and never an average of quantiles.
+Quantiles come from the histograms of the step's jobs, merged over jobs and operations, so that each
+is one of all I/Os and never an average of quantiles.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.model import Step, StepRow
-from writecliff.store.tables import cpu_busy_pct
+from writecliff.store.record import RoundRecord
 from writecliff.workload.model import access_of
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.engines.base import StepResult
+
+# Columns of the table `rounds` that the store does not fill by itself.
+_QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99999_ns": 0.99999}
+EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
+FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
+_COLUMNS = tuple(item.name for item in fields(StepRow) if item.name != "figures")
 
 
 def merged_service(result: StepResult) -> Histogram | None:
@@ -28,16 +36,7 @@ def merged_service(result: StepResult) -> Histogram | None:
     return whole
 
 
-def _mean_ns(result: StepResult) -> float | None:
-    """Mean of all service times, summed as the store does, so that rows compare exactly."""
-    parts = [op.service for job in result.jobs for op in job.operations.values()]
-    count = sum(part.count for part in parts)
-    if not count:
-        return None
-    return sum((part.mean_ns or 0.0) * part.count for part in parts if part.count) / count
-
-
-def row_of(
+def record_of(
     result: StepResult,
     *,
     phase: str,
@@ -47,37 +46,41 @@ def row_of(
     started_ns: int,
     written_before_bytes: int,
     capacity_bytes: int,
-) -> StepRow:
-    """The row of a step that began `started_ns` into the rounds, with `written_before_bytes`
+) -> RoundRecord:
+    """The record of a step that began `started_ns` into the rounds, with `written_before_bytes`
     written since the purge."""
-    ios, size = result.total()
-    written = result.written_bytes
-    total = written_before_bytes + written
+    total = written_before_bytes + result.written_bytes
     latency = merged_service(result)
-    nines: list[int | None] = [None, None, None]
-    if latency is not None and latency.count:
-        nines = [latency.quantile(q).value_ns for q in (0.999, 0.9999, 0.99999)]
-    return StepRow(
+    measured = latency is not None and latency.count
+    figures = step.figures(result) if step.figures is not None else {}
+    return RoundRecord(
         phase=phase,
         round=round_number,
         step=number,
         label=step.name,
-        **vars(access_of(step.workload)),
+        access=access_of(step.workload),
         started_ns=started_ns,
         elapsed_ns=result.elapsed_ns,
-        ios=ios,
-        bytes=size,
-        read_bytes=result.total("read")[1],
-        iops=result.iops(),
-        latency_mean_ns=_mean_ns(result),
-        latency_p999_ns=nines[0],
-        latency_p9999_ns=nines[1],
-        latency_p99999_ns=nines[2],
-        latency_max_ns=latency.max_ns if latency is not None and latency.count else None,
-        host_write_bytes=written,
+        result=result,
+        sample=step.sample,
         host_write_bytes_total=total,
-        drive_fills=total / capacity_bytes,
-        cpu_busy_pct=cpu_busy_pct(result),
         waf=result.counters_after.write_amplification_since(result.counters_before),
-        figures=dict(step.figures(result)) if step.figures is not None else {},
+        extra={
+            **{
+                name: latency.quantile(q).value_ns if latency is not None and measured else None
+                for name, q in _QUANTILES.items()
+            },
+            "drive_fills": total / capacity_bytes,
+            **{f"{FIGURE_PREFIX}{name}": float(value) for name, value in figures.items()},
+        },
     )
+
+
+def row_of(columns: Mapping[str, Any]) -> StepRow:
+    """A row of the table `rounds`, stored or to be stored, as a history keeps it."""
+    figures = {
+        name.removeprefix(FIGURE_PREFIX): value
+        for name, value in columns.items()
+        if name.startswith(FIGURE_PREFIX) and value is not None
+    }
+    return StepRow(**{name: columns[name] for name in _COLUMNS}, figures=figures)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -39,6 +39,8 @@ from writecliff.store.tables import TABLE_NAMES, TableName, rebuild_histograms, 
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+
+K = TypeVar("K")
 
 CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives; a complete run needs none
 
@@ -238,65 +240,41 @@ class RunDirectory:
     ) -> Histogram | None:
         """All latencies of the chosen steps (numbers as `append_round` gave them), jobs and
         operations, merged; None if there is none."""
-        merged = None
-        found = self._histograms(phase, steps, operation, job, kind)
-        for _, histogram in rebuild_histograms(found):
-            if merged is None:
-                merged = histogram
-            else:
-                merged.merge(histogram)
-        return merged
+        columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
+        return self._merged(lambda label: None, columns, steps).get(None)
 
     def histograms_by_step(
         self, *, phase: str | None = None, operation: str | None = None, kind: str = "service"
     ) -> dict[int, Histogram]:
         """A merged histogram for every step that has one, by step number."""
-        merged: dict[int, Histogram] = {}
-        found = self._histograms(phase, None, operation, None, kind)
-        for step, histogram in rebuild_histograms(found):
-            if step in merged:
-                merged[step].merge(histogram)
-            else:
-                merged[step] = histogram
-        return merged
+        columns = {"phase": phase, "operation": operation, "kind": kind}
+        return self._merged(lambda label: label["seq"], columns)
 
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
-        """Of one step: a histogram for each of its jobs, by the job's name, operations merged."""
-        found = self._histograms(None, [step], None, None, kind)
-        seen = zip(
-            *(found.column(n).to_pylist() for n in ("job", "job_name", "operation")), strict=True
-        )
-        merged: dict[str, Histogram] = {}
-        # Distinct keys come in the order of the rows, as the histograms do.
-        for (_, name, _), (_, histogram) in zip(
-            dict.fromkeys(seen), rebuild_histograms(found), strict=True
-        ):
-            if name in merged:
-                merged[name].merge(histogram)
-            else:
-                merged[name] = histogram
-        return merged
+        """A histogram for each job of a step, by the job's name, with all operations merged."""
+        return self._merged(lambda label: label["job_name"], {"kind": kind}, [step])
 
-    def _histograms(
+    def _merged(
         self,
-        phase: str | None,
-        steps: Iterable[int] | None,
-        operation: str | None,
-        job: int | None,
-        kind: str,
-    ) -> pa.Table:
-        conditions = ["kind = ?"]
-        parameters: list[Any] = [kind]
-        chosen: Mapping[str, Any] = {"phase": phase, "operation": operation, "job": job}
-        for column, value in chosen.items():
-            if value is not None:
-                conditions.append(f"{column} = ?")
-                parameters.append(value)
+        key: Callable[[Mapping[str, Any]], K],
+        columns: Mapping[str, str | int | None],
+        steps: Iterable[int] | None = None,
+    ) -> dict[K, Histogram]:
+        """The histograms with these values of `columns` (None: any), merged where `key` agrees."""
+        chosen: dict[str, Any] = {
+            f"{name} = ?": value for name, value in columns.items() if value is not None
+        }
         if steps is not None:
-            conditions.append("seq in (select unnest(?::int[]))")
-            parameters.append([int(step) for step in steps])
-        where = " and ".join(conditions)
-        return self.query(
-            f"select * from histograms where {where} order by seq, job, operation, kind, lower_ns",
-            parameters,
+            chosen["seq in (select unnest(?::int[]))"] = [int(step) for step in steps]
+        found = self.query(
+            f"select * from histograms where {' and '.join(chosen)} "
+            "order by seq, job, operation, kind, lower_ns",
+            list(chosen.values()),
         )
+        merged: dict[K, Histogram] = {}
+        for label, histogram in rebuild_histograms(found):
+            if key(label) in merged:
+                merged[key(label)].merge(histogram)
+            else:
+                merged[key(label)] = histogram
+        return merged

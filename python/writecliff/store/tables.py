@@ -28,7 +28,12 @@ TableName = Literal["rounds", "intervals", "histograms"]
 # Rounds last: the part of that table is what makes a step count (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
 
-_PLACE = [("seq", pa.int32()), ("phase", pa.string()), ("round", pa.int32()), ("step", pa.int32())]
+_POSITION = [
+    ("seq", pa.int32()),
+    ("phase", pa.string()),
+    ("round", pa.int32()),
+    ("step", pa.int32()),
+]
 
 PLACEMENT = pa.struct(
     [
@@ -48,7 +53,7 @@ PLACEMENT = pa.struct(
 
 ROUNDS_SCHEMA = pa.schema(
     [
-        *_PLACE,
+        *_POSITION,
         ("label", pa.string()),
         ("sample", pa.bool_()),
         ("pattern", pa.string()),  # this and the next four: null for mixes and several jobs
@@ -85,7 +90,7 @@ ROUNDS_SCHEMA = pa.schema(
 
 INTERVALS_SCHEMA = pa.schema(
     [
-        *_PLACE,
+        *_POSITION,
         ("time_ns", pa.int64()),  # end of the interval, since the first step of the rounds
         ("end_ns", pa.int64()),  # end of the interval, since its step began
         ("job", pa.int32()),
@@ -103,7 +108,7 @@ INTERVALS_SCHEMA = pa.schema(
 
 HISTOGRAMS_SCHEMA = pa.schema(
     [
-        *_PLACE,
+        *_POSITION,
         ("job", pa.int32()),
         ("job_name", pa.string()),
         ("operation", pa.string()),
@@ -134,50 +139,53 @@ def tables_of(seq: int, record: RoundRecord) -> dict[TableName, pa.Table]:
     }
 
 
-def _place(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
+def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
+    """The columns that say which step the `rows` rows belong to."""
     values = (seq, record.phase, record.round, record.step)
     return {
         name: pa.repeat(pa.scalar(value, kind), rows)
-        for (name, kind), value in zip(_PLACE, values, strict=True)
+        for (name, kind), value in zip(_POSITION, values, strict=True)
     }
 
 
-def _rounds(seq: int, record: RoundRecord) -> pa.Table:
+def columns_of(record: RoundRecord) -> dict[str, Any]:
+    """The columns of a step in the table `rounds`, without its number `seq`.
+
+    Raises ValueError if an extra column has the name of a standard one.
+    """
     result = record.result
     ios, size = result.total()
-    row: dict[str, Any] = {
-        "seq": seq,
-        "phase": record.phase,
-        "round": record.round,
-        "step": record.step,
-        "label": record.label,
-        "sample": record.sample,
+    for name in record.extra:
+        if name in ROUNDS_SCHEMA.names:
+            raise ValueError(f"extra column '{name}' has the name of a standard column")
+    columns = {
+        **{name: value for name, value in vars(record).items() if name in ROUNDS_SCHEMA.names},
         **asdict(record.access),
-        "started_ns": record.started_ns,
-        "elapsed_ns": record.elapsed_ns,
         "ios": ios,
         "bytes": size,
         "iops": result.iops(),
         "host_write_bytes": result.written_bytes,
-        "host_write_bytes_total": record.host_write_bytes_total,
-        "waf": record.waf,
         "warnings": list(result.warnings),
-        "cpu_busy_pct": cpu_busy_pct(result),
+        "cpu_busy_pct": _cpu_busy_pct(result),
         "placement": _placement(result),
         **_latency(result),
         **_counters(result.counters_before, result.counters_after),
+        **record.extra,
     }
     for operation in OPERATIONS:
-        row[f"{operation}_ios"], row[f"{operation}_bytes"] = result.total(operation)
-    standard = pa.Table.from_pylist([row], schema=ROUNDS_SCHEMA)
+        columns[f"{operation}_ios"], columns[f"{operation}_bytes"] = result.total(operation)
+    return columns
+
+
+def _rounds(seq: int, record: RoundRecord) -> pa.Table:
+    columns = {"seq": seq, **columns_of(record)}
+    table = pa.Table.from_pylist([columns], schema=ROUNDS_SCHEMA)
     for name, value in record.extra.items():
-        if name in ROUNDS_SCHEMA.names:
-            raise ValueError(f"extra column '{name}' has the name of a standard column")
-        standard = standard.append_column(name, pa.array([value]))
-    return standard
+        table = table.append_column(name, pa.array([value]))
+    return table
 
 
-def cpu_busy_pct(result: StepResult) -> float | None:
+def _cpu_busy_pct(result: StepResult) -> float | None:
     """Share of all CPU time that the host was busy during a step; None where nobody looked."""
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
@@ -232,9 +240,9 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
     if not series or not len(series["end_ns"]):
         return INTERVALS_SCHEMA.empty_table()
     rows = len(series["end_ns"])
-    columns = _place(seq, record, rows)
+    columns = _position(seq, record, rows)
     series["time_ns"] = np.asarray(series["end_ns"], dtype=np.int64) + record.started_ns
-    for name in INTERVALS_SCHEMA.names[len(_PLACE) :]:
+    for name in INTERVALS_SCHEMA.names[len(_POSITION) :]:
         kind = INTERVALS_SCHEMA.field(name).type
         if name not in series:
             columns[name] = pa.nulls(rows, kind)
@@ -246,12 +254,12 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
 
 def _histograms(seq: int, record: RoundRecord) -> pa.Table:
     parts = []
-    for place, histogram in _each(record.result):
+    for labels, histogram in _each(record.result):
         lower, upper, count = histogram.buckets()
         rows = len(count)
-        columns = _place(seq, record, rows)
+        columns = _position(seq, record, rows)
         values = {
-            **place,
+            **labels,
             "min_ns": histogram.min_ns,
             "max_ns": histogram.max_ns,
             "mean_ns": histogram.mean_ns,
@@ -274,44 +282,47 @@ def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
             for kind in ("service", "response"):
                 histogram = getattr(measured, kind)
                 if histogram is not None and histogram.count:
-                    place = {
+                    labels = {
                         "job": index,
                         "job_name": job.name,
                         "operation": operation,
                         "kind": kind,
                     }
-                    yield place, histogram
+                    yield labels, histogram
 
 
-def rebuild_histograms(table: pa.Table) -> Iterator[tuple[int, Histogram]]:
-    """(seq, native histogram) of every stored histogram in rows that are sorted by
-    seq, job, operation, kind and lower_ns."""
+def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
+    """Each stored histogram in `table` and its columns `seq` and `job_name`.
+
+    The rows must be sorted by seq, job, operation, kind and lower_ns.
+    """
     from writecliff._native import Histogram
 
     if not table.num_rows:
         return
-    column = {name: table.column(name).to_numpy() for name in ("seq", "job", "lower_ns", "count")}
-    moments = [table.column(n).to_numpy() for n in ("min_ns", "max_ns", "mean_ns", "sd_ns")]
-    upper = table.column("upper_ns").to_numpy()
+    numbers = {
+        name: table.column(name).to_numpy()
+        for name in ("lower_ns", "upper_ns", "count", "min_ns", "max_ns", "mean_ns", "sd_ns")
+    }
     names = [table.column(n).combine_chunks().dictionary_encode() for n in ("operation", "kind")]
-    keys = [column["seq"], column["job"], *(n.indices.to_numpy() for n in names)]
+    keys = [table.column(name).to_numpy() for name in ("seq", "job")]
     changes = np.zeros(table.num_rows, dtype=bool)
     changes[0] = True
-    for key in keys:
+    for key in (*keys, *(name.indices.to_numpy() for name in names)):
         changes[1:] |= key[1:] != key[:-1]
     starts = np.flatnonzero(changes)
-    ends = np.append(starts[1:], table.num_rows)
-    middles = column["lower_ns"] + (upper - column["lower_ns"]) // np.uint64(2)
-    for start, end in zip(starts, ends, strict=True):
-        low, high, mean, sd = (values[start] for values in moments)
+    labels = table.select(["seq", "job_name"]).take(starts).to_pylist()
+    lower, upper, count = (numbers[name] for name in ("lower_ns", "upper_ns", "count"))
+    middles = lower + (upper - lower) // np.uint64(2)
+    for label, start, end in zip(labels, starts, [*starts[1:], table.num_rows], strict=True):
         yield (
-            int(column["seq"][start]),
+            label,
             Histogram.from_buckets(
                 middles[start:end],
-                column["count"][start:end],
-                int(low),
-                int(high),
-                float(mean),
-                float(sd),
+                count[start:end],
+                int(numbers["min_ns"][start]),
+                int(numbers["max_ns"][start]),
+                float(numbers["mean_ns"][start]),
+                float(numbers["sd_ns"][start]),
             ),
         )
