@@ -383,3 +383,20 @@ def test_read_fio_job_returns_the_workloads_in_order(tmp_path: Path) -> None:
     assert (fill.name, test.name) == ("two-1", "two-2")
     assert fill.jobs[0].volume_bytes == CAPACITY
     assert test.jobs[0].ios == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("rw=randrw\nrate_iops=100,0", 4),
+        ("rw=randwrite\nstream_id=3\nwrite_hint=long", 5),
+        ("rw=randwrite\niodepth=4\niodepth_low=2\nioengine=libaio", 5),
+        ("rw=read\noffset=1g", 4),
+    ],
+)
+def test_an_error_names_the_line_of_its_option(options: str, line: int, tmp_path: Path) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text(f"[j]\nsize=1m\n{options}\n")
+    with pytest.raises(ConfigError) as caught:
+        read_fio_job(path, device_capacity_bytes=CAPACITY)
+    assert str(caught.value).startswith(f"{path}:{line}: ")

@@ -1,8 +1,8 @@
-"""Sums in job files: `size=8*$mb_memory` and `bs=(4k*2)`.
+"""Arithmetic in job files: `size=8*$mb_memory` and `bs=(4k*2)`.
 
 fio hands a line that had a $keyword to the calculator `bc`, and reads a value in parentheses
-itself (builds with arithmetic support). Both are integer sums of + - * / % and parentheses; only
-the second knows units.
+itself (builds with arithmetic support). Both are integer expressions of + - * / % ^ and
+parentheses; only the second knows units.
 """
 
 from __future__ import annotations
@@ -11,82 +11,70 @@ import re
 from collections.abc import Callable
 
 _TOKEN = re.compile(r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?[A-Za-z]*)|([-+*/%^()]))")
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 3}
+_POWER_MAX = 64
 
 
 class ExpressionError(ValueError):
-    """An expression that is not a sum of numbers."""
+    """An expression that cannot be calculated."""
 
 
 def evaluate(text: str, number: Callable[[str], int]) -> int:
-    """The value of an expression, whose numbers `number` reads. Divisions cut towards zero."""
+    """The value of an expression, whose numbers `number` reads. Divisions round towards zero."""
     tokens: list[str] = []
-    at = 0
-    stripped = text.rstrip()
-    while at < len(stripped):
-        match = _TOKEN.match(stripped, at)
+    position, stripped = 0, text.rstrip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
         if match is None:
             raise ExpressionError(f"cannot calculate '{text}'")
         tokens.append(match.group(1) or match.group(2))
-        at = match.end()
-    parser = _Parser(tokens, number, text)
-    value = parser.sum()
-    if parser.tokens:
-        raise ExpressionError(f"cannot calculate '{text}': '{parser.tokens[0]}' is left over")
+        position = match.end()
+    try:
+        value = _expression(tokens, number, 1)
+        if tokens:
+            raise ExpressionError(f"'{tokens[0]}' is left over")
+    except ExpressionError as problem:
+        raise ExpressionError(f"cannot calculate '{text}': {problem}") from None
     return value
 
 
-class _Parser:
-    """Recursive descent, a method a level of precedence."""
+def _expression(tokens: list[str], number: Callable[[str], int], lowest: int) -> int:
+    """Take an expression off the tokens that has no operator of a precedence below `lowest`."""
+    value = _atom(tokens, number)
+    while tokens and _PRECEDENCE.get(tokens[0], 0) >= lowest:
+        operator = tokens.pop(0)
+        right_associative = operator == "^"
+        level = _PRECEDENCE[operator] + (not right_associative)
+        value = _apply(operator, value, _expression(tokens, number, level))
+    return value
 
-    def __init__(self, tokens: list[str], number: Callable[[str], int], text: str) -> None:
-        self.tokens = tokens
-        self._number = number
-        self._text = text
 
-    def sum(self) -> int:
-        value = self._product()
-        while self.tokens and self.tokens[0] in "+-":
-            sign = self.tokens.pop(0)
-            other = self._product()
-            value = value + other if sign == "+" else value - other
+def _atom(tokens: list[str], number: Callable[[str], int]) -> int:
+    token = tokens.pop(0) if tokens else ""
+    if token == "(":
+        value = _expression(tokens, number, 1)
+        if not tokens or tokens.pop(0) != ")":
+            raise ExpressionError("')' is missing")
         return value
+    if token == "-":
+        return -_atom(tokens, number)
+    if token in ("", *_PRECEDENCE, ")"):
+        raise ExpressionError(f"unexpected '{token}'" if token else "it ends too early")
+    return number(token)
 
-    def _product(self) -> int:
-        value = self._power()
-        while self.tokens and self.tokens[0] in "*/%":
-            operator = self.tokens.pop(0)
-            other = self._power()
-            if operator == "*":
-                value *= other
-            elif other == 0:
-                raise ExpressionError(f"cannot calculate '{self._text}': division by zero")
-            else:
-                quotient = abs(value) // abs(other) * (1 if (value < 0) == (other < 0) else -1)
-                value = quotient if operator == "/" else value - quotient * other
-        return value
 
-    def _power(self) -> int:
-        base = self._atom()
-        if self.tokens and self.tokens[0] == "^":
-            self.tokens.pop(0)
-            exponent = self._power()
-            if not 0 <= exponent <= 64:
-                raise ExpressionError(f"cannot calculate '{self._text}': power {exponent}")
-            power: int = base**exponent
-            return power
-        return base
-
-    def _atom(self) -> int:
-        if not self.tokens:
-            raise ExpressionError(f"cannot calculate '{self._text}': it ends too early")
-        token = self.tokens.pop(0)
-        if token == "(":
-            value = self.sum()
-            if not self.tokens or self.tokens.pop(0) != ")":
-                raise ExpressionError(f"cannot calculate '{self._text}': ')' is missing")
-            return value
-        if token == "-":
-            return -self._atom()
-        if token in "+*/%^)":
-            raise ExpressionError(f"cannot calculate '{self._text}': '{token}' out of place")
-        return self._number(token)
+def _apply(operator: str, left: int, right: int) -> int:
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    if operator == "*":
+        return left * right
+    if operator == "^":
+        if not 0 <= right <= _POWER_MAX:
+            raise ExpressionError(f"power {right}")
+        return int(left**right)
+    if right == 0:
+        raise ExpressionError("division by zero")
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    return quotient if operator == "/" else left - quotient * right

@@ -63,9 +63,7 @@ def operations(settings: Settings) -> Operations:
     pattern, used = _DIRECTIONS[name]
     if modifier and modifier != ("1" if pattern == "random" else "0"):
         raise settings.error(
-            "rw",
-            f"rw={written}: holes and runs within a pattern are not available",
-            f"rw={name}",
+            "rw", f"rw={written}: holes and runs within a pattern are not available", f"rw={name}"
         )
     read_pct = 100.0 if used == ("read",) else 0.0
     if len(used) == 2:
@@ -134,11 +132,7 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
     """(bytes, weight) of one operation. fio prefers a split or a range to a plain size."""
     if settings.bssplit is not None:
         if settings.bsrange is not None:
-            raise settings.error(
-                "bssplit",
-                "bssplit and bsrange exclude each other",
-                "keep one",
-            )
+            raise settings.error("bssplit", "bssplit and bsrange exclude each other", "keep one")
         return tuple(settings.bssplit.of(operation))
     if settings.bsrange is not None:
         chosen = settings.bsrange.of(operation)

@@ -35,7 +35,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
         return Pace()
     if not all(rates):
         raise settings.error(
-            "",
+            option,
             f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
             "limit both, or use two jobs",
         )

@@ -226,9 +226,7 @@ def _ramp(workload: Workload, group: _Group) -> Workload | None:
         return None
     if len(ramps) > 1:
         raise next(one for one in group if one.ramp_ns).settings.error(
-            "ramp_time",
-            "ramp_time differs between jobs that run together",
-            "put it into [global]",
+            "ramp_time", "ramp_time differs between jobs that run together", "put it into [global]"
         )
     duration_ns = ramps.pop()
     jobs = tuple(

@@ -68,11 +68,7 @@ def _check_refill(settings: Settings, depth: int) -> None:
 def named_file(settings: Settings) -> str | None:
     """The file or drive that a job names. Raises if it names several."""
     if settings.nrfiles > 1:
-        raise settings.error(
-            "nrfiles",
-            "nrfiles: a drive is one file",
-            "use numjobs and offsets",
-        )
+        raise settings.error("nrfiles", "nrfiles: a drive is one file", "use numjobs and offsets")
     filename = settings.filename
     if filename is None:
         return None
@@ -126,7 +122,7 @@ def stream(settings: Settings, ops: Operations) -> int:
         chosen["plids"] = _placement(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
-        raise settings.error("", f"{names} ask for different streams", "keep one")
+        raise settings.error(" ".join(chosen), f"{names} ask for different streams", "keep one")
     return next(iter(chosen.values()), 0) if "write" in ops.used else 0
 
 
