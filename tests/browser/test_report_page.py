@@ -152,7 +152,7 @@ def test_header_block_and_verdict(browser: Any, reports: dict[str, Path]) -> Non
         page = visit.page
         assert page.title() == "Write Saturation Test: Example SATA TLC 120, 120 GB"
         assert (
-            page.inner_text("#verdict h2") == "Steady state reached in rounds 2 to 6, still falling"
+            page.inner_text("#verdict h2") == "Steady state reached, rounds 2 to 6, still falling"
         )
         columns = page.query_selector_all(".block .column")
         assert [column.query_selector("h3").inner_text() for column in columns] == [
@@ -192,7 +192,7 @@ def test_data_links_download_what_they_say(
             visit.page.click("text=steps.csv")
         download.value.save_as(tmp_path / "steps.csv")
         lines = (tmp_path / "steps.csv").read_text().splitlines()
-        assert lines[0].startswith("step,round,sample,start_ns,")
+        assert lines[0].startswith("seq,phase,round,step,label,sample,")
         assert len(lines) == 1 + 186
 
 

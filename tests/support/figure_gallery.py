@@ -24,6 +24,7 @@ from writecliff.report.figures import (
     steady_window,
 )
 from writecliff.report.figures3d import columns_3d
+from writecliff.report.model import DataFile, Figure
 from writecliff.report.plots import (
     Bars,
     Reference,
@@ -35,6 +36,8 @@ from writecliff.report.plots import (
     two_settings,
 )
 
+# Name, title and data of every figure.
+HEAD = ("g", "title", DataFile("g.csv", "a\n1\n"))
 SIZES = (512, 4096, 8192, 16384, 32768, 65536, 131072, 1048576)
 MIXES = ("0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0")
 DEPTHS = (1, 2, 4, 6, 8, 16, 32)
@@ -62,56 +65,57 @@ def wide_histogram():  # type: ignore[no-untyped-def]
     return histogram
 
 
-def _block_sizes() -> str | None:
+def _block_sizes() -> Figure | None:
     series = [Line(mix, SIZES, [iops(size, mix) for size in SIZES]) for mix in MIXES]
-    return lines("g", series, block_size_axis(SIZES), Axis("IOPS", log=True), description="d")
+    return lines(*HEAD, series, block_size_axis(SIZES), Axis("IOPS", log=True))
 
 
-def _convergence() -> str:
+def _convergence() -> Figure | None:
     rounds = range(1, 9)
-    values = {units.block(s): [iops(s, "0/100") * (1 + 2 / r**3) for r in rounds] for s in SIZES}
-    return convergence("g", rounds, values, (4, 5, 6, 7, 8), Axis("IOPS", log=True))
+    series = [
+        Line(units.block(s), rounds, [iops(s, "0/100") * (1 + 2 / r**3) for r in rounds])
+        for s in SIZES
+    ]
+    return convergence(*HEAD, series, (4, 5, 6, 7, 8), Axis("IOPS", log=True))
 
 
-def _demand_intensity() -> str | None:
+def _demand_intensity() -> Figure | None:
     series = []
     for threads in DEPTHS:
         rate = [90_000 * threads * depth / (threads * depth + 40) for depth in DEPTHS]
         art = [threads * depth / r * 1e9 for depth, r in zip(DEPTHS, rate, strict=True)]
         series.append(Line(f"TC {threads}", rate, art))
-    return lines("g", series, Axis("IOPS"), LATENCY, description="d")
+    return lines(*HEAD, series, Axis("IOPS"), LATENCY)
 
 
-def _demand_variation() -> str | None:
+def _demand_variation() -> Figure | None:
     series = [Line(f"TC {t}", DEPTHS, [t * d * 900.0 for d in DEPTHS]) for t in DEPTHS]
-    return lines("g", series, depth_axis(DEPTHS), Axis("IOPS"), description="d")
+    return lines(*HEAD, series, depth_axis(DEPTHS), Axis("IOPS"))
 
 
 def throughput() -> list[float]:
     return [480e6 if minute < MINUTES / 2 else 90e6 + 7e5 * minute for minute in range(MINUTES)]
 
 
-def _throughput() -> str | None:
+def _throughput() -> Figure | None:
     return lines(
-        "g",
+        *HEAD,
         [Line("throughput of a minute", TIMES, throughput())],
         time_axis(TIMES[-1]),
         Axis("Throughput", units=(units.MB_S,)),
-        description="d",
         window=(2 * HOUR_NS, 4 * HOUR_NS),
         references=[Reference("average", 400e6, dashed=False), Reference("110 %", 440e6)],
     )
 
 
-def _two_axes() -> str | None:
+def _two_axes() -> Figure | None:
     art = [32e6 * 1e9 / value for value in throughput()]
     mrt = [value * (30 + 20 * math.sin(k)) for k, value in enumerate(art)]
     return two_axes(
-        "g",
+        *HEAD,
         time_axis(TIMES[-1]),
         (Axis("Throughput", units=(units.MB_S,)), [Line("TP", TIMES, throughput())]),
         (LATENCY, [Line("ART", TIMES, art), Line("MRT", TIMES, mrt)]),
-        description="d",
     )
 
 
@@ -127,7 +131,7 @@ def _curves() -> list[Line]:
     ]
 
 
-def _two_settings() -> str | None:
+def _two_settings() -> Figure | None:
     settings = [
         Setting(
             f"write cache {state}",
@@ -137,41 +141,41 @@ def _two_settings() -> str | None:
         )
         for state, step, top in (("on", 3e9, 8e4), ("off", 1.5e9, 4e4))
     ]
-    return two_settings("g", settings, description="d")
+    return two_settings(*HEAD, settings)
 
 
-def _bars() -> str | None:
+def _bars() -> Figure | None:
     series = [Bars("0/100 (write)", [512e6, 505e6]), Bars("100/0 (read)", [551e6, math.nan])]
     y = Axis("Throughput", units=(units.MB_S,))
-    return bars("g", ["1024 KiB", "128 KiB"], series, y, description="d")
+    return bars(*HEAD, ["1024 KiB", "128 KiB"], series, y)
 
 
-def _columns(*, log: bool) -> str | None:
+def _columns(*, log: bool) -> Figure | None:
     sizes = SIZES[::-1]
     values = [[iops(size, mix) for size in sizes] for mix in MIXES]
     names = [f"{size / 1024:g}" for size in sizes]
     y = Axis("IOPS", log=log)
-    return columns_3d("g", names, MIXES, values, "Block size (KiB)", "R/W mix", y, description="d")
+    return columns_3d(*HEAD, names, MIXES, values, "Block size (KiB)", "R/W mix", y)
 
 
-def _window() -> str:
+def _window() -> Figure:
     state = judge([92e3, 95e3, 93e3, 91e3, 96e3], range(3, 8))
-    return steady_window("g", state, Axis("Average latency", units=units.LATENCY_UNITS))
+    return steady_window(*HEAD, state, Axis("Average latency", units=units.LATENCY_UNITS))
 
 
-GALLERY: dict[str, Callable[[], str | None]] = {
+GALLERY: dict[str, Callable[[], Figure | None]] = {
     "iops v block size": _block_sizes,
     "convergence of block sizes": _convergence,
     "demand intensity": _demand_intensity,
     "demand variation": _demand_variation,
     "throughput v time": _throughput,
     "two axes": _two_axes,
-    "normalised": lambda: normalised("g", _curves(), Axis("Drive fills"), description="d"),
+    "normalised": lambda: normalised(*HEAD, _curves(), Axis("Drive fills")),
     "two settings": _two_settings,
     "bars": _bars,
     "3-D columns": lambda: _columns(log=False),
     "3-D columns, logarithmic": lambda: _columns(log=True),
     "steady window": _window,
-    "histogram": lambda: response_time_histogram("g", wide_histogram()),
-    "confidence": lambda: confidence("g", wide_histogram()),
+    "histogram": lambda: response_time_histogram(*HEAD, wide_histogram()),
+    "confidence": lambda: confidence(*HEAD, wide_histogram()),
 }

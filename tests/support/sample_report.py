@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.figure_gallery import GALLERY
-from writecliff.report.csvs import csv_text
+from writecliff.report.csvs import csv_text, with_data
 from writecliff.report.model import (
     DataFile,
     Header,
@@ -13,9 +15,7 @@ from writecliff.report.model import (
     Section,
     Table,
     Verdict,
-    drawn,
 )
-from writecliff.report.style import house_style
 
 STAMP = "NOT PTS-CONFORMANT"
 COLUMNS = {
@@ -67,14 +67,21 @@ def header() -> Header:
 def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLERY)) -> ReportModel:
     """One section of `figures` two a page, one of a long table under a subtitle of its own."""
     plots = []
-    with house_style():
-        for number, kind in enumerate(figures):
-            name = f"f{number}"
-            svg = (GALLERY[kind]() or "").replace('"g-', f'"{name}-').replace("#g-", f"#{name}-")
-            wide = kind == "two settings" or "3-D" in kind
-            plots += drawn(name, kind, svg, "numbers.csv", kind, wide=wide)
+    data = DataFile("numbers.csv", csv_text(("a", "b"), [(1, 2.5)]))
+    for number, kind in enumerate(figures):
+        name, figure = f"f{number}", GALLERY[kind]()
+        assert figure is not None
+        svg = figure.svg.replace('"g-', f'"{name}-').replace("#g-", f"#{name}-")
+        plots.append(replace(figure, name=name, title=kind, svg=svg, data=data))
     rows = tuple((f"{4 << k % 9} KiB", f"{1000 * k:,}.5", f"{k}/{100 - k}") for k in range(60))
     table = Table("Tabular data", ("Block size", "IOPS", "R/W"), rows, ("left", "right", "right"))
+    sections, files = with_data(
+        (
+            Section("Figures", "All kinds.", tuple(plots)),
+            Section("Tables", "", (), (table,), subtitle="IOPS - a subtitle of its own"),
+        ),
+        (data,),
+    )
     return ReportModel(
         title="IOPS Test: Example Data Centre Series 9000, 960 GB",
         header=header(),
@@ -83,13 +90,10 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
         key_figures=(KeyFigure("RND 4 KiB W", "31,000", "", "mean of the window"),),
         latency_figures=(),
         latency_note="",
-        sections=(
-            Section("Figures", "All kinds.", tuple(plots)),
-            Section("Tables", "", (), (table,), subtitle="IOPS - a subtitle of its own"),
-        ),
+        sections=sections,
         notes=("A note.",),
         footer=(("Command", "writecliff test iops --on sim:nvme-tlc-960"),),
-        data=(DataFile("numbers.csv", csv_text(("a", "b"), [(1, 2.5)])),),
+        data=files,
         summary={"schema": "writecliff/iops/1"},
         stamp=stamp,
     )

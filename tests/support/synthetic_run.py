@@ -78,7 +78,14 @@ def identity(drive: Drive = Drive(), *, simulated: bool = True) -> DeviceIdentit
     )
 
 
-def manifest(drive: Drive = Drive(), *, simulated: bool = True, **changes: Any) -> Manifest:
+def manifest(
+    drive: Drive = Drive(),
+    *,
+    simulated: bool = True,
+    steps_per_round: int = 31,
+    step_s: float = 60.0,
+    **changes: Any,
+) -> Manifest:
     values: dict[str, Any] = {
         "procedure": "wsat",
         "title": "Write Saturation Test",
@@ -89,8 +96,8 @@ def manifest(drive: Drive = Drive(), *, simulated: bool = True, **changes: Any) 
             "end": ["steady", "capacity", "time"],
             "threads": 4,
             "queue_depth": 32,
-            "sample_seconds": 60.0,
-            "round_minutes": 31.0,
+            "sample_seconds": step_s,
+            "round_minutes": steps_per_round * step_s / 60,
         },
         "seed": 7,
         "command": ("writecliff", "test", "wsat", "--on", "sim:sata-tlc-120", "--seed", "7"),
@@ -221,6 +228,13 @@ def records(
             sample=number % steps_per_round == steps_per_round - 1,
             host_write_bytes_total=host,
             waf=waf if drive.has_waf else None,
+            extra={
+                **{
+                    f"latency_p{name}_ns": histogram.quantile(q).value_ns
+                    for name, q in (("999", 0.999), ("9999", 0.9999), ("99999", 0.99999))
+                },
+                "drive_fills": host / drive.capacity_bytes,
+            },
         )
         clock_ns += elapsed_ns
 
@@ -240,7 +254,9 @@ def build_run(
 ) -> Path:
     """A whole run directory in `path`. `finish=None` leaves it as a killed process would."""
     fixed = {"updated": "2026-03-02T19:20:00+00:00"}
-    with RunDirectory.create(path, manifest(drive, simulated=simulated, **(changes or {}))) as run:
+    rounds = {name: shape[name] for name in ("steps_per_round", "step_s") if name in shape}
+    made = manifest(drive, simulated=simulated, **rounds, **(changes or {}))
+    with RunDirectory.create(path, made) as run:
         for record in records(drive, **shape):
             run.append_round(record)
         if finish is not None:

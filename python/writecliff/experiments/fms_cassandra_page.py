@@ -29,11 +29,10 @@ from writecliff.experiments.fms_cassandra_findings import (
 )
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import Align, DataFile, Figure, Section, Table, drawn
+from writecliff.report.model import Align, DataFile, Figure, Section, Table
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
 from writecliff.report.stream_advice import lifetime_text
-from writecliff.report.style import house_style
 from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-fms-cassandra/2"
@@ -162,8 +161,7 @@ def _best(result: Result) -> Row:
 
 def page(result: Result) -> Page:
     said, conditions, assigned, cells, streams = tables(result)
-    with house_style():
-        lifetime, waf, operations = _plots(result)
+    lifetime, waf, operations = _plots(result)
     load = result.load
     return Page(
         title="Cassandra with and without streams",
@@ -260,8 +258,8 @@ def _plot(
     name: str, about: str, series: Sequence[Line], x: Axis, y: Axis, claimed: float | None
 ) -> tuple[Figure, ...]:
     claim = () if claimed is None else (Reference("the deck", claimed),)
-    svg = lines(name, series, x, y, description=about, references=claim)
-    return drawn(name, about, svg, CELLS_CSV, about)
+    figure = lines(name, about, CELLS_CSV, series, x, y, references=claim)
+    return () if figure is None else (figure,)
 
 
 def _data(result: Result) -> tuple[DataFile, ...]:

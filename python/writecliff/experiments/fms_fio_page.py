@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
@@ -23,10 +23,9 @@ from writecliff.experiments.fms_fio import (
 from writecliff.experiments.lifetimes import READINGS, Reading, describe
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text
-from writecliff.report.model import Align, DataFile, Figure, Section, Table, drawn
+from writecliff.report.model import Align, DataFile, Figure, Section, Table
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
-from writecliff.report.style import house_style
 from writecliff.units import LATENCY_UNITS, MB_S, block, latency
 
 SCHEMA = "writecliff/experiment-fms-fio/2"
@@ -192,8 +191,6 @@ def _speed_table(result: Result) -> Table:
 
 
 def page(result: Result) -> Page:
-    with house_style():
-        amplification, speed = _waf_figures(result), _speed_figures(result)
     *waf_tables, speed_table = tables(result)
     return Page(
         title="FMS 2016, FIO: four sequential writers, streams off and on",
@@ -210,7 +207,7 @@ def page(result: Result) -> Page:
                 "separate units. Writers take turns by smooth weighted round-robin; a request "
                 "that reaches the end of its range wraps to the start. Over-provisioning counts "
                 "the units that circulate.",
-                amplification,
+                tuple(filter(None, _waf_figures(result))),
                 tuple(waf_tables),
             ),
             Section(
@@ -218,7 +215,7 @@ def page(result: Result) -> Page:
                 f"{DEVICE}, {result.scale:g} times smaller, 70 % random reads and 30 % sequential "
                 f"writes by volume, {block(REQUEST_BYTES)} each, at the highest load that the "
                 "drive sustains. Over-provisioning is (flash - user) / user.",
-                speed,
+                tuple(filter(None, _speed_figures(result))),
                 (speed_table,),
             ),
         ),
@@ -239,8 +236,7 @@ def _op_axis() -> Axis:
     return Axis("Over-provisioning", ticks=ticks)
 
 
-def _waf_figures(result: Result) -> tuple[Figure, ...]:
-    found: tuple[Figure, ...] = ()
+def _waf_figures(result: Result) -> Iterator[Figure | None]:
     for reading in READINGS:
         by_drive: dict[Drive, list[Amplification]] = {drive: [] for drive in DRIVES}
         for row in result.amplification:
@@ -253,12 +249,11 @@ def _waf_figures(result: Result) -> tuple[Figure, ...]:
         on = by_drive[DRIVES[0]]
         series.append(Line("with streams", [r.overprovision for r in on], [r.waf_on for r in on]))
         name, about = f"waf-{reading}", f"Write amplification v over-provisioning, {reading}"
-        svg = lines(name, series, _op_axis(), Axis("Write amplification"), description=about)
-        found += drawn(name, f"{about}: {describe(reading)}", svg, WAF_CSV, about)
-    return found
+        title, y = f"{about}: {describe(reading)}", Axis("Write amplification")
+        yield lines(name, title, WAF_CSV, series, _op_axis(), y, alt=about)
 
 
-def _speed_figures(result: Result) -> tuple[Figure, ...]:
+def _speed_figures(result: Result) -> Iterator[Figure | None]:
     throughput, waits = [], []
     for reading in READINGS:
         for streams in (False, True):
@@ -267,15 +262,12 @@ def _speed_figures(result: Result) -> tuple[Figure, ...]:
             ops = [r.overprovision for r in rows]
             throughput.append(Line(label, ops, [r.read_bytes_per_s for r in rows]))
             waits.append(Line(label, ops, [r.read_mean_ns or float("nan") for r in rows]))
-    found: tuple[Figure, ...] = ()
     for name, what, series, unit in (
         ("read-throughput", "Read throughput", throughput, (MB_S,)),
         ("read-latency", "Mean read latency", waits, LATENCY_UNITS),
     ):
         title = f"{what} v over-provisioning"
-        svg = lines(name, series, _op_axis(), Axis(what, units=unit), description=title)
-        found += drawn(name, title, svg, SPEED_CSV, title)
-    return found
+        yield lines(name, title, SPEED_CSV, series, _op_axis(), Axis(what, units=unit))
 
 
 def _data(result: Result) -> tuple[DataFile, ...]:

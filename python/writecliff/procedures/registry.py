@@ -28,7 +28,7 @@ class Entry:
     title: str
     summary: str  # completes "TITLE: ..."
     procedure: str  # "module:class" below `writecliff.procedures`
-    report: str  # module below `writecliff.report` with `report(run)` and `summary_of(run)`
+    report: str  # "module:class" below `writecliff.report`: a `report.base.TestReport`
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
     campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
@@ -40,13 +40,16 @@ class Entry:
 
     def load_procedure(self) -> type[OptionedProcedure[Any]]:
         """The class that runs the test."""
-        module, _, attribute = self.procedure.partition(":")
-        loaded = import_module(f"{_PROCEDURES}.{module}")
-        return cast("type[OptionedProcedure[Any]]", getattr(loaded, attribute))
+        return cast("type[OptionedProcedure[Any]]", _load(_PROCEDURES, self.procedure))
 
     def load_report(self) -> Any:
-        """The module that reports the test."""
-        return import_module(f"{_REPORTS}.{self.report}")
+        """The class that reports the test, a `report.base.TestReport`."""
+        return _load(_REPORTS, self.report)
+
+
+def _load(package: str, target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(f"{package}.{module}"), attribute)
 
 
 # In the standard's order (clauses of PTS-E 1.1), which is also the order of a suite.
@@ -58,35 +61,35 @@ PROCEDURES: Mapping[str, Entry] = {
             "IOPS Test",
             "random I/O at 8 block sizes and 7 read/write mixes until steady state",
             "iops:Iops",
-            "iops",
+            "iops:IopsReport",
         ),
         Entry(
             "tp",
             "Throughput Test",
             "sequential reads and writes of 1024 and 128 KiB until steady state",
             "tp:Tp",
-            "tp",
+            "tp:TpReport",
         ),
         Entry(
             "lat",
             "Latency Test",
             "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
             "lat:Lat",
-            "lat",
+            "lat:LatReport",
         ),
         Entry(
             "wsat",
             "Write Saturation Test",
             "random 4 KiB writes to a purged drive until it is saturated",
             "wsat:Wsat",
-            "wsat",
+            "wsat:WsatReport",
         ),
         Entry(
             "hir",
             "Host Idle Recovery Test",
             "bursts of random 4 KiB writes with increasing pauses, from steady state",
             "hir:Hir",
-            "hir",
+            "hir:HirReport",
             required=False,
         ),
         Entry(
@@ -94,7 +97,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Cross Stimulus Recovery Test",
             "sequential, then random, then sequential writes for 22 hours",
             "xsr:Xsr",
-            "xsr",
+            "xsr:XsrReport",
             required=False,
         ),
         Entry(
@@ -102,7 +105,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Enterprise Composite Workload Test",
             "a mix of block sizes over address zones (CBW) by thread count and queue depth",
             "ecw:Ecw",
-            "demand",
+            "ecw:EcwReport",
             required=False,
         ),
         Entry(
@@ -110,7 +113,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Demand Intensity / Response Time Histogram Test",
             "response times and IOPS of one load by thread count and queue depth",
             "dirth:Dirth",
-            "demand",
+            "dirth:DirthReport",
             required=False,
         ),
         Entry(
@@ -118,7 +121,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Data-centre White Paper Tests",
             "basic figures, mixes, consistency, messenger and servers from the sustained state",
             "campaigns.datacentre:Datacentre",
-            "campaigns.datacentre",
+            "campaigns.datacentre:DatacentreReport",
             (),
             campaign="PM863 white paper (2015)",
         ),
@@ -127,7 +130,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Performance Consistency Test",
             "random 4 KiB writes second by second, to the whole drive and to part of it",
             "campaigns.consistency:Consistency",
-            "campaigns.consistency",
+            "campaigns.consistency:ConsistencyReport",
             (),
             campaign="AnandTech (2012-2014)",
         ),
@@ -136,7 +139,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Aerospike Certification Test",
             "reads at a fixed rate beside large-block reads and writes, judged hour by hour",
             "campaigns.act:Act",
-            "campaigns.act",
+            "campaigns.act:ActReport",
             (),
             campaign="Aerospike ACT",
         ),
@@ -145,7 +148,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Block Size Comparison",
             "IOPS, latency and power by block size and mix in steady state",
             "campaigns.blocksizes:BlockSizes",
-            "campaigns.blocksizes",
+            "campaigns.blocksizes:BlockSizesReport",
             campaign="Samsung 840 v 850 (2014)",
         ),
         Entry(
@@ -153,7 +156,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Endurance Test",
             "steady-state write amplification of a workload; TBW, DWPD and lifetime from it",
             "campaigns.endurance:Endurance",
-            "campaigns.endurance",
+            "campaigns.endurance:EnduranceReport",
             (),
             campaign="JESD218 and JESD219",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from writecliff.published.figures import CAMPAIGNS, PublishedFigure
 from writecliff.published.output import CSV, figures_csv, mapping
@@ -22,9 +22,8 @@ from writecliff.published.tables import (
 )
 from writecliff.report.agreement import GUIDE_PCT, agreement
 from writecliff.report.axes import Axis, Line
-from writecliff.report.model import DataFile, Figure, Section, Table, drawn
+from writecliff.report.model import DataFile, Figure, Section, Table
 from writecliff.report.pages import Page
-from writecliff.report.style import house_style
 
 # The plots: a name, the label of the axes, which rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
@@ -44,8 +43,6 @@ def _mb(figure: PublishedFigure) -> bool:
 
 
 def page_of(found: Reproduction) -> Page:
-    with house_style():
-        plots = _agreement(found.rows)
     return Page(
         title=f"Published and simulated: {found.about}",
         intro="Published figures of real drives beside those of the simulated drives of the "
@@ -62,7 +59,7 @@ def page_of(found: Reproduction) -> Page:
                 "Agreement",
                 f"Published against simulated; a point on the solid line agrees, between the "
                 f"dashed ones it is within {GUIDE_PCT:g} %.",
-                plots,
+                tuple(filter(None, _agreement(found.rows))),
             ),
             *_comparisons(found),
             *_far(found),
@@ -88,8 +85,7 @@ def _disclosures(found: Reproduction) -> tuple[str, ...]:
 # -- plots --------------------------------------------------------------------------------------
 
 
-def _agreement(rows: Sequence[Row]) -> tuple[Figure, ...]:
-    drawings: tuple[Figure, ...] = ()
+def _agreement(rows: Sequence[Row]) -> Iterator[Figure | None]:
     for name, label, wanted in _PLOTS:
         chosen = [row for row in rows if row.simulated is not None and wanted(row)]
         series = _series(chosen, by_group=name == "latency")
@@ -97,9 +93,7 @@ def _agreement(rows: Sequence[Row]) -> tuple[Figure, ...]:
         x = Axis(f"Published, {_lower(label)}", log=log, from_zero=False)
         y = Axis("Simulated", log=log, from_zero=False)
         about = f"{label}: published against simulated, {len(chosen)} figures"
-        svg = agreement(f"agreement-{name}", series, x, y, description=about)
-        drawings += drawn(f"agreement-{name}", label, svg, CSV, about)
-    return drawings
+        yield agreement(f"agreement-{name}", label, CSV, series, x, y, alt=about)
 
 
 def _lower(label: str) -> str:

@@ -1,28 +1,32 @@
 """Reports of runs: one self-contained HTML page, and the small stable JSON summary.
 
-    testdata.py      everything that any test's report needs, read from a run directory
-    data.py          what only WSAT's report needs
-    summary.py       the summary: what programs read ("writecliff/wsat/1")
+    base.py          `TestReport`: what the reports of all tests share
+    iops.py, tp.py, lat.py, wsat.py, hir.py, xsr.py, ecw.py, dirth.py
+                     the reports of the tests of the standard; with cells.py (loops of cells),
+                     demand_intensity*.py (ECW and DIRTH) and wsat_*.py (WSAT)
+    campaigns/       the reports of published campaigns
+    testdata.py      everything that a report needs of a run
+    steady.py        steady state: sentences, table, figures, CSV, JSON
+    latency.py       response times: key figures, table, JSON
+    series.py        what happened inside steps
     header.py        the four-column header block of the standard
     disclosure.py    what the reader must know first: interruptions, purge, deviations
-    wsat.py          the `ReportModel` of the write saturation test
-    wsat_figures.py  its figures
-    loops.py         what reports of tests with rounds of cells share: IOPS, throughput, latency
-    iops.py, tp.py, lat.py   the pages of these
-    campaigns/       the pages of published campaigns
-    parts.py         tables, notes and footer that reports of several tests have
-    figures.py       figures of any test: convergence, steady window, histogram, confidence
+    extras.py        disturbed steps, health of the drive
+    figures.py       figures of any test: convergence, window, histogram, confidence
     plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
     figures3d.py     3-D columns over two categories
-    axes.py          axes and series of the generic figures, one unit for each axis
+    agreement.py     expected against found
+    axes.py, style.py
+                     axes and series; the house style: matplotlib to static SVG
     csvs.py          the numbers of figures and tables as CSV
-    style.py         the house style of figures: matplotlib to static SVG, same bytes every time
-    model.py         `ReportModel`: plain data between the procedures and the renderer
-    render.py        jinja2: the model as one HTML file
-    pdf.py           the same page as PDF
+    model.py         pages as plain data between tests and renderers
+    pages.py, render.py, pdf.py
+                     pages about several runs; the model as HTML; the same as PDF
+    comparison*.py, suite_page.py
+                     drives side by side; the page of a suite or sweep
 
-A report is a function of the run directory alone, so that it comes out the same, byte for byte,
-whenever it is made.
+A test has one entry in `procedures.registry`, which names its `TestReport`. A report is a function
+of the run directory alone: it comes out the same, byte for byte, whenever it is made.
 """
 
 from __future__ import annotations
@@ -33,64 +37,18 @@ from typing import TYPE_CHECKING, Any
 from writecliff.errors import StoreError
 
 if TYPE_CHECKING:
+    from writecliff.report.base import TestReport
     from writecliff.report.model import ReportModel
     from writecliff.store.rundir import RunDirectory
 
 REPORT_NAME = "report.html"
 
 
-def build_report(run: RunDirectory) -> ReportModel:
-    """The report of a run of any test, as data. Raises StoreError: see `write_report`."""
-    from writecliff.report.extras import with_extras
-
-    return with_extras(_module(run).report(run), run)
-
-
-def write_report(
-    run_dir: Path, output: Path | None = None, *, pdf: Path | None = None, csv: Path | None = None
-) -> Path:
-    """Write the report of a run as one HTML file and return where it is.
-
-    `output` defaults to `report.html` in the run directory. `pdf` is a file for the same report as
-    PDF, `csv` a folder for the numbers of its figures and tables. Each file is whole or not there.
-    Raises StoreError: no such run, nothing measured yet, or not writable; PdfUnavailableError,
-    before anything is written.
-    """
-    from writecliff.report.csvs import data_files, write_files
-    from writecliff.report.render import render_html
-    from writecliff.store.files import write_atomically
-    from writecliff.store.rundir import RunDirectory
-
-    run = RunDirectory.open(run_dir)
-    model = build_report(run)
-    path = run_dir / REPORT_NAME if output is None else output
-    files = {path: render_html(model).encode()}
-    if pdf is not None:
-        from writecliff.report.pdf import render_pdf
-
-        files[pdf] = render_pdf(model)
-    numbers = data_files(model) if csv is not None else ()
-    for place, data in files.items():
-        write_atomically(place, data)
-    if csv is not None:
-        write_files(numbers, csv)
-    return path
-
-
-def summarise(run_dir: Path) -> dict[str, Any]:
-    """The summary of a run as JSON-able values; see docs/reference/json.md.
-
-    Raises StoreError: no such run, or nothing measured yet.
-    """
-    from writecliff.store.rundir import RunDirectory
-
-    run = RunDirectory.open(run_dir)
-    values: dict[str, Any] = _module(run).summary_of(run)
-    return values
-
-
-def _module(run: RunDirectory) -> Any:
+def report_of(run: RunDirectory) -> TestReport:
+    """The report of a run of any test. Raises StoreError: no report for the test, damaged, or
+    nothing measured yet."""
     from writecliff.procedures.registry import PROCEDURES
+    from writecliff.report.testdata import load
 
     name = run.manifest.procedure
     if name not in PROCEDURES:
@@ -98,4 +56,49 @@ def _module(run: RunDirectory) -> Any:
             f"{run.path} is a run of {name}, which has no report",
             hint=f"tests with reports: {', '.join(PROCEDURES)}",
         )
-    return PROCEDURES[name].load_report()
+    found: TestReport = PROCEDURES[name].load_report()(load(run))
+    return found
+
+
+def build_report(run: RunDirectory) -> ReportModel:
+    """The report of a run of any test, as data. Raises StoreError: see `report_of`."""
+    return report_of(run).model()
+
+
+def write_report(
+    run_dir: Path, output: Path | None = None, *, pdf: Path | None = None, csv: Path | None = None
+) -> Path:
+    """Write the report of a run as one HTML file and return its path.
+
+    `output` defaults to `report.html` in the run directory. `pdf` is a file for the same report as
+    PDF, `csv` a folder for the numbers of its figures and tables. Each file is whole or not there.
+    Raises StoreError: no such run, nothing measured yet, or not writable; PdfUnavailableError,
+    before anything is written.
+    """
+    from writecliff.report.csvs import write_files
+    from writecliff.report.render import render_html
+    from writecliff.store.files import write_atomically
+    from writecliff.store.rundir import RunDirectory
+
+    model = build_report(RunDirectory.open(run_dir))
+    page = run_dir / REPORT_NAME if output is None else output
+    files = {page: render_html(model).encode()}
+    if pdf is not None:
+        from writecliff.report.pdf import render_pdf
+
+        files[pdf] = render_pdf(model)
+    for path, data in files.items():
+        write_atomically(path, data)
+    if csv is not None:
+        write_files(model.data, csv)
+    return page
+
+
+def summarise(run_dir: Path) -> dict[str, Any]:
+    """The summary of a run as JSON-able values; see docs/reference/json.md. Draws nothing.
+
+    Raises StoreError: no such run, or nothing measured yet.
+    """
+    from writecliff.store.rundir import RunDirectory
+
+    return report_of(RunDirectory.open(run_dir)).summary()

@@ -8,13 +8,23 @@ import numpy as np
 
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line, apply, finite
+from writecliff.report.model import Data, Figure
+from writecliff.report.style import house_style
 
 GUIDE_PCT = 20.0  # of the dashed lines beside the diagonal
 
 
+@house_style()
 def agreement(
-    name: str, series: Sequence[Line], x: Axis, y: Axis, *, description: str
-) -> str | None:
+    name: str,
+    title: str,
+    data: Data,
+    series: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    alt: str = "",
+) -> Figure | None:
     """Points (x: expected, y: found) in one unit, the diagonal, and lines 20 % above and below it.
 
     Both axes get the same limits; both are logarithmic or neither is. None without a point that
@@ -52,4 +62,4 @@ def agreement(
             clip_on=False,
         )
     style.legend(figure, plot)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt)

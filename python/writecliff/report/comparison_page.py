@@ -3,25 +3,23 @@ campaigns have of both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from writecliff import units
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.campaigns import improvement
-from writecliff.report.comparison import FIGURES, Drive, Value
-from writecliff.report.csvs import csv_text, lines_csv
-from writecliff.report.model import DataFile, Figure, Section, Table, drawn
+from writecliff.report.comparison import Drive, Value, compared_figures
+from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.model import DataFile, Section, Table, section, table
 from writecliff.report.pages import Page, render_page
 from writecliff.report.plots import lines, normalised
-from writecliff.report.style import house_style
 from writecliff.store.files import write_atomically
 
-TABLE_CSV = "comparison.csv"
-CURVES_CSV = "saturation.csv"
 SCHEMA = "writecliff/comparison/1"
 NOT_STEADY, NOT_CONFORMANT = "*", "†"
+WRITE_CACHE = {True: "WCE", False: "WCD", None: units.UNKNOWN}
 
 
 def write_comparison(drives: Sequence[Drive], path: Path) -> Path:
@@ -31,77 +29,62 @@ def write_comparison(drives: Sequence[Drive], path: Path) -> Path:
 
 
 def comparison_page(drives: Sequence[Drive]) -> Page:
-    with house_style():
-        sections = sections_of(drives)
+    """The comparison of `drives` as plain data."""
+    return Page(
+        title=f"Comparison of {len(drives)} drives" if len(drives) != 1 else drives[0].label,
+        intro="Averages of steady-state measurement windows unless marked; fresh out of box is the "
+        "first minute after the purge.",
+        sections=tuple(sections_of(drives)),
+        summary=comparison_mapping(drives),
+        disclosures=tuple(_disclosures(drives)),
+    )
+
+
+def _disclosures(drives: Sequence[Drive]) -> Iterator[str]:
     marked = [value for drive in drives for value in drive.values.values()]
-    disclosures = []
     if not all(value.steady for value in marked):
-        disclosures.append(
+        yield (
             f"Figures marked {NOT_STEADY} were taken without steady state and must not be quoted "
             "as sustained performance."
         )
     if not all(value.conformant for value in marked):
-        disclosures.append(
+        yield (
             f"Figures marked {NOT_CONFORMANT} are of tests that depart from what the standard "
             "requires; their reports say how."
         )
     departing = [name for drive in drives for name in drive.departing]
     if departing:
-        disclosures.append(
+        yield (
             f"Not as published, by options or because shortened: {', '.join(departing)}. Figures "
             "compare only where both runs were made alike; their reports say how."
         )
-    return Page(
-        title=f"Comparison of {len(drives)} drives" if len(drives) != 1 else drives[0].label,
-        intro="Averages of steady-state measurement windows unless marked; fresh out of box is the "
-        "first minute after the purge.",
-        sections=sections,
-        data=data_files(drives),
-        summary=comparison_mapping(drives),
-        disclosures=tuple(disclosures),
-    )
 
 
-def sections_of(drives: Sequence[Drive]) -> tuple[Section, ...]:
-    """The table, and the curves if any drive has one. Call inside `house_style()`."""
-    sections = [Section("Figures", "", tables=(comparison_table(drives),))]
-    if not any(drive.values for drive in drives):
-        sections = []  # of campaigns only: the primer's table would be empty
-    sections += improvement.sections_of(_improvements(drives))
-    figures = _curves(drives)
-    if figures:
-        sections.append(
-            Section(
-                "Write saturation",
-                "Each curve relative to its own peak: the shapes compare, not the speeds.",
-                figures,
-            )
-        )
-    return tuple(sections)
+def sections_of(drives: Sequence[Drive]) -> Iterator[Section]:
+    """The table, what campaigns have of several drives, and the curves if any drive has one."""
+    if any(drive.values for drive in drives):  # otherwise the primer's table would be empty
+        yield section("Figures", "", _table(drives))
+    yield from improvement.sections_of(_improvements(drives))
+    if any(drive.curve is not None for drive in drives):
+        yield _saturation(drives)
 
 
-def comparison_table(drives: Sequence[Drive]) -> Table:
-    header = (
-        "Drive",
-        "Class",
-        "Capacity",
-        "Interface",
-        "Cache",
-        *(f"{t}, {u}" for _, t, u in FIGURES),
-    )
-    rows = tuple(
+def _table(drives: Sequence[Drive]) -> Table:
+    figures = compared_figures()
+    head = ("Drive", "Class", "Capacity", "Interface", "Cache")
+    rows = [
         (
             drive.label,
             drive.kind or units.UNKNOWN,
             units.size(drive.identity.capacity_bytes),
             drive.identity.interface or units.UNKNOWN,
-            {True: "WCE", False: "WCD", None: units.UNKNOWN}[drive.write_cache],
-            *(_cell(drive.values.get(key), unit) for key, _, unit in FIGURES),
+            WRITE_CACHE[drive.write_cache],
+            *(_cell(drive.values.get(figure.key), figure.unit) for figure in figures),
         )
         for drive in drives
-    )
-    align = ("left", "left", "right", "left", "left", *("right" for _ in FIGURES))
-    return Table("", header, rows, align, data=TABLE_CSV)  # type: ignore[arg-type]
+    ]
+    columns = (f"{figure.title}, {figure.unit}" for figure in figures)
+    return table("", (*head, *columns), rows, "llrll", data=_table_file(drives))
 
 
 def _cell(value: Value | None, unit: str) -> str:
@@ -112,52 +95,40 @@ def _cell(value: Value | None, unit: str) -> str:
     return text + mark
 
 
-def _curves(drives: Sequence[Drive]) -> tuple[Figure, ...]:
-    known = [(drive.label, drive.curve) for drive in drives if drive.curve is not None]
-    by_fill = [Line(label, curve.drive_fills, curve.iops) for label, curve in known]
-    by_time = [Line(label, curve.time_ns, curve.iops) for label, curve in known]
-    longest_ns = max((max(curve.time_ns) for _, curve in known), default=0.0)
-    fills = Axis("Drive fills")
-    relative = normalised(
-        "saturation-relative", by_fill, fills, description="IOPS of each drive over drive fills"
-    )
-    absolute = lines(
-        "saturation-iops",
-        by_time,
-        time_axis(longest_ns),
-        Axis("IOPS", log=True),
-        description="IOPS of each drive over time",
-    )
-    text = "Write saturation of each drive"
-    return drawn(
-        "saturation-relative", "WSAT IOPS relative to own peak v drive fills", relative,
-        CURVES_CSV, text,
-    ) + drawn(
-        "saturation-iops", "WSAT IOPS (log) v time", absolute, CURVES_CSV, text
-    )  # fmt: skip
-
-
-def data_files(drives: Sequence[Drive]) -> tuple[DataFile, ...]:
-    head = ("drive", "target", "capacity_bytes", *(f"{k}_{_name(u)}" for k, _, u in FIGURES))
+def _table_file(drives: Sequence[Drive]) -> DataFile:
+    figures = compared_figures()
+    names = {"IOPS": "iops", "MB/s": "mb_per_s", "ms": "ms"}
+    head = ("drive", "target", "capacity_bytes", *(f"{f.key}_{names[f.unit]}" for f in figures))
     rows = (
         (
             drive.label,
             drive.identity.target,
             drive.identity.capacity_bytes,
-            *(drive.values[key].value if key in drive.values else None for key, _, _ in FIGURES),
+            *(drive.values[f.key].value if f.key in drive.values else None for f in figures),
         )
         for drive in drives
     )
-    files = [DataFile(TABLE_CSV, csv_text(head, rows))]
-    curves = [
-        Line(drive.label, drive.curve.drive_fills, drive.curve.iops)
-        for drive in drives
-        if drive.curve is not None
-    ]
-    if curves:
-        files.append(DataFile(CURVES_CSV, lines_csv(curves, "drive", "drive_fills", "iops")))
-    found = _improvements(drives)
-    return (*files, *((improvement.file_of(found),) if found else ()))
+    return data_file("comparison.csv", head, rows)
+
+
+def _saturation(drives: Sequence[Drive]) -> Section:
+    known = [(drive.label, drive.curve) for drive in drives if drive.curve is not None]
+    by_fill = [Line(label, curve.drive_fills, curve.iops) for label, curve in known]
+    by_time = [Line(label, curve.time_ns, curve.iops) for label, curve in known]
+    longest_ns = max((max(curve.time_ns) for _, curve in known), default=0.0)
+    data = DataFile("saturation.csv", lines_csv(by_fill, "drive", "drive_fills", "iops"))
+    return section(
+        "Write saturation",
+        "Each curve relative to its own peak: the shapes compare, not the speeds.",
+        normalised(
+            "saturation-relative", "WSAT IOPS relative to own peak v drive fills", data, by_fill,
+            Axis("Drive fills"), alt="IOPS of each drive over drive fills, relative to its peak",
+        ),
+        lines(
+            "saturation-iops", "WSAT IOPS (log) v time", data, by_time, time_axis(longest_ns),
+            Axis("IOPS", log=True), alt="IOPS of each drive over time",
+        ),
+    )  # fmt: skip
 
 
 def _improvements(drives: Sequence[Drive]) -> list[improvement.Improvement]:
@@ -175,12 +146,8 @@ def _improvements(drives: Sequence[Drive]) -> list[improvement.Improvement]:
     )
 
 
-def _name(unit: str) -> str:
-    return {"IOPS": "iops", "MB/s": "mb_per_s", "ms": "ms"}[unit]
-
-
 def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
-    """For programs; unknown figures are absent."""
+    """The comparison for programs; unknown figures are absent."""
     return {
         "schema": SCHEMA,
         "drives": [
@@ -193,15 +160,15 @@ def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
                 "simulated": drive.identity.simulated,
                 "class": drive.kind,
                 "figures": {
-                    key: {
-                        "value": drive.values[key].value,
-                        "unit": unit,
-                        "steady": drive.values[key].steady,
-                        "conformant": drive.values[key].conformant,
-                        "run": drive.values[key].run.name,
+                    figure.key: {
+                        "value": drive.values[figure.key].value,
+                        "unit": figure.unit,
+                        "steady": drive.values[figure.key].steady,
+                        "conformant": drive.values[figure.key].conformant,
+                        "run": drive.values[figure.key].run.name,
                     }
-                    for key, _, unit in FIGURES
-                    if key in drive.values
+                    for figure in compared_figures()
+                    if figure.key in drive.values
                 },
             }
             for drive in drives

@@ -1,13 +1,6 @@
-"""Numbers of a report as CSV: one header line, comma, full stop, unknown is empty.
+"""Numbers of a report as CSV: one header line, comma, full stop; unknown is empty.
 
-Units are in the names of the columns (`_ns`, `_bytes`, `_bytes_per_s`, `iops`). Modules of reports
-build their `DataFile`s with the functions here; tables that name none get one from their cells.
-
-    csv_text      any rows
-    lines_csv     the series of `plots.lines` and `figures.convergence`
-    grid_csv      the values of `figures3d.columns_3d` or a table of two categories
-    histogram_csv the buckets behind a response-time histogram and a confidence plot
-    data_files    all files of a report, tables included
+Units are in the names of the columns (`_ns`, `_bytes`, `_bytes_per_s`, `iops`).
 """
 
 from __future__ import annotations
@@ -16,18 +9,23 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.report.model import DataFile, ReportModel, Table
+from writecliff.report.model import Data, DataFile, Section, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.report.axes import Line
 
 Value = str | float | int | None
+
+
+def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:
+    """A file of one header line and `rows`."""
+    return DataFile(name, csv_text(head, rows))
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
@@ -47,7 +45,7 @@ def _cell(value: Value) -> str:
 
 
 def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
-    """Long form: a row a point, with the series' label first.
+    """Series in long form: a row per point, with the label of the series first.
 
     >>> from writecliff.report.axes import Line
     >>> one = Line("65/35", [4096], [31000.5])
@@ -63,22 +61,9 @@ def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
     return csv_text((label, x, y), points)
 
 
-def grid_csv(
-    corner: str,
-    rows: Sequence[Value],
-    columns: Sequence[str],
-    values: Sequence[Sequence[float | None]],
-) -> str:
-    """A row for each of `rows`, a column for each of `columns`; `corner` heads the first one."""
-    found = ((row, *map(_plain, cells)) for row, cells in zip(rows, values, strict=True))
-    return csv_text((corner, *columns), found)
-
-
 def _plain(value: float | int | None) -> Value:
-    """Numbers of numpy as Python's."""
-    if value is None or isinstance(value, int):
-        return value
-    return float(value)
+    """A number of numpy as one of Python's."""
+    return value if value is None or isinstance(value, int) else float(value)
 
 
 def histogram_csv(histogram: Histogram) -> str:
@@ -95,38 +80,46 @@ def table_csv(table: Table) -> str:
     return csv_text(table.header, ([_SEPARATOR.sub("", cell) for cell in r] for r in table.rows))
 
 
-def named_tables(model: ReportModel) -> tuple[ReportModel, tuple[DataFile, ...]]:
-    """The model with every table naming its data, and the files made for those that named none."""
-    taken = {file.name for file in model.data}
-    made: list[DataFile] = []
+def with_data(
+    sections: Sequence[Section], files: Iterable[DataFile] = ()
+) -> tuple[tuple[Section, ...], tuple[DataFile, ...]]:
+    """The sections with a file for every figure and table, and all files, each once: `files`, then
+    those of figures and tables in their order. A table without data gets a file of its cells.
+    Raises KeyError for the name of a file that is not among `files`."""
+    found = {file.name: file for file in files}
 
-    def named(table: Table) -> Table:
-        if table.data:
-            return table
-        stem = re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "table"
-        name, number = f"table-{stem}.csv", 1
-        while name in taken:
-            number += 1
-            name = f"table-{stem}-{number}.csv"
-        taken.add(name)
-        made.append(DataFile(name, table_csv(table)))
-        return replace(table, data=name)
+    def kept(data: Data) -> DataFile:
+        return found[data] if isinstance(data, str) else found.setdefault(data.name, data)
 
-    sections = tuple(
-        replace(section, tables=tuple(named(table) for table in section.tables))
-        for section in model.sections
+    def named(table: Table, heading: str) -> DataFile:
+        if table.data is not None:
+            return kept(table.data)
+        stem = re.sub(r"[^a-z0-9]+", "-", (table.title or heading).lower()).strip("-")
+        names = (f"table-{stem or 'table'}{end}.csv" for end in _endings())
+        name = next(name for name in names if name not in found)
+        return kept(DataFile(name, table_csv(table)))
+
+    done = tuple(
+        replace(
+            part,
+            figures=tuple(replace(figure, data=kept(figure.data)) for figure in part.figures),
+            tables=tuple(replace(table, data=named(table, part.title)) for table in part.tables),
+        )
+        for part in sections
     )
-    whole = (*model.data, *made)
-    return replace(model, sections=sections, data=whole), whole
+    return done, tuple(found.values())
 
 
-def data_files(model: ReportModel) -> tuple[DataFile, ...]:
-    """The numbers of every figure and every table."""
-    return named_tables(model)[1]
+def _endings() -> Iterator[str]:
+    yield ""
+    number = 2
+    while True:
+        yield f"-{number}"
+        number += 1
 
 
 def write_files(files: Iterable[DataFile], folder: Path) -> None:
-    """Write `files` to `folder`, which is made if its parent is there.
+    """Write `files` to `folder`, which is created if its parent exists.
 
     Each file is whole or not there; files of other names are left alone. Raises StoreError: not a
     folder, not writable.

@@ -1,24 +1,25 @@
-"""What must be said before any figure: interruptions, purge, write cache, deviations, warnings.
-
-The standard wants these disclosed; a page that hides them is a different test's page.
+"""What a report discloses before any figure, as the standard requires: interruptions, purge, write
+cache, deviations, warnings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.report.testdata import Reported
 from writecliff.store.manifest import Manifest
 
-# A driver's own warnings on what is disclosed here in any case.
+if TYPE_CHECKING:
+    from writecliff.report.testdata import TestData
+
 IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
+# Warnings of a driver about what is disclosed here in any case.
 _SAID_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
-def disclosures(data: Reported) -> tuple[str, ...]:
-    """One sentence each, the gravest first."""
+def disclosures(data: TestData) -> tuple[str, ...]:
+    """The disclosures of a run, one sentence each, the gravest first."""
     manifest = data.manifest
     found = [
         *_ending(data),
@@ -32,7 +33,7 @@ def disclosures(data: Reported) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _ending(data: Reported) -> list[str]:
+def _ending(data: TestData) -> list[str]:
     reason = data.manifest.reason
     because = f" ({reason})" if reason else ""
     kept = "The figures cover what was measured until then."
@@ -40,13 +41,13 @@ def _ending(data: Reported) -> list[str]:
         case "complete":
             return []
         case "running" | "planned":
-            return ["The run is still going on: these are the figures so far."]
+            return ["The run has not ended: these are the figures so far."]
         case "failed":
             return [f"The run failed{because}. {kept}"]
         case _:
             if data.manifest.status == "running":
-                because = " (its process ended without saying why)"
-            return [f"The run was interrupted{because} and not taken up again. {kept}"]
+                because = " (its process ended without a result)"
+            return [f"The run was interrupted{because} and not resumed. {kept}"]
 
 
 def _interruption(item: Mapping[str, Any]) -> str:
@@ -55,25 +56,25 @@ def _interruption(item: Mapping[str, Any]) -> str:
         where += f" and resumed {units.date_time(item['resumed'])}"
     if item.get("exact"):
         return (
-            f"The run was interrupted {where}; the simulated drive went on from its exact state, "
+            f"The run was interrupted {where}; the simulated drive continued from its exact state, "
             "so the results are those of an uninterrupted run."
         )
     return (
-        f"The run was interrupted {where}: the drive was idle in between, while the standard wants "
-        "all steps to follow each other without a pause."
+        f"The run was interrupted {where}: the drive was idle in between, while the standard "
+        "requires all steps to follow each other without a pause."
     )
 
 
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
     if purge is None:
-        return ["No purge is recorded: the drive did not begin as new."]
+        return ["No purge is recorded: the drive may not have been fresh at the start."]
     if purge.conformant:
         return []
     note = f" {_sentence(purge.note)}" if purge.note else ""
     return [
-        f'The purge was not one of the standard\'s ("{purge.method}"): the drive may not have '
-        f"begun as new.{note}"
+        f'The purge ("{purge.method}") is not one that the standard accepts: the drive may not '
+        f"have been fresh at the start.{note}"
     ]
 
 
@@ -81,29 +82,29 @@ def _write_cache(manifest: Manifest) -> list[str]:
     cache, wanted = manifest.write_cache, manifest.write_cache_wanted
     if cache is None or wanted is None or cache.enabled is wanted:
         return []
-    state = {True: "on", False: "off", None: "unknown: the drive does not tell"}[cache.enabled]
+    state = {True: "on", False: "off", None: "unknown: the drive does not report it"}[cache.enabled]
     note = f" {_sentence(cache.note)}" if cache.note else ""
-    return [f"Write cache {state}; the test wants it {'on' if wanted else 'off'}.{note}"]
+    return [f"Write cache {state}; the test requires it {'on' if wanted else 'off'}.{note}"]
 
 
-def _idle(data: Reported) -> list[str]:
+def _idle(data: TestData) -> list[str]:
     text = idle_text(data)
     return [text] if text is not None and grave_idle(data) else []
 
 
-def grave_idle(data: Reported) -> bool:
-    """The drive had enough time between the steps to recover by collecting garbage."""
+def grave_idle(data: TestData) -> bool:
+    """Whether the pauses between steps were long enough for garbage collection to matter."""
     return data.idle_ns >= GRAVE_IDLE_SHARE * data.elapsed_ns
 
 
-def idle_text(data: Reported) -> str | None:
-    """How long the drive was idle between steps; None if that is nothing worth a line."""
+def idle_text(data: TestData) -> str | None:
+    """How long the drive was idle between steps; None if it is negligible."""
     if not data.elapsed_ns or data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
     return (
         f"The drive was idle between the steps for {units.duration(data.idle_ns)}, "
         f"{units.percent(data.idle_ns / data.elapsed_ns)} of the time, while the load generator "
-        "was started again."
+        "was restarted."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,11 @@ from writecliff import units
 from writecliff.procedures.steady import SteadyState
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line, round_axis
+from writecliff.report.csvs import histogram_csv
 from writecliff.report.latency import NINES, latency_unit
+from writecliff.report.model import Data, DataFile, Figure
 from writecliff.report.plots import lines
+from writecliff.report.style import house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,42 +30,33 @@ _MAX_NINES = 6  # of the confidence plot: 99.9999 %
 
 def convergence(
     name: str,
-    rounds: Sequence[int],
-    values: Sequence[float] | Mapping[str, Sequence[float]],
+    title: str,
+    data: Data,
+    series: Sequence[Line],
     window: Sequence[int],
-    unit: str | Axis,
-) -> str:
-    """The tracking variable over all rounds, the measurement window shaded.
-
-    `values` is one sample a round, or several series by their labels (a line a block size, or a
-    tracking variable). `unit` is what they are, or an `Axis` for values in base units (latencies
-    in ns, bytes/s), or one that is logarithmic. NaN is a gap.
-    """
-    many = isinstance(values, Mapping)
-    series = values if isinstance(values, Mapping) else {"sample of the round": values}
-    y = Axis(unit) if isinstance(unit, str) else unit
-    ends = (window[0] - 0.4, window[-1] + 0.4) if window else None
-    svg = lines(
+    y: Axis,
+) -> Figure | None:
+    """Series over the rounds (x is the round number), with the rounds of `window` shaded."""
+    return lines(
         name,
-        [Line(label, rounds, samples) for label, samples in series.items()],
+        title,
+        data,
+        series,
         round_axis(),
         y,
-        description=f"{y.label} of each round" + (", by series" if many else ""),
-        window=ends,
+        alt=f"{y.label} of each round" + (", by series" if len(series) > 1 else ""),
+        window=(window[0] - 0.4, window[-1] + 0.4) if window else None,
         window_label=f"window, rounds {window[0]}-{window[-1]}" if window else "",
     )
-    if svg is None:
-        raise ValueError(f"{name}: no sample of any round")
-    return svg
 
 
-def steady_window(name: str, state: SteadyState, unit: str | Axis) -> str:
+@house_style()
+def steady_window(name: str, title: str, data: Data, state: SteadyState, y: Axis) -> Figure:
     """Data, average, 110 %, 90 % and the fitted line over the measurement window.
 
-    `unit` is what the values are, or an `Axis` for values in base units. The line is the
-    least-squares line of `state` (PTS 2.0.2 section 2.1.24), not one through the end points.
+    `y` is the axis of the tracking variable. The line is the least-squares line of `state`
+    (PTS 2.0.2 section 2.1.24), not one through the end points.
     """
-    y = Axis(unit) if isinstance(unit, str) else unit
     shown = y.unit([state.average])
     figure, axes = style.new_axes("Round", y.title(shown))
     rounds = np.array(state.rounds)
@@ -94,7 +88,7 @@ def steady_window(name: str, state: SteadyState, unit: str | Axis) -> str:
         f"{y.label} in the measurement window, rounds {rounds[0]} to {rounds[-1]}, "
         f"fitted line {state.formula}"
     )
-    return style.to_svg(figure, name, text)
+    return style.finished(figure, name, title, data, text)
 
 
 def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +114,30 @@ _LABEL_PITCH = 0.062
 _LABEL_ROOM = 0.3  # of the width, left of the first marker
 
 
-def response_time_histogram(name: str, histogram: Histogram) -> str:
+def histogram_figures(
+    histogram: Histogram | None, name: str = "", what: str = "", data: str = ""
+) -> tuple[Figure, ...]:
+    """Response-time histogram and confidence plot of `histogram`, with its buckets as their data;
+    none without I/Os.
+
+    `name` is a suffix for elements and file ("-max"), `what` begins the titles ("Max IOPS: ") and
+    `data` names the file, if it is not "histogram" and the suffix.
+    """
+    if histogram is None or not histogram.count:
+        return ()
+    file = DataFile(data or f"histogram{name}.csv", histogram_csv(histogram))
+    longest = units.latency(histogram.max_ns, latency_unit(histogram))
+    title, second = f"response-time histogram (maximum {longest})", "confidence level plot"
+    if not what:
+        title, second = title.capitalize(), second.capitalize()
+    return (
+        response_time_histogram(f"histogram{name}", what + title, file, histogram),
+        confidence(f"confidence{name}", what + second, file, histogram),
+    )
+
+
+@house_style()
+def response_time_histogram(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
     """I/Os by response time, both axes logarithmic, with average, nines and maximum marked."""
     edges, counts = _log_bins(histogram)
     unit = latency_unit(histogram)
@@ -143,7 +160,7 @@ def response_time_histogram(name: str, histogram: Histogram) -> str:
     axes.yaxis.set_minor_locator(NullLocator())
     _mark(axes, known, unit)
     text = f"Histogram of {histogram.count:,} response times"
-    return style.to_svg(figure, name, text)
+    return style.finished(figure, name, title, data, text)
 
 
 def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
@@ -170,7 +187,8 @@ def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) ->
         )
 
 
-def confidence(name: str, histogram: Histogram) -> str:
+@house_style()
+def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
     """Cumulative share of I/Os (axis of nines) over response time; only supported nines."""
     unit = latency_unit(histogram)
     _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
@@ -199,4 +217,4 @@ def confidence(name: str, histogram: Histogram) -> str:
     axes.grid(True, axis="x")
     style.legend(figure, axes)
     text = f"Cumulative share of {total:,} I/Os over response time"
-    return style.to_svg(figure, name, text)
+    return style.finished(figure, name, title, data, text)

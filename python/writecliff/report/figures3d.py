@@ -18,6 +18,8 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from writecliff import units
 from writecliff.report import style
 from writecliff.report.axes import Axis
+from writecliff.report.model import Data, Figure
+from writecliff.report.style import house_style
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
@@ -29,8 +31,11 @@ _VALUES_UP_TO = 12  # so many columns still have their values written on them
 _ON_TOP = "#10151a"  # the tops are light on dark pages too
 
 
+@house_style()
 def columns_3d(
     name: str,
+    title: str,
+    data: Data,
     columns: Sequence[str],
     rows: Sequence[str],
     values: Sequence[Sequence[float]],
@@ -38,8 +43,8 @@ def columns_3d(
     depth_label: str,
     y: Axis,
     *,
-    description: str,
-) -> str | None:
+    alt: str = "",
+) -> Figure | None:
     """A column for `values[row][column]`; NaN is none. None if there is no value at all.
 
     `columns` are the texts from left to right (block sizes), `rows` those from the front to the
@@ -66,7 +71,7 @@ def columns_3d(
     _boxes(plot, heights, level)
     _floor(plot, columns, rows, x_label, depth_label)
     style.write_above(figure, 0.08, y.title(unit))
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt, wide=True)
 
 
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
@@ -92,10 +97,10 @@ def _boxes(plot: Any, heights: Numbers, level: Any) -> None:
     bottom = plot.get_zlim()[0]
     row_count, column_count = heights.shape
     written = heights.size <= _VALUES_UP_TO
-    places = [(row, column) for row in range(row_count) for column in range(column_count)]
+    cells = [(row, column) for row in range(row_count) for column in range(column_count)]
     # The eye is in front (low y) and to the right (high x): far is a high row, a low column.
-    places.sort(key=lambda place: (-place[0], place[1]))
-    for order, (row, column) in enumerate(places):
+    cells.sort(key=lambda cell: (-cell[0], cell[1]))
+    for order, (row, column) in enumerate(cells):
         value = heights[row, column]
         if not np.isfinite(value):
             continue

@@ -1,17 +1,24 @@
 """The header block of the standard's report pages: four columns of ten rows.
 
-Unknown is "-". A simulated drive has no platform: its column says so instead of naming the machine
-that computed it.
+Unknown values are "-". A simulated drive has no platform: its column says so instead of naming the
+machine that ran the simulation.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from writecliff import units
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.report.model import Header, HeaderColumn
-from writecliff.report.testdata import Reported
 
-Rows = tuple[tuple[str, str], ...]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from writecliff.report.testdata import TestData
+
+Row = tuple[str, str]
+Rows = tuple[Row, ...]
 
 ROWS = 10
 OWN_PARAMETER = "test: "
@@ -20,15 +27,16 @@ NOT_APPLICABLE = "N/A"
 _SIMULATED = "N/A (simulated)"
 
 
-def header(data: Reported, ss_rounds: str, test_parameters: Rows | None = None) -> Header:
-    """`ss_rounds` are the rounds of the steady-state window ("1 - 5"), or why there are none.
+def header(data: TestData, title: str, ss_rounds: str, own: Sequence[Row] | None) -> Header:
+    """The header block of the test `title`.
 
-    The fourth column is `test_parameters` (ten rows), or made from the keys that the procedure's
-    `setup` gives: `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2`, `toio_2`;
-    or, for a test with parameters of other names, from its keys "test: LABEL", in their order. The
-    third one reads `precondition`, `precondition_toio`, `precondition_duration`,
-    `precondition_2` and `precondition_2_toio`; both `data_pattern`, `active_range`, `ar_segments`
-    and `ar_amount`.
+    `ss_rounds` are the rounds of the steady-state window ("Rounds 1 - 5"), or why there are none.
+    The fourth column shows `own`, the test's parameters. Without them it is made of the keys that
+    the procedure's `setup` gives: "test: LABEL" in their order or, for a loop of mixes and block
+    sizes, `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`. The
+    third column reads `precondition`, `precondition_toio`, `precondition_duration`,
+    `precondition_2` and `precondition_2_toio`; both read `data_pattern`, `active_range`,
+    `ar_segments` and `ar_amount`.
     """
     manifest = data.manifest
     device = manifest.device
@@ -37,7 +45,7 @@ def header(data: Reported, ss_rounds: str, test_parameters: Rows | None = None) 
     return Header(
         test_run_date=units.date_time(manifest.created),
         report_run_date=units.date_time(manifest.updated),
-        page_title=f"{entry.title}{need} - Report Page",
+        page_title=f"{title}{need} - Report Page",
         specification=f"After {entry.campaign}" if entry.campaign else SPECIFICATION,
         subtitle=setup(data, "subtitle"),
         revision=units.UNKNOWN if entry.campaign else manifest.edition or units.UNKNOWN,
@@ -48,16 +56,17 @@ def header(data: Reported, ss_rounds: str, test_parameters: Rows | None = None) 
             HeaderColumn("Test Platform", _platform(data)),
             HeaderColumn("Device Under Test", _device(data)),
             HeaderColumn("Set Up Parameters", _set_up(data, ss_rounds)),
-            HeaderColumn("Test Parameters", test_parameters or _test(data, ss_rounds)),
+            HeaderColumn("Test Parameters", _test(data, ss_rounds, own)),
         ),
     )
 
 
-def setup(data: Reported, name: str, default: str = units.UNKNOWN) -> str:
+def setup(data: TestData, name: str, default: str = units.UNKNOWN) -> str:
+    """A parameter that the procedure gave for the header block."""
     return data.manifest.setup.get(name) or default
 
 
-def _platform(data: Reported) -> Rows:
+def _platform(data: TestData) -> Rows:
     manifest = data.manifest
     simulated = manifest.device.simulated
 
@@ -80,7 +89,7 @@ def _platform(data: Reported) -> Rows:
     )
 
 
-def _device(data: Reported) -> Rows:
+def _device(data: TestData) -> Rows:
     manifest = data.manifest
     device = manifest.device
     interface = device.interface or units.UNKNOWN
@@ -104,7 +113,7 @@ def _device(data: Reported) -> Rows:
     )
 
 
-def _set_up(data: Reported, ss_rounds: str) -> Rows:
+def _set_up(data: TestData, ss_rounds: str) -> Rows:
     return (
         ("Data Pattern", setup(data, "data_pattern")),
         ("(PC) AR", setup(data, "active_range")),
@@ -119,33 +128,29 @@ def _set_up(data: Reported, ss_rounds: str) -> Rows:
     )
 
 
-def _test(data: Reported, ss_rounds: str) -> Rows:
-    """The column of tests with a loop of mixes and block sizes, or the test's own labels."""
-    own = [
-        (name.removeprefix(OWN_PARAMETER), text)
-        for name, text in data.manifest.setup.items()
-        if name.startswith(OWN_PARAMETER)
-    ]
-    if own:
-        rows = [("Data Pattern", setup(data, "data_pattern")), ("AR & Amount", amount(data)), *own]
-        return tuple([*rows, *[("", "")] * ROWS][:ROWS])
-    second = "test_stimulus_2" in data.manifest.setup
-    return (
-        ("Data Pattern", setup(data, "data_pattern")),
-        ("AR & Amount", amount(data)),
-        ("Test Stimulus 1", setup(data, "test_stimulus")),
-        ("RW Mix (Outer Loop)", setup(data, "rw_mix")),
-        ("Block Sizes (Inner Loop)", setup(data, "block_sizes")),
-        ("TOIO - TC/QD", setup(data, "toio")),
-        ("Steady State", ss_rounds),
-        ("Test Stimulus 2", setup(data, "test_stimulus_2", "None")),
-        ("TOIO - TC/QD", setup(data, "toio_2") if second else NOT_APPLICABLE),
-        ("Steady State", NOT_APPLICABLE),
-    )
+def _test(data: TestData, ss_rounds: str, own: Sequence[Row] | None) -> Rows:
+    given = data.manifest.setup
+    if own is None:
+        own = [
+            (name.removeprefix(OWN_PARAMETER), text)
+            for name, text in given.items()
+            if name.startswith(OWN_PARAMETER)
+        ] or (
+            ("Test Stimulus 1", setup(data, "test_stimulus")),
+            ("RW Mix (Outer Loop)", setup(data, "rw_mix")),
+            ("Block Sizes (Inner Loop)", setup(data, "block_sizes")),
+            ("TOIO - TC/QD", setup(data, "toio")),
+            ("Steady State", ss_rounds),
+            ("Test Stimulus 2", setup(data, "test_stimulus_2", "None")),
+            ("TOIO - TC/QD", setup(data, "toio_2", NOT_APPLICABLE)),
+            ("Steady State", NOT_APPLICABLE),
+        )
+    first = (("Data Pattern", setup(data, "data_pattern")), ("AR & Amount", _amount(data)))
+    return tuple([*first, *own, *[("", "")] * ROWS][:ROWS])
 
 
-def amount(data: Reported) -> str:
-    """Active range, and how much of the drive that is."""
+def _amount(data: TestData) -> str:
+    """The active range and its size."""
     given = data.manifest.setup.get("ar_amount")
     if given:
         return given

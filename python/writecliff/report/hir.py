@@ -1,7 +1,9 @@
-"""The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline."""
+"""The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline; summary
+"writecliff/hir/1"."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,38 +11,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import units
-from writecliff.errors import StoreError
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
-from writecliff.report import stages
-from writecliff.report.assembly import assembled
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.csvs import csv_text
-from writecliff.report.header import amount, header, setup
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.header import Rows, setup
 from writecliff.report.latency import service_note
-from writecliff.report.model import DataFile, Header, KeyFigure, ReportModel, Section, Table, drawn
+from writecliff.report.model import DataFile, KeyFigure, Section, Table, section, table
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
-from writecliff.report.style import house_style
-from writecliff.report.summary import described, files
-from writecliff.report.testdata import TestData, load
-from writecliff.store.rundir import RunDirectory
+from writecliff.report.steady import SteadyView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from writecliff._native import Histogram
-    from writecliff.procedures.model import StageHistory, StepRow
-    from writecliff.procedures.steady import SteadyState
+    from writecliff.procedures.model import StepRow
     from writecliff.report.series import Numbers
 
-PRECONDITION_CSV = "precondition.csv"
-BURSTS_CSV = "bursts.csv"
 _ACTIVE = 0.02  # of the best interval of a burst: below, an interval only sees its last I/Os end
 
 
 @dataclass(frozen=True)
 class Points:
-    """IOPS of bursts or of steps, by the time since the first burst of the run, and by the time
+    """IOPS of bursts or of steps, by the time since the first burst of the run and by the time
     spent writing since the first burst of the wait state."""
 
     time_ns: Numbers
@@ -50,7 +42,7 @@ class Points:
 
 @dataclass(frozen=True)
 class WaitState:
-    """One wait, as far as the run got."""
+    """One wait state, as far as the run got."""
 
     wait_s: float
     number: float  # the standard's: the wait in bursts
@@ -76,44 +68,51 @@ class WaitState:
         return float(self.baseline.iops[-5:].mean()) if self.baseline.iops.size else None
 
 
-@dataclass(frozen=True)
-class HirData:
-    """A run of HIR."""
+class HirReport(TestReport):
+    """The report of a run of HIR."""
 
-    data: TestData
-    procedure: Hir
+    @cached_property
+    def procedure(self) -> Hir:
+        """The test with its options."""
+        assert isinstance(self.data.procedure, Hir)
+        return self.data.procedure
 
-    @property
-    def precondition(self) -> StageHistory | None:
-        return self.data.stage(PRECONDITION)
+    @cached_property
+    def precondition(self) -> SteadyView:
+        """The rounds that bring the drive to steady state."""
+        return self.data.view(PRECONDITION, "Preconditioning", "-precondition")
 
-    @property
-    def tracked(self) -> bool:
-        return bool(self.procedure.options.reading == "steady")
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        return (self.precondition,) if self.procedure.options.reading == "steady" else ()
 
     @cached_property
     def reference_iops(self) -> float | None:
-        """What waits are compared with: the window of the preconditioning, else its last step."""
-        state = stages.window_of(self.precondition)
-        if state is not None:
-            return state.average
-        rows = self.precondition.rows if self.precondition is not None else []
+        """What waits are compared with: the window of the preconditioning, otherwise its last
+        step."""
+        if self.precondition.determination is not None:
+            return self.precondition.determination.average
+        rows = self.data.stage_rows(PRECONDITION)
         return rows[-1].iops if rows else None
+
+    def ratio(self, iops: float | None) -> float | None:
+        """`iops` over `reference_iops`."""
+        return None if iops is None or not self.reference_iops else iops / self.reference_iops
 
     @cached_property
     def waits(self) -> tuple[WaitState, ...]:
-        """In the order of the run; those that were begun."""
-        found, zero_ns = [], None
+        """The wait states that were begun, in the order of the run."""
+        found: list[WaitState] = []
+        zero_ns = None
         for wait_s in self.procedure.options.waits_seconds:
-            stage = self.data.stage(wait_phase(wait_s))
-            if stage is None or not stage.rows:
+            rows = self.data.stage_rows(wait_phase(wait_s))
+            if not rows:
                 break
-            zero_ns = stage.rows[0].started_ns if zero_ns is None else zero_ns
-            after = self.data.stage(baseline_phase(wait_s))
-            bursts = self._bursts(wait_s, stage.rows, zero_ns)
+            zero_ns = rows[0].started_ns if zero_ns is None else zero_ns
+            bursts = self._bursts(wait_s, rows, zero_ns)
             written_ns = len(bursts.iops) * self.procedure.options.burst_seconds * 1e9
-            rows = after.rows if after is not None else []
-            baseline = _steps(rows, zero_ns, written_ns)
+            after = self.data.stage_rows(baseline_phase(wait_s))
+            baseline = _steps(after, zero_ns, written_ns)
             found.append(WaitState(wait_s, self.procedure.wait_state(wait_s), bursts, baseline))
         return tuple(found)
 
@@ -128,13 +127,149 @@ class HirData:
             mine = intervals.seq == self.data.seq(row)
             begin = intervals.begin_ns[mine] - (row.started_ns - first_ns)
             ios, width = intervals.ios[mine], intervals.width_ns[mine]
-            place = np.minimum(((begin + width / 2) // period_ns).astype(np.int64), part.count - 1)
+            cycles = np.minimum(((begin + width / 2) // period_ns).astype(int), part.count - 1)
             for cycle in range(part.count):
-                here = place == cycle
+                here = cycles == cycle
                 time.append(row.started_ns - zero_ns + cycle * period_ns + burst_ns / 2)
                 iops.append(_burst_iops(ios[here], width[here], burst_ns))
         writing = (np.arange(len(iops), dtype=np.float64) + 0.5) * burst_ns
         return Points(np.array(time, dtype=np.float64), writing, np.array(iops, dtype=np.float64))
+
+    def test_parameters(self) -> Rows:
+        data = self.data
+        return (
+            ("Write Stimulus", setup(data, "test_stimulus")),
+            ("TOIO - TC/QD", setup(data, "toio")),
+            ("Durations", setup(data, "write_duration")),
+            ("Idle State", setup(data, "idle_state")),
+            ("Durations", setup(data, "idle_durations")),
+            ("Wait States", setup(data, "wait_states")),
+            ("Return to Baseline", f"{self.procedure.options.write_minutes:g} min"),
+        )
+
+    def opening(self) -> list[str]:
+        best = max(self.waits, key=lambda state: state.burst_iops or 0, default=None)
+        reference = self.reference_iops
+        if best is None or best.burst_iops is None or not reference:
+            return [self.began(), "The run did not get to the bursts."]
+        return [
+            self.began(),
+            f"With pauses of {best.wait_s:g} s the bursts ran at {units.number(best.burst_iops)} "
+            f"IOPS on average, {best.burst_iops / reference:.2f} times the "
+            f"{units.number(reference)} IOPS of the preconditioned drive without pauses.",
+        ]
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        view = self.precondition
+        label = "Steady-state IOPS" if view.reached else "IOPS, not steady"
+        of = "average of the window" if view.judged else "last step of the preconditioning"
+        yield KeyFigure(label, units.number(self.reference_iops), "", of)
+        for wait in self.waits:
+            ratio = self.ratio(wait.burst_iops)
+            note = "of bursts" if ratio is None else f"{ratio:.2f} x without pauses"
+            value = units.number(wait.burst_iops)
+            yield KeyFigure(f"Pauses of {wait.wait_s:g} s", value, "IOPS", note)
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        rows = [row for w in self.waits for row in self.data.stage_rows(wait_phase(w.wait_s))]
+        return self.data.histogram(rows) if rows else None
+
+    @property
+    def latency_note(self) -> str:
+        return service_note(self.histogram, ": all bursts", otherwise="No bursts were measured.")
+
+    def sections(self) -> Iterator[Section]:
+        for view in self.views:
+            yield section(
+                "Preconditioning",
+                f"Random 4 KiB writes; the {self.procedure.options.sample} step of each round is "
+                "its sample.",
+                view.convergence("Pre Condition IOPS v round", data="precondition.csv"),
+                *view.window_figures("Pre Condition steady-state window", "precondition.csv"),
+                *view.tables(),
+            )
+        if self.waits:
+            yield self._recovery()
+
+    def _recovery(self) -> Section:
+        text = "IOPS of every burst, and of every step of the return to the baseline, over time"
+        data, y = self._points_file(), Axis("IOPS")
+        level = self.reference_iops
+        references = [Reference("steady state", level)] if level else []
+
+        def drawn(name: str, title: str, which: str, axis: str, *, joined: bool) -> Any:
+            found = [Line(wait.label, *_joined(wait, which)) for wait in self.waits]
+            longest = max((line.x[-1] for line in found if line.x), default=0.0)
+            x = time_axis(longest, axis)
+            return lines(
+                name, title, data, found, x, y, alt=text, references=references, joined=joined
+            )
+
+        return section(
+            "Host idle recovery",
+            "One point per burst (access A), and one per step of the writes without pauses that "
+            "follow (return to baseline). Only the time of the bursts counts. Series are wait "
+            "states with their pauses.",
+            drawn(
+                "iops-time", "IOPS v time, all wait states", "time_ns",
+                "Time since the first burst", joined=False,
+            ),
+            drawn(
+                "iops-writing", "IOPS v time spent writing, by wait state", "writing_ns",
+                "Time spent writing in the wait state", joined=True,
+            ),
+            self._table(),
+        )  # fmt: skip
+
+    def _table(self) -> Table:
+        rows = [
+            (
+                f"{wait.number:g}",
+                f"{wait.wait_s:g} s",
+                units.number(wait.burst_iops, 1),
+                units.number(wait.best_iops, 1),
+                units.number(self.ratio(wait.burst_iops), 3),
+                units.number(wait.baseline_iops, 1),
+                units.number(self.ratio(wait.baseline_iops), 3),
+            )
+            for wait in self.waits
+        ]
+        head = ("Wait state", "Wait", "IOPS of bursts", "Best burst", "to steady state",
+                "IOPS after return", "to steady state")  # fmt: skip
+        note = "IOPS after return: mean of the last five steps of the return to the baseline."
+        return table("Recovery by wait state", head, rows, "r", note=note)
+
+    def _points_file(self) -> DataFile:
+        rows = [
+            (wait.wait_s, kind, round(t), round(w), y)
+            for wait in self.waits
+            for kind, points in (("burst", wait.bursts), ("baseline", wait.baseline))
+            for t, w, y in zip(points.time_ns.tolist(), points.writing_ns.tolist(),
+                               points.iops.tolist(), strict=True)
+        ]  # fmt: skip
+        return data_file("bursts.csv", ("wait_s", "kind", "time_ns", "writing_ns", "iops"), rows)
+
+    def results(self) -> dict[str, Any]:
+        return {
+            "preconditioning": self.precondition.mapping() if self.views else None,
+            "reference_iops": self.reference_iops,
+            "reference": "window" if self.precondition.judged else "last step",
+            "wait_states": [
+                {
+                    "number": wait.number,
+                    "wait_s": wait.wait_s,
+                    "bursts": int(wait.bursts.iops.size),
+                    "burst_iops": wait.burst_iops,
+                    "best_burst_iops": wait.best_iops,
+                    "burst_ratio": self.ratio(wait.burst_iops),
+                    "baseline_steps": int(wait.baseline.iops.size),
+                    "baseline_iops": wait.baseline_iops,
+                    "baseline_ratio": self.ratio(wait.baseline_iops),
+                }
+                for wait in self.waits
+            ],
+        }
 
 
 def _burst_iops(ios: Numbers, width_ns: Numbers, burst_ns: float) -> float:
@@ -157,241 +292,8 @@ def _steps(rows: Sequence[StepRow], zero_ns: int, written_ns: float) -> Points:
     return Points(middle, writing, np.array([row.iops for row in rows], dtype=float))
 
 
-def load_hir(run: RunDirectory) -> HirData:
-    """Raises StoreError: another test's run, or nothing measured yet."""
-    data = load(run)
-    if not isinstance(data.procedure, Hir):
-        raise StoreError(f"{run.path} is a run of {data.procedure.name}", hint="not of HIR")
-    return HirData(data, data.procedure)
-
-
-def report(run: RunDirectory) -> ReportModel:
-    """The report of a run. Raises StoreError: another test's run, or nothing measured yet."""
-    hir = load_hir(run)
-    data = hir.data
-    histogram = _bursts_histogram(hir)
-    parts = (hir.precondition,) if hir.tracked else ()
-    with house_style():
-        sections = (_preconditioning(hir), _recovery(hir))
-    return assembled(
-        data,
-        title=f"{hir.procedure.title}{stages.title_flag(parts)}",
-        header=_header(hir),
-        verdict=stages.verdict(
-            (("Preconditioning", hir.precondition),) if hir.tracked else (), _meaning(hir)
-        ),
-        key_figures=_key_figures(hir),
-        histogram=histogram,
-        latency_note=service_note(histogram, ": all bursts", otherwise="No bursts were measured."),
-        sections=sections,
-        files=_data_files(hir),
-        summary=_summary(hir),
-    )
-
-
-def summary_of(run: RunDirectory) -> dict[str, Any]:
-    """What `report(run)` holds as its summary, without drawing anything."""
-    return _summary(load_hir(run))
-
-
-def _bursts_histogram(hir: HirData) -> Histogram | None:
-    found = [hir.data.stage(wait_phase(state.wait_s)) for state in hir.waits]
-    rows = [row for stage in found if stage is not None for row in stage.rows]
-    return hir.data.histogram(rows) if rows else None
-
-
-def _header(hir: HirData) -> Header:
-    data = hir.data
-    rows = (
-        ("Data Pattern", setup(data, "data_pattern")),
-        ("AR & Amount", amount(data)),
-        ("Write Stimulus", setup(data, "test_stimulus")),
-        ("TOIO - TC/QD", setup(data, "toio")),
-        ("Durations", setup(data, "write_duration")),
-        ("Idle State", setup(data, "idle_state")),
-        ("Durations", setup(data, "idle_durations")),
-        ("Wait States", setup(data, "wait_states")),
-        ("Return to Baseline", f"{hir.procedure.options.write_minutes:g} min"),
-        ("", ""),
-    )
-    return header(data, stages.rounds_text(hir.precondition) if hir.tracked else "N/A", rows)
-
-
-def _meaning(hir: HirData) -> list[str]:
-    best = max(hir.waits, key=lambda state: state.burst_iops or 0, default=None)
-    reference = hir.reference_iops
-    if best is None or best.burst_iops is None or not reference:
-        return ["The run did not get to the bursts."]
-    return [
-        f"With pauses of {best.wait_s:g} s the bursts ran at {units.number(best.burst_iops)} IOPS "
-        f"on average, {best.burst_iops / reference:.2f} times the {units.number(reference)} IOPS "
-        "of the preconditioned drive without pauses."
-    ]
-
-
-def _key_figures(hir: HirData) -> tuple[KeyFigure, ...]:
-    state = stages.window_of(hir.precondition)
-    steady = stages.state_of(hir.precondition) in ("steady", "left")
-    found = [
-        KeyFigure(
-            "Steady-state IOPS" if steady else "IOPS, not steady",
-            units.number(hir.reference_iops),
-            "",
-            "average of the window" if state is not None else "last step of the preconditioning",
-        )
-    ]
-    for wait in hir.waits:
-        ratio = _ratio(wait.burst_iops, hir.reference_iops)
-        note = "of bursts" if ratio is None else f"{ratio:.2f} x without pauses"
-        label, value = f"Pauses of {wait.wait_s:g} s", units.number(wait.burst_iops)
-        found.append(KeyFigure(label, value, "IOPS", note))
-    return tuple(found)
-
-
-def _ratio(value: float | None, reference: float | None) -> float | None:
-    return None if value is None or not reference else value / reference
-
-
-def _preconditioning(hir: HirData) -> Section:
-    stage = hir.precondition
-    if stage is None or not hir.tracked:
-        return Section("Preconditioning", "")
-    return Section(
-        "Preconditioning",
-        f"Random 4 KiB writes; the {hir.procedure.options.sample} step of each round is its "
-        "sample.",
-        stages.convergence_figures(
-            stage,
-            "precondition",
-            "Pre Condition IOPS v round",
-            "Pre Condition steady-state window",
-            PRECONDITION_CSV,
-        ),
-        stages.determination_tables(stage, "Steady-state determination"),
-    )
-
-
-def _recovery(hir: HirData) -> Section:
-    if not hir.waits:
-        return Section("Recovery", "")
-    total = max(_last(points.time_ns) for w in hir.waits for points in (w.bursts, w.baseline))
-    text = "IOPS of every burst, and of every step of the return to the baseline, over time"
-    all_time = [Line(w.label, *_joined(w, "time_ns")) for w in hir.waits]
-    references = []
-    if hir.reference_iops:
-        references.append(Reference("steady state", hir.reference_iops))
-    over_time = lines(
-        "iops-time",
-        all_time,
-        time_axis(total, "Time since the first burst"),
-        Axis("IOPS"),
-        description=text,
-        references=references,
-        joined=False,
-    )
-    longest = max(_last(points.writing_ns) for w in hir.waits for points in (w.bursts, w.baseline))
-    over_writing = lines(
-        "iops-writing",
-        [Line(w.label, *_joined(w, "writing_ns")) for w in hir.waits],
-        time_axis(longest, "Time spent writing in the wait state"),
-        Axis("IOPS"),
-        description=f"{text} spent writing",
-        references=references,
-    )
-    return Section(
-        "Host idle recovery",
-        "A point a burst (access A), and a point a step of the writes without pauses that follow "
-        "(return to baseline). Only the time of the bursts counts. Series are wait states with "
-        "their pauses.",
-        drawn("iops-time", "IOPS v time, all wait states", over_time, BURSTS_CSV, text)
-        + drawn(
-            "iops-writing",
-            "IOPS v time spent writing, by wait state",
-            over_writing,
-            BURSTS_CSV,
-            text,
-        ),
-        (_table(hir),),
-    )
-
-
 def _joined(wait: WaitState, which: str) -> tuple[list[float], list[float]]:
     """Bursts, then baseline."""
     x = np.concatenate([getattr(wait.bursts, which), getattr(wait.baseline, which)])
     y = np.concatenate([wait.bursts.iops, wait.baseline.iops])
     return x.tolist(), y.tolist()
-
-
-def _last(values: Numbers) -> float:
-    return float(values[-1]) if values.size else 0.0
-
-
-def _table(hir: HirData) -> Table:
-    def share(value: float | None) -> str:
-        ratio = _ratio(value, hir.reference_iops)
-        return units.UNKNOWN if ratio is None else f"{ratio:.3f}"
-
-    rows = tuple(
-        (
-            f"{wait.number:g}",
-            f"{wait.wait_s:g} s",
-            units.number(wait.burst_iops, 1),
-            units.number(wait.best_iops, 1),
-            share(wait.burst_iops),
-            units.number(wait.baseline_iops, 1),
-            share(wait.baseline_iops),
-        )
-        for wait in hir.waits
-    )
-    head = ("Wait state", "Wait", "IOPS of bursts", "Best burst", "to steady state",
-            "IOPS after return", "to steady state")  # fmt: skip
-    return Table(
-        "Recovery by wait state",
-        head,
-        rows,
-        ("right",) * 7,
-        "IOPS after return: mean of the last five steps of the return to the baseline.",
-    )
-
-
-def _data_files(hir: HirData) -> tuple[DataFile, ...]:
-    stage = hir.precondition
-    file = stages.samples_csv(stage, PRECONDITION_CSV) if stage is not None else None
-    rows: list[tuple[str | float, ...]] = []
-    for wait in hir.waits:
-        for kind, points in (("burst", wait.bursts), ("baseline", wait.baseline)):
-            rows += [
-                (wait.wait_s, kind, round(t), round(w), y)
-                for t, w, y in zip(points.time_ns.tolist(), points.writing_ns.tolist(),
-                                   points.iops.tolist(), strict=True)
-            ]  # fmt: skip
-    head = ("wait_s", "kind", "time_ns", "writing_ns", "iops")
-    bursts = DataFile(BURSTS_CSV, csv_text(head, rows))
-    return (bursts,) if file is None else (file, bursts)
-
-
-def _summary(hir: HirData) -> dict[str, Any]:
-    """Schema "writecliff/hir/1"; see docs/reference/json.md."""
-    state: SteadyState | None = stages.window_of(hir.precondition)
-    return {
-        "schema": "writecliff/hir/1",
-        **described(hir.data),
-        "preconditioning": stages.steady_mapping(hir.precondition) if hir.tracked else None,
-        "reference_iops": hir.reference_iops,
-        "reference": "window" if state is not None else "last step",
-        "wait_states": [
-            {
-                "number": wait.number,
-                "wait_s": wait.wait_s,
-                "bursts": int(wait.bursts.iops.size),
-                "burst_iops": wait.burst_iops,
-                "best_burst_iops": wait.best_iops,
-                "burst_ratio": _ratio(wait.burst_iops, hir.reference_iops),
-                "baseline_steps": int(wait.baseline.iops.size),
-                "baseline_iops": wait.baseline_iops,
-                "baseline_ratio": _ratio(wait.baseline_iops, hir.reference_iops),
-            }
-            for wait in hir.waits
-        ],
-        **files(hir.data),
-    }

@@ -1,26 +1,44 @@
-"""`ReportModel`: a report as plain data. Procedures build it, renderers show it."""
+"""Reports as plain data: tables, figures and sections, and the pages made of them.
+
+Tests build a `ReportModel`, comparisons and suites a `pages.Page`; the renderers show either. A
+figure and a table each carry the CSV file with their numbers, so that a page can offer every number
+that it shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 Level = Literal["good", "warning", "bad"]
 Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
+_ALIGN: dict[str, Align] = {"l": "left", "r": "right", "w": "whole"}
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """The numbers behind a figure or table, for download from inside the page."""
+
+    name: str
+    text: str  # CSV with one header line; units are in the column names
+
+
+# The file with the numbers of a figure or table, or the name of one that the page has.
+Data = DataFile | str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are finished text, with units."""
+    """A table of finished text, units included. See `table` and `Table.of`."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     align: tuple[Align, ...]
     note: str = ""
-    data: str = ""  # name of the `DataFile` with its numbers; "": its cells are made into one
+    data: Data | None = None  # None: the page makes a file of the cells
 
     @classmethod
     def of(
@@ -29,53 +47,68 @@ class Table:
         items: Iterable[T],
         *columns: tuple[str, Align, Callable[[T], str]],
         note: str = "",
-        data: str = "",
+        data: Data | None = None,
     ) -> Table:
-        """A row for each item; a column is its header, its alignment and what makes its cell."""
-        rows = tuple(tuple(cell(item) for _, _, cell in columns) for item in items)
-        header, align = tuple(c[0] for c in columns), tuple(c[1] for c in columns)
-        return cls(title, header, rows, align, note, data)
+        """A row per item; a column is its header, its alignment and what makes its cell."""
+        rows = (tuple(cell(item) for _, _, cell in columns) for item in items)
+        align = "".join(align[0] for _, align, _ in columns)
+        return table(title, [head for head, _, _ in columns], rows, align, note=note, data=data)
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """Numbers behind a figure, for download from inside the page."""
-
-    name: str
-    text: str  # CSV with one header line; units are in the column names
+def table(
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    align: str = "",
+    *,
+    note: str = "",
+    data: Data | None = None,
+) -> Table:
+    """A table whose columns are aligned by `align`: a letter per column, "l", "r" or "w" (left and
+    never broken). Columns without a letter are aligned right, a first column left."""
+    letters = (align or "l").ljust(len(header), "r")
+    return Table(
+        title,
+        tuple(header),
+        tuple(map(tuple, rows)),
+        tuple(_ALIGN[letter] for letter in letters[: len(header)]),
+        note,
+        data,
+    )
 
 
 @dataclass(frozen=True)
 class Figure:
     """A drawing with its caption. `svg` is a complete SVG element without outside references."""
 
-    name: str  # of a file and an element: unique in the report, letters, digits and hyphens
+    name: str  # of its element: unique in the report; letters, digits and hyphens
     title: str  # without its number: "Plot n" is put before it
     svg: str
     description: str  # for readers who do not see it
-    data: str  # name of the `DataFile` behind it
+    data: Data
     wide: bool = False  # takes the whole width of the page (3-D columns, two panels)
-
-
-def drawn(
-    name: str, title: str, svg: str | None, data: str, description: str, *, wide: bool = False
-) -> tuple[Figure, ...]:
-    """The figure as a tuple of one, or of none where there was nothing to draw (`svg` is None):
-    sections are put together by adding these."""
-    return () if svg is None else (Figure(name, title, svg, description, data, wide),)
 
 
 @dataclass(frozen=True)
 class Section:
-    """What is shown together. On paper each begins a new report page under the header block, and
-    goes on to as many pages as it needs: two figures, or one and a table, fill a page."""
+    """What is shown together. On paper each section begins a new report page under the header
+    block and continues on as many pages as it needs."""
 
     title: str
     intro: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()  # shown before the figures
-    subtitle: str = (
-        ""  # of the page header, if it is not that of the report ("TP - SEQ 1024KiB R/W")
+    subtitle: str = ""  # of the page header, where it differs ("TP - SEQ 1024KiB R/W")
+
+
+def section(title: str, intro: str, *parts: Figure | Table | None, subtitle: str = "") -> Section:
+    """A section of `parts`; None stands for a figure that had nothing to draw and is left out."""
+    return Section(
+        title,
+        intro,
+        tuple(part for part in parts if isinstance(part, Figure)),
+        tuple(part for part in parts if isinstance(part, Table)),
+        subtitle,
     )
 
 
@@ -86,11 +119,12 @@ class Verdict:
     level: Level
     headline: str
     meaning: tuple[str, ...]
-    table: Table | None = None
 
 
 @dataclass(frozen=True)
 class KeyFigure:
+    """A result at the top of the page."""
+
     label: str
     value: str
     unit: str
@@ -99,6 +133,8 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class HeaderColumn:
+    """A column of the header block: ten labels with their values."""
+
     title: str
     rows: tuple[tuple[str, str], ...]
 
@@ -121,6 +157,8 @@ class Header:
 
 @dataclass(frozen=True)
 class ReportModel:
+    """The report of one run."""
+
     title: str  # says NOT STEADY STATE when it is not
     header: Header
     disclosures: tuple[str, ...]
@@ -131,6 +169,6 @@ class ReportModel:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     footer: tuple[tuple[str, str], ...]
-    data: tuple[DataFile, ...]
+    data: tuple[DataFile, ...]  # all files, those of figures and tables included
     summary: dict[str, Any]  # what `summarise` returns, inside the page as JSON
     stamp: str = ""  # across every page: "NOT PTS-CONFORMANT"

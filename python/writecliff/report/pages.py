@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
-from markupsafe import Markup
-
+from writecliff.report.csvs import with_data
 from writecliff.report.model import DataFile, Section
-from writecliff.report.render import data_uri, json_in_html, templates
+from writecliff.report.render import rendered
 
 
 @dataclass(frozen=True)
 class Link:
-    """To a report beside the page; `href` is relative, so that folders can be mailed."""
+    """A link to a report beside the page; `href` is relative, so that folders can be mailed."""
 
     text: str
     href: str
@@ -22,24 +21,20 @@ class Link:
 
 @dataclass(frozen=True)
 class Page:
+    """A page; `data` are files besides those of its figures and tables."""
+
     title: str
     intro: str
     sections: tuple[Section, ...]
-    data: tuple[DataFile, ...]
     summary: dict[str, Any]  # inside the page as JSON
+    data: tuple[DataFile, ...] = ()
     disclosures: tuple[str, ...] = ()
-    links: tuple[Link, ...] = field(default_factory=tuple)
+    links: tuple[Link, ...] = ()
     stamp: str = ""
 
 
 def render_page(page: Page) -> str:
-    """The same page gives the same bytes."""
-    environment = templates()
-    style = environment.get_template("report.css").render()
-    return environment.get_template("comparison.html.j2").render(
-        page=page,
-        style=Markup(style),
-        data_uri=data_uri,
-        svg=Markup,
-        json=json_in_html,
-    )
+    """The page as HTML. The same page gives the same bytes."""
+    shown = [part for part in page.sections if part.figures or part.tables]
+    sections, files = with_data(shown, page.data)
+    return rendered("comparison.html.j2", page=replace(page, sections=sections, data=files))

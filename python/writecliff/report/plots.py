@@ -1,9 +1,9 @@
 """Generic figures: lines over any axes, two y axes, curves by their own peak, two settings, bars.
 
-Each function returns a complete SVG element as text (same data, same bytes), or None where there
-is nothing to draw (`model.drawn` takes both). Call them inside `style.house_style()`. `name`
-becomes part of the element's ids and must be that of its `model.Figure`; `description` is for
-readers who do not see the figure.
+Each function draws one `model.Figure` (same data, same bytes), or returns None where there is
+nothing to draw; `model.section` leaves None out. All begin with the same arguments: `name` (of the
+element; unique in the page), `title` (the caption), `data` (the file with the numbers), and all
+take `alt`, a description for readers who do not see the drawing (default: the title).
 
     lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
                    intensity, throughput v time; with window and reference lines
@@ -14,8 +14,8 @@ readers who do not see the figure.
 
 Example, the 2-D plot of the IOPS test:
 
-    svg = lines("iops-2d", [Line("65/35", sizes, iops), ...], block_size_axis(sizes),
-                Axis("IOPS", log=True), description="IOPS over block size, a line a mix")
+    lines("iops-2d", "IOPS v block size", data, [Line("65/35", sizes, iops), ...],
+          block_size_axis(sizes), Axis("IOPS", log=True))
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from writecliff import units
 from writecliff.report import axes as ax
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line
+from writecliff.report.model import Data, Figure
+from writecliff.report.style import house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Plot
@@ -41,7 +43,7 @@ _MARKED_POINTS = 60  # a line of more points than this is drawn without markers
 
 @dataclass(frozen=True)
 class Reference:
-    """A level line in base units of the y axis: the average, 110 % and 90 % of it."""
+    """A horizontal line in base units of the y axis: the average, 110 % and 90 % of it."""
 
     label: str
     value: float
@@ -58,7 +60,8 @@ class Bars:
 
 @dataclass(frozen=True)
 class Setting:
-    """A run under one setting: a value a step, by the time and the volume written at its middle."""
+    """A run under one setting: one value per step, by the time and the volume written at the
+    middle of the step."""
 
     label: str
     time_ns: Sequence[float]
@@ -69,22 +72,25 @@ class Setting:
 Drawable = list[tuple[str, "Numbers", "Numbers"]]
 
 
+@house_style()
 def lines(
     name: str,
+    title: str,
+    data: Data,
     series: Sequence[Line],
     x: Axis,
     y: Axis,
     *,
-    description: str,
+    alt: str = "",
     window: tuple[float, float] | None = None,
     window_label: str = "window",
     references: Sequence[Reference] = (),
     joined: bool = True,
-) -> str | None:
-    """Labelled series over common axes; markers as well unless there are many points.
+) -> Figure | None:
+    """Labelled series over common axes, with markers unless there are many points.
 
     `window` (base units of x) is shaded. `joined=False` draws points without lines between them.
-    A single series is not named in a legend unless there is something to tell it from.
+    A single series has a legend only if there is something to tell it from.
     """
     found = _drawable(series, x, y)
     if not found:
@@ -103,20 +109,23 @@ def lines(
     ax.apply(plot, "y", y, y_unit, np.append(_all(found, 2) / y_unit.size, levels))
     if len(found) + len(levels) > 1 or window is not None:
         style.legend(figure, plot)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt)
 
 
+@house_style()
 def two_axes(
     name: str,
+    title: str,
+    data: Data,
     x: Axis,
     left: tuple[Axis, Sequence[Line]],
     right: tuple[Axis, Sequence[Line]],
     *,
-    description: str,
-) -> str | None:
+    alt: str = "",
+) -> Figure | None:
     """Series on a left and on a right y axis over a common x: throughput, and ART and MRT.
 
-    Those of the right axis are dashed, so that it is seen to which axis a line belongs.
+    Lines of the right axis are dashed, which shows the axis that a line belongs to.
     """
     parts = [(axis, _drawable(series, x, axis)) for axis, series in (left, right)]
     if not all(found for _, found in parts):
@@ -133,16 +142,18 @@ def two_axes(
         labels = [(f"{text} ({'right' if dashes else 'left'})", px, py) for text, px, py in found]
         _draw(on, labels, x_unit, unit, first=used, dashes=dashes or "-")
         ax.apply(on, "y", axis, unit, _all(found, 2) / unit.size)
-        place_in = figure.get_figwidth() - 0.08 if dashes else 0.08
-        style.write_above(figure, place_in, axis.title(unit), row=1, right=bool(dashes))
+        label_in = figure.get_figwidth() - 0.08 if dashes else 0.08
+        style.write_above(figure, label_in, axis.title(unit), row=1, right=bool(dashes))
         used += len(found)
     every = np.concatenate([_all(found, 1) for _, found in parts])
     ax.apply(plot, "x", x, x_unit, every / x_unit.size)
     style.legend(figure, plot, other)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt)
 
 
-def normalised(name: str, curves: Sequence[Line], x: Axis, *, description: str) -> str | None:
+def normalised(
+    name: str, title: str, data: Data, curves: Sequence[Line], x: Axis, *, alt: str = ""
+) -> Figure | None:
     """Each curve divided by its own peak, which is 1 (SNIA primer, figure 5): the shapes of several
     drives are compared, not their speeds. A curve that is nowhere positive is left out."""
     scaled = []
@@ -152,15 +163,22 @@ def normalised(name: str, curves: Sequence[Line], x: Axis, *, description: str) 
         if peak > 0:
             scaled.append(Line(curve.label, curve.x, (values / peak).tolist()))
     y = Axis("IOPS relative to own peak", top=1.05)
-    return lines(name, scaled, x, y, description=description)
+    return lines(name, title, data, scaled, x, y, alt=alt)
 
 
+@house_style()
 def two_settings(
-    name: str, settings: Sequence[Setting], *, description: str, log: bool = False
-) -> str | None:
+    name: str,
+    title: str,
+    data: Data,
+    settings: Sequence[Setting],
+    *,
+    alt: str = "",
+    log: bool = False,
+) -> Figure | None:
     """IOPS v volume written since the purge (left) and v time (right), all settings in both.
 
-    The panels share the scale of their IOPS axes. `wide` on its `model.Figure` is due.
+    The panels share the scale of their IOPS axes, and the figure takes the width of the page.
     """
     y = Axis("IOPS", log=log)
     panels = []
@@ -177,8 +195,8 @@ def two_settings(
     figure = style.new_figure(width_in=2 * half_in)
     plots = []
     every = np.concatenate([_all(found, 2) for _, _, found in panels])
-    for place, (x, unit, found) in enumerate(panels):
-        left_in = place * half_in
+    for position, (x, unit, found) in enumerate(panels):
+        left_in = position * half_in
         plot = style.add_axes(figure, x.title(unit), left_in=left_in, width_in=half_in)
         _draw(plot, found, unit, units.Unit("", 1.0))
         ax.apply(plot, "x", x, unit, _all(found, 1) / unit.size)
@@ -186,12 +204,21 @@ def two_settings(
         plots.append(plot)
     style.write_above(figure, 0.08, y.title(units.Unit("", 1.0)))
     style.legend(figure, *plots)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt, wide=True)
 
 
+@house_style()
 def bars(
-    name: str, groups: Sequence[str], series: Sequence[Bars], y: Axis, *, description: str
-) -> str | None:
+    name: str,
+    title: str,
+    data: Data,
+    groups: Sequence[str],
+    series: Sequence[Bars],
+    y: Axis,
+    *,
+    alt: str = "",
+    wide: bool = False,
+) -> Figure | None:
     """Grouped bars with their values on them, from 0: throughput by block size and direction."""
     values = np.array([bar.values for bar in series], dtype=np.float64).reshape(len(series), -1)
     if not np.isfinite(values).any():
@@ -201,12 +228,12 @@ def bars(
     figure, plot = style.new_axes("", y.title(unit))
     width = 0.76 / len(series)
     for number, (bar, heights) in enumerate(zip(series, values, strict=True)):
-        places = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
+        centres = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
         known = np.isfinite(heights)
-        plot.bar(places[known], heights[known], width * 0.92, color=_colour(number, len(series)),
+        plot.bar(centres[known], heights[known], width * 0.92, color=_colour(number, len(series)),
                  label=bar.label)  # fmt: skip
-        for place, height in zip(places[known], heights[known], strict=True):
-            plot.annotate(units.significant(height), (place, height), xytext=(0, 2),
+        for centre, height in zip(centres[known], heights[known], strict=True):
+            plot.annotate(units.significant(height), (centre, height), xytext=(0, 2),
                           textcoords="offset points", ha="center", va="bottom",
                           fontsize=8)  # fmt: skip
     style.linear_axis(plot, "y")
@@ -216,13 +243,13 @@ def bars(
     plot.tick_params(axis="x", length=0)
     if len(series) > 1:
         style.legend(figure, plot)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt, wide=wide)
 
 
 def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:
-    """Those with at least one point that can be seen on these axes."""
-    places = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
-    return [(label, px, py) for label, px, py in places if np.isfinite(py).any()]
+    """The series with at least one point that these axes can show."""
+    points = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
+    return [(label, px, py) for label, px, py in points if np.isfinite(py).any()]
 
 
 def _all(found: Drawable, which: int) -> Numbers:

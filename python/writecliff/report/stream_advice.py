@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,10 @@ from writecliff.replay.advice import NAMES, StreamAdvice, advice_mapping, verdic
 from writecliff.replay.summary import stream_rows
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text, lines_csv
-from writecliff.report.model import DataFile, Figure, Section, Table, drawn
+from writecliff.report.model import DataFile, Figure, Section, Table, section
 from writecliff.report.pages import Page, render_page
 from writecliff.report.plots import lines
 from writecliff.report.stream_figures import held, lifetime_line, lifetimes
-from writecliff.report.style import house_style
 from writecliff.store.files import write_atomically
 
 if TYPE_CHECKING:
@@ -38,19 +37,18 @@ def write_advice(advice: StreamAdvice, path: Path) -> Path:
 
 def advice_page(advice: StreamAdvice) -> Page:
     setup = advice.setup
-    with house_style():
-        sections = (
-            _comparison(advice),
-            _streams(advice),
-            _origins(advice),
-            _mistagged(advice),
-        )
     rate = setup.write_rate_bytes_per_s
     speed = "" if rate is None else f", at {rate / 1e6:,.1f} MB/s"
     return Page(
         title=f"Stream advice for {advice.trace.name}",
         intro=" ".join(verdict(advice)),
-        sections=(*sections, _conditions(advice, speed)),
+        sections=(
+            _comparison(advice),
+            _streams(advice),
+            _origins(advice),
+            _mistagged(advice),
+            _conditions(advice, speed),
+        ),
         data=_data(advice),
         summary=advice_mapping(advice),
         disclosures=_disclosures(advice),
@@ -102,10 +100,10 @@ def _comparison(advice: StreamAdvice) -> Section:
         ("Read p99.99", "right", _latency),
         data=CELLS_CSV,
     )
-    return Section("Assignments", "", _by_count(advice), (table,))
+    return section("Assignments", "", *_by_count(advice), table)
 
 
-def _by_count(advice: StreamAdvice) -> tuple[Figure, ...]:
+def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
     counts = sorted({cell.streams for cell in advice.cells})
     x = Axis("Streams", log=True, ticks=tuple((float(count), str(count)) for count in counts))
 
@@ -123,12 +121,9 @@ def _by_count(advice: StreamAdvice) -> tuple[Figure, ...]:
         ("streams-latency", "Read latency p99.99", lambda c: c.read_p9999_ns,
          Axis("Read p99.99", units.LATENCY_UNITS)),
     )  # fmt: skip
-    figures: tuple[Figure, ...] = ()
     for name, what, value, y in drawings:
         about = f"{what} over the number of streams, a line for each assignment"
-        svg = lines(name, series(value), x, y, description=about)
-        figures += drawn(name, f"{what} v streams", svg, CELLS_CSV, about)
-    return figures
+        yield lines(name, f"{what} v streams", CELLS_CSV, series(value), x, y, alt=about)
 
 
 def _shown(advice: StreamAdvice) -> Replayed:
@@ -162,23 +157,23 @@ def _streams(advice: StreamAdvice) -> Section:
         ("Mostly by", "left", lambda row: ", ".join(row["origins"])),
         data=STREAMS_CSV,
     )
-    name, who = "stream-contents", "What each origin wrote to each stream, in bytes"
     contents = held(
-        name,
+        "stream-contents",
+        "Which stream wrote what",
+        STREAMS_CSV,
         [f"stream {row['stream']}" for row in rows],
         setup.io.origins,
         [list(row["by_origin_bytes"].values()) for row in rows],
-        description=who,
+        alt="What each origin wrote to each stream, in bytes",
     )
-    figures = drawn(name, "Which stream wrote what", contents, STREAMS_CSV, who)
-    name, about = "stream-lifetimes", "Share of each stream's data that is dead after so many bytes"
-    life = lifetimes(name, _stream_lines(advice), description=about)
-    figures += drawn(name, "How long each stream's data live", life, LIFETIMES_CSV, about)
+    about = "Share of each stream's data that is dead after so many bytes"
+    title = "How long each stream's data live"
+    life = lifetimes("stream-lifetimes", title, LIFETIMES_CSV, _stream_lines(advice), alt=about)
     intro = (
         "A stream is good when its data die together: a steep line. Lifetimes count the bytes that "
         "the host writes until the data are overwritten or trimmed."
     )
-    return Section(f"Streams of {_name(cell)}", intro, figures, (table,))
+    return section(f"Streams of {_name(cell)}", intro, contents, life, table)
 
 
 def lifetime_text(row: Mapping[str, Any]) -> str:
@@ -196,13 +191,13 @@ def _origin_lines(advice: StreamAdvice) -> list[Line]:
 
 def _origins(advice: StreamAdvice) -> Section:
     text = "Share of each origin's data that is dead after so many bytes written"
-    figure = lifetimes("origin-lifetimes", _origin_lines(advice), description=text)
     intro = (
         "By thread and kind of file, whatever their stream. Origins with similar lines can share a "
         "stream; a line that climbs slowly shows data of different lifetimes."
     )
     title = "How long each origin's data live"
-    return Section("Origins", intro, drawn("origin-lifetimes", title, figure, ORIGINS_CSV, text))
+    figure = lifetimes("origin-lifetimes", title, ORIGINS_CSV, _origin_lines(advice), alt=text)
+    return section("Origins", intro, figure)
 
 
 def _mistagged(advice: StreamAdvice) -> Section:
@@ -217,7 +212,7 @@ def _mistagged(advice: StreamAdvice) -> Section:
         data=MISTAG_CSV,
     )
     intro = f"{_name(right)}, with random writes tagged for another stream."
-    return Section("Tagging errors", intro, tables=(table,))
+    return section("Tagging errors", intro, table)
 
 
 def _conditions(advice: StreamAdvice, speed: str) -> Section:

@@ -1,7 +1,4 @@
-"""Figures about streams: what each stream holds, and how long its data live.
-
-Call them inside `style.house_style()`, as the generic figures of `plots.py`.
-"""
+"""Figures about streams: what each stream holds, and how long its data live."""
 
 from __future__ import annotations
 
@@ -14,7 +11,9 @@ from writecliff import units
 from writecliff.parallel import SLOT_BYTES
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line
+from writecliff.report.model import Data, Figure
 from writecliff.report.plots import lines
+from writecliff.report.style import house_style
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,14 +22,17 @@ _ROW_IN = 0.34
 _NAMED_SHARE = 0.005  # of all bytes; origins that wrote less are drawn as one
 
 
+@house_style()
 def held(
     name: str,
+    title: str,
+    data: Data,
     streams: Sequence[str],
     origins: Sequence[str],
     written_bytes: Sequence[Sequence[float]],
     *,
-    description: str,
-) -> str | None:
+    alt: str = "",
+) -> Figure | None:
     """One horizontal bar for each stream, divided by what each origin wrote to it.
 
     `written_bytes` has a row for each stream and a column for each origin."""
@@ -65,7 +67,7 @@ def held(
     style.linear_axis(plot, "x")
     anchor = (0.01, 1 - 0.02 / height_in)
     figure.legend(loc="upper left", bbox_to_anchor=anchor, ncols=2, borderaxespad=0.2)
-    return style.to_svg(figure, name, description)
+    return style.finished(figure, name, title, data, alt)
 
 
 def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
@@ -83,7 +85,9 @@ def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
     return Line(label, ends[part].tolist(), dead_pct[part].tolist())
 
 
-def lifetimes(name: str, series: Sequence[Line], *, description: str) -> str | None:
+def lifetimes(
+    name: str, title: str, data: Data, series: Sequence[Line], *, alt: str = ""
+) -> Figure | None:
     """Cumulative lifetimes, a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
-    return lines(name, series, x, Axis("Dead by then (%)", top=100), description=description)
+    return lines(name, title, data, series, x, Axis("Dead by then (%)", top=100), alt=alt)

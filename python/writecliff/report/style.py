@@ -1,7 +1,7 @@
 """The house style of figures: matplotlib to static SVG, identical bytes for identical data.
 
-Text stays text (searchable, small) in a generic font stack; it is measured with the font that comes
-with matplotlib, so that the layout does not depend on the fonts of a machine. Colours are CSS
+Text stays text (searchable, small) in a generic font stack. It is measured with the font that comes
+with matplotlib, so that the layout does not depend on the fonts of the machine. Colours are CSS
 variables with the light theme as fallback, so that a page can switch to dark.
 """
 
@@ -19,6 +19,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from writecliff.report import model
+from writecliff.report.model import Data
 
 # Each colour is used for nothing else, so that it can be replaced by its variable in the SVG.
 INK = "#1c2127"
@@ -93,7 +96,8 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Everything drawn and saved inside looks alike, whatever the user's matplotlibrc says."""
+    """What is drawn and saved inside looks the same whatever the user's matplotlibrc says. As a
+    decorator, `@house_style()`, it covers a whole function."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -101,15 +105,15 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> Figure:
-    """An empty figure; the canvas is for measuring text, what is saved is SVG."""
+    """An empty figure. Its canvas only measures text; the file is SVG."""
     figure = Figure(figsize=(width_in, height_in), facecolor="none")
     FigureCanvasAgg(figure)
     return figure
 
 
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
-    """A figure with one plot in a fixed place. The y label stands level above its axis, where it
-    is read without turning the head; the legend goes to its right, outside the data."""
+    """A figure with one plot at a fixed position. The y label is written horizontally above its
+    axis; the legend goes to the right of it, outside the data."""
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
     write_above(figure, 0.08, y_label)
@@ -119,7 +123,7 @@ def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Fig
 def write_above(
     figure: Figure, x_in: float, text: str, *, row: int = 0, right: bool = False
 ) -> None:
-    """What the values of a y axis are, above it; `row` counts lines of text from the top."""
+    """Write the label of a y axis above it; `row` counts lines of text from the top."""
     width_in, height_in = figure.get_size_inches()
     figure.text(
         x_in / width_in,
@@ -163,8 +167,8 @@ def add_axes(
 
 
 def legend(figure: Figure, *plots: Axes) -> Legend:
-    """The legend of all `plots`, never over one: a row above them if it fits beside what is
-    written there, else a column to the right, for which they make room."""
+    """Add the legend of all `plots` without covering any: a row above them if it fits beside the
+    labels there, otherwise a column to the right, for which the plots make room."""
     entries: dict[str, Any] = {}
     for axes in plots:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -199,8 +203,8 @@ def legend(figure: Figure, *plots: Axes) -> Legend:
 
 
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
-    """Make room for `taken` of the figure's width at its right edge; plots side by side share
-    the loss, plots over one another (a second y axis) stay so."""
+    """Free `taken` of the figure's width at its right edge. Plots side by side share the loss;
+    plots that overlay each other (a second y axis) still do."""
     lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
     lost = taken / len(lefts)
     for axes in plots:
@@ -210,7 +214,7 @@ def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
 
 
 def plain(value: float, _position: int | None = None) -> str:
-    """Tick text without exponents and without rounding the place away: 10,000, 12.5 and 0.05."""
+    """Tick text without exponents and without lost digits: 10,000, 12.5 and 0.05."""
     return f"{value:,.10g}"
 
 
@@ -245,6 +249,14 @@ def log_axis(
     if few:
         axis.set_minor_locator(NullLocator())
     getattr(axes, f"set_{which}lim")(low, high)
+
+
+def finished(
+    figure: Figure, name: str, title: str, data: Data, alt: str = "", *, wide: bool = False
+) -> model.Figure:
+    """The drawing with its caption and its data. `alt`, for readers who do not see the drawing, is
+    the title if it is not given."""
+    return model.Figure(name, title, to_svg(figure, name, alt or title), alt or title, data, wide)
 
 
 def to_svg(figure: Figure, name: str, description: str) -> str:

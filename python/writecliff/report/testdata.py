@@ -1,43 +1,51 @@
-"""What every report needs of a run, read once: manifest, history as judged, table, histograms.
+"""What every report needs of a run: manifest, history as judged, rows and histograms.
 
 Windows, steady state and operating points come from the procedure itself (`procedures.rejudge`);
-the report decides nothing about them. WSAT has `data.py` besides, for what only it shows.
+reports decide nothing about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.procedures.rejudge import rejudge
+from writecliff.report.csvs import Value, data_file
+from writecliff.report.latency import NINES
+from writecliff.report.model import DataFile
+from writecliff.report.steady import SteadyView
 from writecliff.store.manifest import Manifest, Status
 from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-
-class Reported(Protocol):
-    """What header block, disclosures and summary read of a run, whatever the test."""
-
-    @property
-    def manifest(self) -> Manifest: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def status(self) -> Status: ...
-    @property
-    def capacity_bytes(self) -> int: ...
-    @property
-    def elapsed_ns(self) -> float: ...
-    @property
-    def idle_ns(self) -> float: ...
+STEPS_CSV = "steps.csv"
+_STEP_COLUMNS = (
+    "phase", "round", "step", "label", "sample", "pattern", "block_bytes", "read_pct", "threads",
+    "queue_depth", "started_ns", "elapsed_ns", "ios", "bytes", "iops", "latency_mean_ns",
+    "latency_max_ns", "host_write_bytes", "host_write_bytes_total", "drive_fills", "waf",
+)  # fmt: skip
+# A step's last interval may be cut short by its end; its rate would be noise.
+_SPREAD = """
+with sums as (
+    select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns
+), rates as (
+    select seq, ios, end_ns - coalesce(lag(end_ns) over (partition by seq order by end_ns), 0)
+        as width_ns
+    from sums
+), widest as (select seq, max(width_ns) as widest_ns from rates group by seq)
+select seq, min(ios / (width_ns / 1e9)) as low, max(ios / (width_ns / 1e9)) as high
+from rates join widest using (seq)
+where width_ns > 0 and width_ns >= widest_ns / 2
+group by seq
+"""
 
 
 @dataclass(frozen=True)
@@ -53,24 +61,38 @@ class TestData:
 
     @property
     def manifest(self) -> Manifest:
+        """The manifest of the run."""
         return self.run.manifest
 
     @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the test, as stored."""
+        return self.manifest.options
+
+    @property
     def name(self) -> str:
+        """The name of the run directory."""
         return self.run.name
 
     @property
     def status(self) -> Status:
+        """Whether the run is complete, running, interrupted or failed."""
         return self.run.status
 
     @property
     def capacity_bytes(self) -> int:
+        """User capacity of the drive."""
         return self.manifest.device.capacity_bytes
 
     @property
     def rows(self) -> Sequence[StepRow]:
         """All steps in order; the store numbers them from 1 (`seq`)."""
         return self.history.rows
+
+    @property
+    def host_write_bytes(self) -> int:
+        """Bytes that the host wrote in all steps."""
+        return sum(row.host_write_bytes for row in self.rows)
 
     @property
     def elapsed_ns(self) -> float:
@@ -89,26 +111,50 @@ class TestData:
         )
 
     def stage(self, phase: str) -> StageHistory | None:
-        """None: the run did not get there."""
+        """The stage of that phase; None if the run did not get there."""
         return self.history.stages.get(phase)
+
+    def stage_rows(self, phase: str) -> Sequence[StepRow]:
+        """The steps of a stage, as far as the run got; not the ones that prepared it."""
+        stage = self.stage(phase)
+        return () if stage is None else stage.rows
+
+    def view(self, phase: str, label: str = "", suffix: str = "") -> SteadyView:
+        """The steady-state view of a stage."""
+        return SteadyView(self.stage(phase), label, suffix, ended=self.status == "complete")
 
     @property
     def conformant(self) -> bool:
-        """Nothing that the standard requires was done otherwise."""
+        """Nothing that the standard or campaign requires was done otherwise."""
         return not self.stamp
 
     @property
     def stamp(self) -> str:
-        """For every page of the report."""
-        return stamp_of(self.manifest)
+        """What every page says if a requirement was departed from or the form was shortened."""
+        required = any(item.get("level") == "required" for item in self.manifest.deviations)
+        if not required and not self.options.get("quick"):
+            return ""
+        campaign = PROCEDURES[self.manifest.procedure].campaign
+        return "NOT AS PUBLISHED" if campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:
         """The store's number of a row of this run."""
-        return self._places[row.phase, row.round, row.step]
+        return self._seqs[row.phase, row.round, row.step]
 
     @cached_property
-    def _places(self) -> dict[tuple[str, int, int], int]:
+    def _seqs(self) -> dict[tuple[str, int, int], int]:
         return {(row.phase, row.round, row.step): seq for seq, row in enumerate(self.rows, 1)}
+
+    @cached_property
+    def columns(self) -> Mapping[int, Mapping[str, Any]]:
+        """All columns of the table `rounds`, by `seq`."""
+        return {row["seq"]: row for row in self.run.rounds().to_pylist()}
+
+    @cached_property
+    def interval_iops(self) -> Mapping[int, tuple[float, float]]:
+        """Lowest and highest IOPS of the intervals (seconds) of a step, by `seq`."""
+        found = self.run.query(_SPREAD).to_pylist()
+        return {row["seq"]: (row["low"], row["high"]) for row in found}
 
     def histogram(
         self, rows: Iterable[StepRow], *, operation: str | None = None
@@ -116,21 +162,37 @@ class TestData:
         """Service times of all I/Os of `rows`, merged; None if there are none."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
+    @cached_property
+    def steps_file(self) -> DataFile:
+        """Every step of the run as CSV: columns as in the table `rounds`, the spread of the
+        step's intervals, and the quantiles of its latencies."""
+        histograms = self.run.histograms_by_step()
+        quantiles = [f"latency_p{_nine(q)}_ns" for q in NINES]
+        head = ("seq", *_STEP_COLUMNS, "bytes_per_s", "interval_iops_min",
+                "interval_iops_max", *quantiles)  # fmt: skip
 
-def stamp_of(manifest: Manifest) -> str:
-    """Set if something that the standard requires was done otherwise, or the form was shortened."""
-    required = any(item.get("level") == "required" for item in manifest.deviations)
-    if not required and not manifest.options.get("quick"):
-        return ""
-    entry = PROCEDURES.get(manifest.procedure)
-    return "NOT AS PUBLISHED" if entry and entry.campaign else "NOT PTS-CONFORMANT"
+        def line(row: StepRow) -> list[Value]:
+            seq = self.seq(row)
+            cells = [self.columns[seq][name] for name in _STEP_COLUMNS]
+            cells = [int(cell) if isinstance(cell, bool) else cell for cell in cells]
+            histogram = histograms.get(seq)
+            slow = [None if histogram is None else histogram.quantile(q).value_ns for q in NINES]
+            spread = self.interval_iops.get(seq, (None, None))
+            return [seq, *cells, row.bytes_per_s, *spread, *slow]
+
+        return data_file(STEPS_CSV, head, map(line, self.rows))
+
+
+def _nine(q: float) -> str:
+    """A quantile in the name of a column: 0.9999 is "9999"."""
+    return f"{100 * q:.6f}".rstrip("0").replace(".", "")
 
 
 def load(run: RunDirectory) -> TestData:
-    """Raises StoreError: damaged, of an unknown test, or nothing measured yet."""
-    again = rejudge(run)
-    if not again.history.rows:
+    """Read a run. Raises StoreError: damaged, of an unknown test, or nothing measured yet."""
+    judged = rejudge(run)
+    if not judged.history.rows:
         raise StoreError(
             f"{run.path} has no complete step to report", hint="let the run measure a minute first"
         )
-    return TestData(run, again.procedure, again.stages, again.history)
+    return TestData(run, judged.procedure, judged.stages, judged.history)

@@ -1,211 +1,132 @@
-"""The report of the throughput test: five pages a block size, summary "writecliff/tp/1"."""
+"""The report of the throughput test: five pages per block size; summary "writecliff/tp/1"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
-from writecliff.report import figures, loops, plots
-from writecliff.report.axes import Axis
-from writecliff.report.csvs import csv_text
-from writecliff.report.loops import Loop
-from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Table, drawn
-from writecliff.report.style import house_style
-from writecliff.report.summary import described, files
-from writecliff.report.testdata import TestData, load
-from writecliff.units import MB_S
-from writecliff.workload.model import KIB
+from writecliff.report import plots, steady
+from writecliff.report.axes import Axis, Line
+from writecliff.report.base import ComparedFigure, TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.figures import convergence
+from writecliff.report.model import DataFile, Figure, KeyFigure, Section, section, table
+from writecliff.report.steady import SteadyView, known
+from writecliff.units import KIB, MB_S
 
-if TYPE_CHECKING:
-    from writecliff.store.rundir import RunDirectory
-
-SCHEMA = "writecliff/tp/1"
-RESULTS_CSV = "throughput.csv"
 RATE = Axis("Throughput", units=(MB_S,))
 NAMES = {100.0: "read", 0.0: "write"}
-
-
-def report(run: RunDirectory) -> ReportModel:
-    """The report of a throughput run. Raises StoreError: nothing measured yet, or damaged."""
-    test = _Test(load(run))
-    with house_style():
-        sections = test.sections()
-    return loops.model(
-        test.data,
-        test.loops,
-        key_figures=test.key_figures(),
-        sections=sections,
-        files=test.files(),
-        summary=test.summary(),
-    )
-
-
-def summary_of(run: RunDirectory) -> dict[str, Any]:
-    """What `report(run)` holds as its summary, without drawing anything."""
-    return _Test(load(run)).summary()
 
 
 def _rate(row: StepRow) -> float:
     return row.bytes_per_s
 
 
-class _Test:
-    def __init__(self, data: TestData) -> None:
-        self.data = data
-        procedure = data.procedure
-        assert isinstance(procedure, Tp)
-        self.sizes = procedure.sizes
-        self.loops = [
-            Loop(
-                data.stage(phase_of(size)), block_text(size), f"-{size / KIB:g}k".replace(".", "-")
-            )
-            for size in self.sizes
-        ]
+class TpReport(TestReport):
+    """The report of a run of the throughput test."""
 
-    @property
-    def pairs(self) -> Sequence[tuple[int, Loop]]:
-        return list(zip(self.sizes, self.loops, strict=True))
+    COMPARED = (
+        ComparedFigure("tp_1024k_0_100", "SEQ 1024KiB 100% W", "MB/s"),
+        ComparedFigure("tp_1024k_100_0", "SEQ 1024KiB 100% R", "MB/s"),
+    )
 
-    def key_figures(self) -> tuple[KeyFigure, ...]:
-        return tuple(
-            loops.key_figure(
-                f"SEQ {block_text(size)} {NAMES[read]}",
-                _mb_s(loop.mean((size, read), _rate)),
-                "MB/s",
-                loop,
-            )
-            for size, loop in self.pairs
-            for read in reversed(READ_PCTS)
-        )
-
-    def sections(self) -> tuple[Section, ...]:
-        return tuple(
-            section
-            for size, loop in self.pairs
-            if loop.rounds
-            for section in self._pages(size, loop)
-        )
-
-    def _pages(self, size: int, loop: Loop) -> tuple[Section, ...]:
-        text = f"SEQ {block_text(size)}"
-        subtitle = f"TP - {text} R/W"
-        return (
-            self._convergence(size, loop, 0.0),
-            self._convergence(size, loop, 100.0),
-            Section(
-                f"{text}: steady-state measurement window",
-                loops.window_intro(loop),
-                loops.window_figures(loop),
-                loops.determinations(loop),
-                subtitle=subtitle,
-            ),
-            Section(
-                f"{text}: tabular data",
-                loop.source,
-                tables=(self._table(size, loop),),
-                subtitle=subtitle,
-            ),
-            self._bars(size, loop),
-        )
-
-    def _convergence(self, size: int, loop: Loop, read: float) -> Section:
-        text = f"SEQ {block_text(size)}"
-        name = f"convergence{loop.suffix}-{NAMES[read]}"
-        rounds = list(loop.over_rounds((size, read), _rate))
-        svg = figures.convergence(
-            name, loop.rounds, rounds, loop.window if loop.judged else (), RATE
-        )
-        title = f"Steady-state convergence, {text} {mix_text(read)}"
-        return Section(
-            f"{text}: convergence of {NAMES[read]}s",
-            loops.window_intro(loop),
-            drawn(
-                name,
-                loops.flagged(title, loop),
-                svg,
-                _rounds_csv(loop),
-                f"Throughput of {NAMES[read]}s in each round",
-            ),
-            subtitle=f"TP - {text} R/W",
-        )
-
-    def _table(self, size: int, loop: Loop) -> Table:
-        mixes = sorted(READ_PCTS)
-        values = (units.number(_mb_s(loop.mean((size, read), _rate)), 1) for read in mixes)
-        return Table(
-            loops.flagged(f"Throughput, SEQ {block_text(size)} - Tabular Data", loop),
-            ("Block size, R/W", *(f"{mix_text(read)} ({NAMES[read]}), MB/s" for read in mixes)),
-            ((block_text(size), *values),),
-            ("left", "right", "right"),
-            data=RESULTS_CSV,
-        )
-
-    def _bars(self, size: int, loop: Loop) -> Section:
-        text = f"SEQ {block_text(size)}"
-        name = f"throughput{loop.suffix}"
-        series = [
-            plots.Bars(
-                f"{mix_text(read)} ({NAMES[read]})", [loops.known(loop.mean((size, read), _rate))]
-            )
-            for read in sorted(READ_PCTS)
-        ]
-        svg = plots.bars(
-            name, [text], series, RATE, description=f"Throughput of writes and reads, {text}"
-        )
-        title = loops.flagged(f"Throughput, {text}, R/W", loop)
-        return Section(
-            f"{text}: 2-D plot",
-            loop.source,
-            drawn(name, title, svg, RESULTS_CSV, "Throughput of writes and reads"),
-            subtitle=f"TP - {text} R/W",
-        )
-
-    def files(self) -> tuple[DataFile, ...]:
-        measured = [(size, loop) for size, loop in self.pairs if loop.rounds]
-        results = (
-            (size, read, loop.mean((size, read), _rate))
-            for size, loop in measured
-            for read in READ_PCTS
-        )
-        found = [
-            DataFile(RESULTS_CSV, csv_text(("block_bytes", "read_pct", "bytes_per_s"), results))
-        ]
-        for size, loop in measured:
-            columns = [loop.over_rounds((size, read), _rate) for read in READ_PCTS]
-            names = [f"{NAMES[read]}_bytes_per_s" for read in READ_PCTS]
-            rows = zip(loop.rounds, *columns, strict=True)
-            found.append(DataFile(_rounds_csv(loop), csv_text(("round", *names), rows)))
-        return tuple(found) if measured else ()
-
-    def summary(self) -> dict[str, Any]:
+    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
         return {
-            "schema": SCHEMA,
-            **described(self.data),
-            "steady_state": loops.steady_mapping(self.loops),
-            "results": [
-                {
-                    "block_bytes": size,
-                    "read_pct": read,
-                    "bytes_per_s": loop.mean((size, read), _rate),
-                }
-                for size, loop in self.pairs
-                for read in READ_PCTS
-            ],
-            **files(self.data),
+            figure.key: (_mb_s(view.mean((size, read), _rate)), view)
+            for size, view in self.loops.items()
+            for figure, read in zip(self.COMPARED, (0.0, 100.0), strict=True)
+            if size == 1024 * KIB
         }
 
+    @cached_property
+    def loops(self) -> Mapping[int, SteadyView]:
+        """The loop of each block size."""
+        procedure = self.data.procedure
+        assert isinstance(procedure, Tp)
+        return {
+            size: self.data.view(
+                phase_of(size), block_text(size), f"-{size / KIB:g}k".replace(".", "-")
+            )
+            for size in procedure.sizes
+        }
 
-def _suffix(size: int) -> str:
-    """ "-1024k", for names of figures and files."""
-    return f"-{size / KIB:g}k".replace(".", "-")
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        return tuple(self.loops.values())
 
+    @cached_property
+    def results_file(self) -> DataFile:
+        """Mean throughput of every block size and direction."""
+        rows = (
+            (size, read, view.mean((size, read), _rate))
+            for size, view in self.loops.items()
+            for read in READ_PCTS
+            if view.rounds
+        )
+        return data_file("throughput.csv", ("block_bytes", "read_pct", "bytes_per_s"), rows)
 
-def _rounds_csv(loop: Loop) -> str:
-    return f"rounds{loop.suffix}.csv"
+    def key_figures(self) -> Iterator[KeyFigure]:
+        for size, view in self.loops.items():
+            for read in reversed(READ_PCTS):
+                value = _mb_s(view.mean((size, read), _rate))
+                yield view.key_figure(f"SEQ {block_text(size)} {NAMES[read]}", value, "MB/s")
+
+    def sections(self) -> Iterator[Section]:
+        for size, view in self.loops.items():
+            if view.rounds:
+                yield from self._pages(size, view)
+
+    def _pages(self, size: int, view: SteadyView) -> Iterator[Section]:
+        text = f"SEQ {block_text(size)}"
+        data = self.results_file
+
+        def page(title: str, intro: str, *parts: Any) -> Section:
+            return section(f"{text}: {title}", intro, *parts, subtitle=f"TP - {text} R/W")
+
+        for read in sorted(READ_PCTS):
+            title = f"convergence of {NAMES[read]}s"
+            yield page(title, view.intro, self._convergence(size, view, read))
+        window = "steady-state measurement window"
+        yield page(window, view.intro, *view.window_figures(), *view.tables())
+        mixes = sorted(READ_PCTS)
+        means = {read: view.mean((size, read), _rate) for read in mixes}
+        cells = (block_text(size), *(units.number(_mb_s(means[read]), 1) for read in mixes))
+        head = ("Block size, R/W", *(f"{mix_text(m)} ({NAMES[m]}), MB/s" for m in mixes))
+        title = view.flagged(f"Throughput, {text} - Tabular Data")
+        yield page("tabular data", view.source, table(title, head, [cells], data=data))
+        bars = [plots.Bars(f"{mix_text(m)} ({NAMES[m]})", [known(means[m])]) for m in mixes]
+        name, title = f"throughput{view.suffix}", view.flagged(f"Throughput, {text}, R/W")
+        alt = f"Throughput of writes and reads, {text}"
+        figure = plots.bars(name, title, data, [text], bars, RATE, alt=alt)
+        yield page("2-D plot", view.source, figure)
+
+    def _convergence(self, size: int, view: SteadyView, read: float) -> Figure | None:
+        columns = [view.over_rounds((size, mix), _rate) for mix in READ_PCTS]
+        head = ("round", *(f"{NAMES[mix]}_bytes_per_s" for mix in READ_PCTS))
+        rows = zip(view.rounds, *columns, strict=True)
+        return convergence(
+            f"convergence{view.suffix}-{NAMES[read]}",
+            view.flagged(f"Steady-state convergence, SEQ {block_text(size)} {mix_text(read)}"),
+            data_file(f"rounds{view.suffix}.csv", head, rows),
+            [Line(f"{NAMES[read]}s", view.rounds, columns[READ_PCTS.index(read)])],
+            view.window if view.judged else (),
+            RATE,
+        )
+
+    def results(self) -> dict[str, Any]:
+        return {
+            "steady_state": steady.views_mapping(self.views),
+            "results": [
+                {"block_bytes": s, "read_pct": read, "bytes_per_s": view.mean((s, read), _rate)}
+                for s, view in self.loops.items()
+                for read in READ_PCTS
+            ],
+        }
 
 
 def _mb_s(bytes_per_s: float | None) -> float | None:

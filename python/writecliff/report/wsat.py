@@ -1,266 +1,209 @@
-"""The report of the write saturation test: what is shown, in which order, and what it means."""
+"""The report of the write saturation test; summary "writecliff/wsat/1"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from writecliff import units
-from writecliff.report import figures, wsat_figures
-from writecliff.report.assembly import assembled
-from writecliff.report.csvs import csv_text, histogram_csv
-from writecliff.report.data import RunData, load
-from writecliff.report.header import NOT_APPLICABLE, header
-from writecliff.report.latency import NINES, latency_table, latency_unit, service_note
-from writecliff.report.model import DataFile, Figure, KeyFigure, ReportModel, Section, drawn
-from writecliff.report.parts import determination
-from writecliff.report.style import house_style
-from writecliff.report.summary import summary
-from writecliff.report.wsat_text import drifting, test_parameters, verdict
-from writecliff.store.rundir import RunDirectory
+from writecliff.procedures.wsat import FOB_DRIVE_FILLS
+from writecliff.report import wsat_figures
+from writecliff.report.base import ComparedFigure, Curve, TestReport
+from writecliff.report.figures import histogram_figures
+from writecliff.report.header import NOT_APPLICABLE, Rows, setup
+from writecliff.report.latency import latency_mapping, latency_table, service_note
+from writecliff.report.model import KeyFigure, Section, Verdict, section
+from writecliff.report.steady import SteadyView, drifting
+from writecliff.report.wsat_data import WsatData
 
 if TYPE_CHECKING:
-    from writecliff.report.data import Numbers
+    from writecliff._native import Histogram
 
-STEPS_CSV = "steps.csv"
-WINDOW_CSV = "samples.csv"
-HISTOGRAM_CSV = "histogram.csv"
+DEFAULT_LOAD = "random 4 KiB writes"
 
 
-def report(run: RunDirectory) -> ReportModel:
-    """The report of a WSAT run. Raises StoreError: another test's run, or nothing measured yet."""
-    data = load(run)
-    box = verdict(data)
-    flag = "" if data.state == "steady" else " - NOT STEADY STATE"
-    with house_style():
-        sections = _sections(data)
-    return assembled(
-        data,
-        title=f"Write Saturation Test{flag}",
-        header=header(data, NOT_APPLICABLE, test_parameters(data)),
-        verdict=box,
-        key_figures=_key_figures(data),
-        histogram=data.latency,
-        latency_note=_latency_note(data),
-        sections=sections,
-        more_notes=_more_notes(data),
-        files=_data_files(data),
-        summary=summary(data),
-    )
+class WsatReport(TestReport):
+    """The report of a run of the write saturation test."""
 
+    COMPARED = (ComparedFigure("fob_iops", "FOB RND 4KiB 100% W", "IOPS", fresh=True),)
 
-def summary_of(run: RunDirectory) -> dict[str, Any]:
-    """What `report(run)` holds as its summary, without drawing anything."""
-    return summary(load(run))
+    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
+        return {"fob_iops": (self.wsat.fob_iops, None)}
 
+    def curve(self) -> Curve:
+        wsat = self.wsat
+        fills = wsat.written_bytes / self.data.capacity_bytes
+        return Curve(fills.tolist(), wsat.end_ns.tolist(), wsat.iops.tolist())
 
-def _key_figures(data: RunData) -> tuple[KeyFigure, ...]:
-    steady = data.state == "steady"
-    label = "Steady-state IOPS" if steady else "IOPS, not steady"
-    samples = len(data.tracker.rounds)
-    source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
-    if steady and data.steady is not None and (drift := drifting(data.steady)):
-        source += f", still {drift}"
-    fob_s = data.fob_ns / 1e9
-    fob_time = "minute" if round(fob_s) == 60 else f"{fob_s:.3g} s"
-    ratio = data.saturated_iops / data.fob_iops if data.fob_iops else None
-    amount = units.size(data.written_bytes).rpartition(" ")
-    return (
-        KeyFigure(
-            "FOB IOPS", units.number(data.fob_iops), "", f"fresh out of box: first {fob_time}"
-        ),
-        KeyFigure(label, units.number(data.saturated_iops), "", source),
-        KeyFigure(
-            "Share of FOB",
-            units.percent(ratio).removesuffix(" %"),
-            "%",
-            f"of the IOPS of the first {fob_time}",
-        ),
-        KeyFigure(
-            "Write amplification",
-            units.number(data.waf, 2),
-            "",
-            "in the window" if data.waf is not None else "the drive does not tell",
-        ),
-        KeyFigure("Written", amount[0], amount[2], f"in {units.duration(data.elapsed_ns)}"),
-        KeyFigure(
-            "Drive fills", units.significant(data.drive_fills), "", "times the user capacity"
-        ),
-    )
+    @cached_property
+    def wsat(self) -> WsatData:
+        """The data of the run."""
+        return WsatData(self.data)
 
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        return (self.wsat.view,)
 
-def _sections(data: RunData) -> tuple[Section, ...]:
-    return (
-        _saturation(data),
-        _steady_state(data),
-        _amplification(data),
-        _response_times(data),
-    )
+    @property
+    def set_up_rounds(self) -> str:
+        return NOT_APPLICABLE
 
+    def test_parameters(self) -> Rows:
+        data, rth = self.data, self.wsat.latency_source == "rth"
+        stimulus, toio = setup(data, "test_stimulus"), setup(data, "toio")
+        rth_ns = sum(row.elapsed_ns for row in data.stage_rows("rth"))
+        return (
+            ("Test Stimulus 1", stimulus),
+            ("TOIO - TC/QD", toio),
+            ("Steady State", self.wsat.view.text),
+            ("Time", units.duration(self.wsat.elapsed_ns)),
+            ("Test Stimulus 2", f"{stimulus} (RTH)" if rth else "None"),
+            ("TOIO - TC/QD", toio if rth else NOT_APPLICABLE),
+            ("Steady State", NOT_APPLICABLE),
+            ("Time", units.duration(rth_ns) if rth else NOT_APPLICABLE),
+        )
 
-def _saturation(data: RunData) -> Section:
-    plots: list[Figure] = []
-    for over, draw, title in (
-        ("time", wsat_figures.iops_over_time, "time"),
-        ("volume", wsat_figures.iops_over_volume, "volume written"),
-    ):
-        for log in (False, True):
-            kind = "log" if log else "linear"
-            plots += drawn(
-                f"iops-{over}-{kind}",
-                f"WSAT IOPS ({kind}) v {title}",
-                draw(f"iops-{over}-{kind}", data, log=log),
-                STEPS_CSV,
-                f"IOPS of every step over {title}",
+    @property
+    def load(self) -> str:
+        """The load in a sentence: "random 4 KiB writes"."""
+        return self.data.manifest.setup.get("load") or DEFAULT_LOAD
+
+    def loaded(self) -> str:
+        if self.load == DEFAULT_LOAD:
+            return "written at random"
+        note = self.data.manifest.setup.get("load_note")
+        return f"loaded with {self.load}{f' ({note})' if note else ''}"
+
+    def verdict(self) -> Verdict:
+        found, wsat = super().verdict(), self.wsat
+        if not wsat.view.steady:
+            return found
+        if wsat.fresh:
+            first, last = wsat.view.window[0], wsat.view.window[-1]
+            note = (
+                f"The window begins after {units.significant(wsat.window_drive_fills)} drive "
+                f"fills; fresh-out-of-box behaviour lasts until about {FOB_DRIVE_FILLS:g}. The "
+                "average must not be quoted as sustained performance before the drive is filled "
+                "further."
             )
-    seconds = (data.series.end_ns - data.series.start_ns)[0] / 1e9
-    return Section(
-        "Saturation",
-        f"One point a step of {seconds:.3g} s."
-        + (
-            " Shaded: from the first to the last sample of the measurement window."
-            if data.decision is not None
-            else ""
-        ),
-        tuple(plots),
-    )
-
-
-def _steady_state(data: RunData) -> Section:
-    tracker, state = data.tracker, data.steady
-    plots: list[Figure] = []
-    if state is not None:
-        title = f"Steady-state measurement window, rounds {state.rounds[0]}-{state.rounds[-1]}"
-        plots += drawn(
-            "steady-window",
-            title if state.steady else f"{title} - NOT STEADY STATE",
-            figures.steady_window("steady-window", state, "IOPS"),
-            WINDOW_CSV,
-            "Samples of the window with average, 110 %, 90 % and the least-squares line",
+            headline = f"Rule met in rounds {first} to {last}, but the drive may still be fresh"
+            return Verdict("warning", headline, (*found.meaning, note))
+        share = (
+            f"The average is {units.percent(wsat.fob_ratio, 0)} of the IOPS fresh out of the box."
         )
-    if tracker.rounds:
-        plots += drawn(
-            "convergence",
-            "Steady-state convergence",
-            figures.convergence(
-                "convergence",
-                tracker.rounds,
-                next(iter(tracker.values.values())),
-                state.rounds if state is not None else (),
-                "IOPS",
+        return replace(found, meaning=(*found.meaning, share))
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        wsat = self.wsat
+        view, samples = wsat.view, len(wsat.view.rounds)
+        source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
+        if view.steady and view.determination and (drift := drifting(view.determination)):
+            source += f", still {drift}"
+        fob_s = wsat.fob_ns / 1e9
+        fob_time = "minute" if round(fob_s) == 60 else f"{fob_s:.3g} s"
+        label = "Steady-state IOPS" if view.steady else "IOPS, not steady"
+        share = units.percent(wsat.fob_ratio).removesuffix(" %")
+        waf = wsat.window_waf
+        known = "in the window" if waf is not None else "not reported by the drive"
+        fob_note = f"fresh out of box: first {fob_time}"
+        yield KeyFigure("FOB IOPS", units.number(wsat.fob_iops), "", fob_note)
+        yield KeyFigure(label, units.number(wsat.saturated_iops), "", source)
+        yield KeyFigure("Share of FOB", share, "%", f"of the IOPS of the first {fob_time}")
+        yield KeyFigure("Write amplification", units.number(waf, 2), "", known)
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        return self.wsat.latency
+
+    @property
+    def latency_note(self) -> str:
+        view = self.wsat.view
+        if self.wsat.latency_source == "rth":
+            source = "the response-time histogram phase after the rounds"
+        elif view.rounds:
+            of_window = " of the window" if view.judged else ""
+            source = f"all steps from the first to the last sample{of_window}"
+        else:
+            source = "the last step"
+        otherwise = "No latencies were measured."
+        return service_note(self.histogram, f": {source}", otherwise=otherwise)
+
+    def sections(self) -> Iterable[Section]:
+        wsat, view, steps = self.wsat, self.wsat.view, self.data.steps_file
+        seconds = wsat.rows[0].elapsed_ns / 1e9
+        shaded = "Shaded: from the first to the last sample of the measurement window."
+        sample = self.data.manifest.setup.get("round", "last step of a round")
+        histogram = self.histogram
+        return (
+            section(
+                "Saturation",
+                f"One point per step of {seconds:.3g} s." + (f" {shaded}" if view.judged else ""),
+                *(
+                    draw(wsat, steps, log=log)
+                    for draw in (wsat_figures.iops_over_time, wsat_figures.iops_over_volume)
+                    for log in (False, True)
+                ),
             ),
-            WINDOW_CSV,
-            "The steady-state sample of each round",
+            section(
+                "Steady state",
+                f"Tracking variable: IOPS of {self.load} in the sample step of each round "
+                f"({sample}).",
+                *view.window_figures(data="samples.csv"),
+                view.convergence(data="samples.csv"),
+                *view.tables(),
+            ),
+            section(
+                "Write amplification and latency over the run",
+                "",
+                wsat_figures.write_amplification(wsat, steps),
+                wsat_figures.latency_over_time(wsat, steps),
+            ),
+            section(
+                "Response times",
+                f"{self.latency_note} Percentiles are of the merged histograms, as upper bounds "
+                "that never exceed the maximum.",
+                *histogram_figures(histogram),
+                latency_table(histogram) if histogram is not None else None,
+            ),
         )
-    return Section(
-        "Steady state",
-        f"Tracking variable: IOPS of {data.load} in the sample step of each round "
-        f"({data.manifest.setup.get('round', 'last step of a round')}).",
-        tuple(plots),
-        (determination(state),) if state is not None else (),
-    )
 
+    def notes(self) -> tuple[str, ...]:
+        unknown = "The drive does not report NAND writes, so write amplification is unknown."
+        return (unknown,) if self.wsat.window_waf is None else ()
 
-def _amplification(data: RunData) -> Section:
-    return Section(
-        "Write amplification and latency over the run",
-        "",
-        drawn(
-            "waf",
-            "Write amplification v drive fills",
-            wsat_figures.write_amplification("waf", data),
-            STEPS_CSV,
-            "Write amplification of every step over drive fills",
-        )
-        + drawn(
-            "latency-time",
-            "Latency v time (log)",
-            wsat_figures.latency_over_time("latency-time", data),
-            STEPS_CSV,
-            "Average, 99.9 %, 99.99 % and maximum latency of every step over time",
-        ),
-    )
+    def results(self) -> dict[str, Any]:
+        wsat = self.wsat
+        view, judged = wsat.view, bool(wsat.view.judged)
+        return {
+            "steady_state": {
+                **view.mapping(),
+                "window_drive_fills": wsat.window_drive_fills if judged else None,
+                "maybe_fresh": wsat.fresh if judged else None,
+            },
+            "figures": {
+                "fob_iops": wsat.fob_iops,
+                "steady_state_iops": wsat.saturated_iops if view.steady else None,
+                "last_window_iops": wsat.saturated_iops,
+                "window_to_fob_ratio": wsat.fob_ratio,
+                "waf": wsat.window_waf,
+                "host_write_bytes": round(wsat.written_bytes[-1]),
+                "drive_fills": wsat.drive_fills,
+                "device_time_ns": round(wsat.elapsed_ns),
+                "steps": len(wsat.rows),
+            },
+            "latency": self._latency(),
+        }
 
-
-def _latency_note(data: RunData) -> str:
-    if data.latency_source == "rth":
-        source = "the response-time histogram phase after the rounds"
-    elif data.decision is not None:
-        source = "all steps from the first to the last sample of the window"
-    elif data.tracker.rounds:
-        source = "all steps from the first to the last sample"
-    else:
-        source = "the last step"
-    return service_note(data.latency, f": {source}", otherwise="No latencies were measured.")
-
-
-def _response_times(data: RunData) -> Section:
-    histogram = data.latency
-    if histogram is None:
-        return Section("Response times", "")
-    longest = units.latency(histogram.max_ns, latency_unit(histogram))
-    return Section(
-        "Response times",
-        f"{_latency_note(data)} Percentiles are of the merged histograms, as upper bounds that "
-        "never exceed the maximum.",
-        drawn(
-            "histogram",
-            f"Response-time histogram (maximum {longest})",
-            figures.response_time_histogram("histogram", histogram),
-            HISTOGRAM_CSV,
-            "Number of I/Os by response time with average, nines and maximum",
-        )
-        + drawn(
-            "confidence",
-            "Confidence level plot",
-            figures.confidence("confidence", histogram),
-            HISTOGRAM_CSV,
-            "Cumulative share of I/Os over response time",
-        ),
-        (latency_table(histogram),),
-    )
-
-
-def _more_notes(data: RunData) -> tuple[str, ...]:
-    unknown = "The drive does not report NAND writes, so write amplification is unknown."
-    return (unknown,) if data.waf is None else ()
-
-
-def _data_files(data: RunData) -> tuple[DataFile, ...]:
-    files = [DataFile(STEPS_CSV, _steps_csv(data))]
-    if data.tracker.rounds:
-        rows = zip(data.tracker.rounds, next(iter(data.tracker.values.values())), strict=True)
-        files.append(DataFile(WINDOW_CSV, csv_text(("round", "iops"), rows)))
-    if data.latency is not None:
-        files.append(DataFile(HISTOGRAM_CSV, histogram_csv(data.latency)))
-    return tuple(files)
-
-
-def _steps_csv(data: RunData) -> str:
-    s = data.series
-    columns: dict[str, Sequence[float | int | None]] = {
-        "step": s.seq.tolist(),
-        "round": s.round.tolist(),
-        "sample": s.sample.astype(int).tolist(),
-        "start_ns": _whole(s.start_ns),
-        "end_ns": _whole(s.end_ns),
-        "written_bytes": _whole(s.written_bytes),
-        "drive_fills": (s.written_bytes / data.capacity_bytes).tolist(),
-        "iops": s.iops.tolist(),
-        "interval_iops_min": s.iops_low.tolist(),
-        "interval_iops_max": s.iops_high.tolist(),
-        "latency_mean_ns": s.latency_mean_ns.tolist(),
-        **{
-            f"latency_p{units.nines(q).removesuffix(' %')}_ns": _whole(s.latency_quantile_ns[q])
-            for q in NINES
-        },
-        "latency_max_ns": _whole(s.latency_max_ns),
-        "waf": s.waf.tolist(),
-    }
-    return csv_text(columns.keys(), zip(*columns.values(), strict=True))
-
-
-def _whole(column: Numbers) -> list[int | None]:
-    return [round(value) if np.isfinite(value) else None for value in column.tolist()]
+    def _latency(self) -> dict[str, Any] | None:
+        if self.histogram is None:
+            return None
+        source, rows = self.wsat.latency_source, self.wsat.window_rows
+        steps = [self.data.seq(rows[0]), self.data.seq(rows[-1])]
+        return {
+            "kind": "service",
+            "source": source,
+            "steps": steps if source == "window" else None,
+            **latency_mapping(self.histogram),
+        }

@@ -12,7 +12,7 @@ from tests.support.sample_report import sample_report
 from writecliff.errors import StoreError
 from writecliff.report import csvs
 from writecliff.report.axes import Line
-from writecliff.report.model import DataFile, Table
+from writecliff.report.model import DataFile, Section, Table
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -24,15 +24,11 @@ def test_unknown_is_empty_and_floats_have_nine_digits() -> None:
     assert text == 'a,b,c\n,,0.333333333\n"x,y",7,1e+09\n'
 
 
-def test_series_and_grids() -> None:
+def test_series_in_long_form() -> None:
     series = [Line("100/0", [512, 4096], [1.5, float("nan")])]
     assert csvs.lines_csv(series, "rw_mix", "block_bytes", "iops") == (
         "rw_mix,block_bytes,iops\n100/0,512,1.5\n100/0,4096,\n"
     )
-    grid = csvs.grid_csv("block_bytes", [512, 4096], ["0/100", "100/0"], [[1, 2.5], [None, 4]])
-    assert grid == "block_bytes,0/100,100/0\n512,1,2.5\n4096,,4\n"
-    with pytest.raises(ValueError, match="zip"):
-        csvs.grid_csv("a", [1, 2], ["x"], [[1]])
 
 
 def test_table_cells_lose_their_separators_only() -> None:
@@ -43,22 +39,29 @@ def test_table_cells_lose_their_separators_only() -> None:
 
 
 def test_every_figure_and_table_has_its_file() -> None:
-    model, files = csvs.named_tables(sample_report(figures=("bars",)))
-    names = [file.name for file in files]
-    assert names == ["numbers.csv", "table-tabular-data.csv"]
-    assert [t.data for s in model.sections for t in s.tables] == ["table-tabular-data.csv"]
-    assert {f.data for s in model.sections for f in s.figures} <= set(names)
-    assert len(rows(files[1].text)) == 60
+    model = sample_report(figures=("bars",))
+    numbers, cells = model.data
+    assert (numbers.name, cells.name) == ("numbers.csv", "table-tabular-data.csv")
+    assert [t.data for s in model.sections for t in s.tables] == [cells]
+    assert [f.data for s in model.sections for f in s.figures] == [numbers]
+    assert len(rows(cells.text)) == 60
+
+
+def test_a_figure_or_table_may_name_its_file() -> None:
+    table = Table("T", ("a",), (("1",),), ("left",), data="a.csv")
+    file = DataFile("a.csv", "a\n1\n")
+    (part,), files = csvs.with_data((Section("S", "", tables=(table,)),), (file,))
+    assert (part.tables[0].data, files) == (file, (file,))
+    with pytest.raises(KeyError):
+        csvs.with_data((Section("S", "", tables=(table,)),))
 
 
 def test_tables_of_one_title_get_names_of_their_own() -> None:
-    from dataclasses import replace
-
-    model = sample_report(figures=())
-    table = model.sections[1].tables[0]
-    twice = replace(model, sections=(replace(model.sections[1], tables=(table, table)),))
-    assert [file.name for file in csvs.data_files(twice)] == [
-        "numbers.csv", "table-tabular-data.csv", "table-tabular-data-2.csv",
+    table = Table("Tabular data", ("a",), (("1",),), ("left",))
+    untitled = Table("", ("a",), (("2",),), ("left",))
+    _, files = csvs.with_data((Section("S", "", tables=(table, table, untitled)),))
+    assert [file.name for file in files] == [
+        "table-tabular-data.csv", "table-tabular-data-2.csv", "table-s.csv",
     ]  # fmt: skip
 
 

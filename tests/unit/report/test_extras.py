@@ -58,14 +58,14 @@ def test_an_undisturbed_run_says_nothing_of_it(tmp_path: Path) -> None:
 
 def test_health_is_shown_before_and_after_for_real_drives_only(tmp_path: Path) -> None:
     rows = tables(report(tmp_path / "real", [[], [], []], simulated=False))[
-        "What the drive says of its condition"
+        "Condition as the drive reports it"
     ].rows
     assert rows == (
         ("smart / temperature", "301", "318"),
         ("smart / percentage_used", "2", "2"),
     )
     simulated = report(tmp_path / "sim", [[], [], []], simulated=True)
-    assert "What the drive says of its condition" not in tables(simulated)
+    assert "Condition as the drive reports it" not in tables(simulated)
 
 
 def test_the_prefix_is_that_of_the_engines() -> None:

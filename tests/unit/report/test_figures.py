@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from tests.support.figure_gallery import GALLERY, SIZES, iops, wide_histogram
+from tests.support.figure_gallery import GALLERY, HEAD, SIZES, iops, wide_histogram
 from writecliff import units
 from writecliff.procedures.steady import judge
 from writecliff.report import figures, plots, style
 from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.figures3d import columns_3d
 from writecliff.report.latency import latency_unit
-from writecliff.report.style import house_style
 from writecliff.units import MB_S
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -41,10 +40,9 @@ def figure(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def draw(kind: str) -> str:
-    with house_style():
-        svg = GALLERY[kind]()
-    assert svg is not None
-    return svg
+    figure = GALLERY[kind]()
+    assert figure is not None
+    return figure.svg
 
 
 @EVERY
@@ -178,8 +176,7 @@ def test_histogram_counts_every_io(figure: list[Any]) -> None:
 def test_the_slope_line_is_the_least_squares_line(figure: list[Any]) -> None:
     """Not the line through the first and the last sample, which here is level."""
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (7, 8, 9, 10, 11))
-    with house_style():
-        figures.steady_window("g", state, "IOPS")
+    figures.steady_window(*HEAD, state, Axis("IOPS"))
     by_label = {line.get_label(): line for line in figure[-1].axes[0].lines}
     slope, intercept = np.polyfit(state.rounds, state.values, 1)
     line = by_label["least-squares line"]
@@ -192,8 +189,7 @@ def test_the_slope_line_is_the_least_squares_line(figure: list[Any]) -> None:
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
 def test_a_window_of_latencies_is_in_one_unit(size: float, figure: list[Any]) -> None:
     state = judge([92 * size, 95 * size, 93 * size, 91 * size, 96 * size], range(1, 6))
-    with house_style():
-        figures.steady_window("g", state, Axis("Latency", units=units.LATENCY_UNITS))
+    figures.steady_window(*HEAD, state, Axis("Latency", units=units.LATENCY_UNITS))
     assert (
         figure[-1].texts[0].get_text()
         == {1.0: "Latency (ns)", 1e3: "Latency (µs)", 1e6: "Latency (ms)"}[size]
@@ -205,10 +201,7 @@ def test_a_window_of_latencies_is_in_one_unit(size: float, figure: list[Any]) ->
 def test_points_are_joined_in_the_order_given(figure: list[Any]) -> None:
     """Demand intensity: IOPS may fall again at high queue depths, the line follows the depths."""
     back = Line("TC 4", [100.0, 300.0, 250.0], [1e5, 2e5, 9e5])
-    with house_style():
-        plots.lines(
-            "g", [back], Axis("IOPS"), Axis("ART", units=units.LATENCY_UNITS), description="d"
-        )
+    plots.lines(*HEAD, [back], Axis("IOPS"), Axis("ART", units=units.LATENCY_UNITS))
     drawn = figure[-1].axes[0].lines[0]
     assert list(drawn.get_xdata()) == [100, 300, 250]
     assert list(drawn.get_ydata()) == [100, 200, 900]
@@ -217,19 +210,16 @@ def test_points_are_joined_in_the_order_given(figure: list[Any]) -> None:
 def test_what_cannot_be_drawn_is_a_gap_and_nothing_is_none(figure: list[Any]) -> None:
     nan = float("nan")
     series = [Line("a", [1, 2, 3], [0.0, nan, 8.0]), Line("b", [1, 2], [nan, 0.0])]
-    with house_style():
-        assert plots.lines("g", series, Axis("x"), Axis("IOPS", log=True), description="d")
-        assert (
-            plots.lines("g", series[1:], Axis("x"), Axis("IOPS", log=True), description="d") is None
-        )
-        assert plots.lines("g", [], Axis("x"), Axis("IOPS"), description="d") is None
-        assert plots.bars("g", ["a"], [plots.Bars("x", [nan])], Axis("y"), description="d") is None
-        assert plots.normalised("g", [Line("a", [1], [0.0])], Axis("x"), description="d") is None
-        assert plots.two_settings("g", [], description="d") is None
-        assert columns_3d("g", ["a"], ["b"], [[nan]], "x", "y", Axis("z"), description="d") is None
+    assert plots.lines(*HEAD, series, Axis("x"), Axis("IOPS", log=True))
+    assert plots.lines(*HEAD, series[1:], Axis("x"), Axis("IOPS", log=True)) is None
+    assert plots.lines(*HEAD, [], Axis("x"), Axis("IOPS")) is None
+    assert plots.bars(*HEAD, ["a"], [plots.Bars("x", [nan])], Axis("y")) is None
+    assert plots.normalised(*HEAD, [Line("a", [1], [0.0])], Axis("x")) is None
+    assert plots.two_settings(*HEAD, []) is None
+    assert columns_3d(*HEAD, ["a"], ["b"], [[nan]], "x", "y", Axis("z")) is None
     assert [line.get_label() for line in figure[-1].axes[0].lines] == ["a"]
-    with pytest.raises(ValueError, match="3 places for 2 values"), house_style():
-        plots.lines("g", [Line("a", [1, 2, 3], [1, 2])], Axis("x"), Axis("y"), description="d")
+    with pytest.raises(ValueError, match="3 places for 2 values"):
+        plots.lines(*HEAD, [Line("a", [1, 2, 3], [1, 2])], Axis("x"), Axis("y"))
 
 
 def test_each_drive_has_its_own_peak_at_one(figure: list[Any]) -> None:
@@ -277,20 +267,17 @@ def test_near_columns_are_painted_over_far_ones(kind: str, figure: list[Any]) ->
 def test_columns_show_their_values_where_there_is_room() -> None:
     y = Axis("Latency", units=units.LATENCY_UNITS)
     values = [[9e4, 9.2e4, 9.9e4], [12e4, 11e4, 14e4], [30e4, 21e4, 33e4]]
-    with house_style():
-        svg = columns_3d(
-            "g", ["0.5", "4", "8"], ["a", "b", "c"], values, "BS", "mix", y, description="d"
-        )
-    texts = [e.text for e in ElementTree.fromstring(svg or "").iter(f"{SVG}text")]
+    drawing = columns_3d(*HEAD, ["0.5", "4", "8"], ["a", "b", "c"], values, "BS", "mix", y)
+    assert drawing is not None
+    texts = [e.text for e in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
     assert {"330", "90.0", "Latency (µs)"} <= set(texts)
-    with pytest.raises(ValueError, match="not 1 rows by 2"), house_style():
-        columns_3d("g", ["a", "b"], ["c"], [[1.0]], "x", "y", Axis("z"), description="d")
+    with pytest.raises(ValueError, match="not 1 rows by 2"):
+        columns_3d(*HEAD, ["a", "b"], ["c"], [[1.0]], "x", "y", Axis("z"))
 
 
 def test_many_series_stay_apart_by_marker_and_dash(figure: list[Any]) -> None:
     series = [Line(f"s{k}", [1, 2], [k + 1.0, k + 2.0]) for k in range(11)]
-    with house_style():
-        plots.lines("g", series, Axis("x"), Axis("y"), description="d")
+    plots.lines(*HEAD, series, Axis("x"), Axis("y"))
     looks = [(line.get_color(), line.get_linestyle()) for line in figure[-1].axes[0].lines]
     assert len(set(looks)) == 11
 

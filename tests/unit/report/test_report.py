@@ -16,30 +16,30 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
+from tests.support.figure_gallery import HEAD
 from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.errors import StoreError
-from writecliff.report import summarise, write_report
+from writecliff.report import build_report, summarise, write_report
 from writecliff.report.model import ReportModel
-from writecliff.report.wsat import report as wsat_report
 from writecliff.store.rundir import RunDirectory
 
 
 @pytest.fixture(scope="module")
 def good(good_run: Path) -> ReportModel:
-    return wsat_report(RunDirectory.open(good_run))
+    return build_report(RunDirectory.open(good_run))
 
 
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> ReportModel:
     path = unsteady_real_run(tmp_path_factory.mktemp("bad") / "run")
-    return wsat_report(RunDirectory.open(path))
+    return build_report(RunDirectory.open(path))
 
 
 def test_good_run(good: ReportModel) -> None:
     assert good.title == "Write Saturation Test: Example SATA TLC 120, 120 GB"
     assert good.disclosures == ()
     assert good.verdict.level == "good"
-    assert good.verdict.headline == "Steady state reached in rounds 2 to 6, still falling"
+    assert good.verdict.headline == "Steady state reached, rounds 2 to 6, still falling"
     assert [(key.label, key.value, key.unit) for key in good.key_figures] == snapshot(
         [
             ("FOB IOPS", "83,645", ""),
@@ -138,19 +138,19 @@ def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
         "Write Saturation Test - NOT STEADY STATE: Acme Flash SATA TLC 120, 120 GB"
     )
     assert bad.verdict.level == "bad"
-    assert bad.verdict.headline == "NOT STEADY STATE: NOT ACHIEVED in 6 rounds"
+    assert bad.verdict.headline == "NOT STEADY STATE: not reached so far, after 6 rounds"
     assert bad.disclosures == snapshot(
         (
-            "The run was interrupted (stopped by the user) and not taken up again. The figures cover what was measured until then.",
-            "The run was interrupted after 10 steps and resumed 03/02/2026 04:20 PM UTC: the drive was idle in between, while the standard wants all steps to follow each other without a pause.",
-            'The purge was not one of the standard\'s ("blkdiscard"): the drive may not have begun as new. The drive may keep data mapped.',
-            "Write cache unknown: the drive does not tell; the test wants it off.",
+            "The run was interrupted (stopped by the user) and not resumed. The figures cover what was measured until then.",
+            "The run was interrupted after 10 steps and resumed 03/02/2026 04:20 PM UTC: the drive was idle in between, while the standard requires all steps to follow each other without a pause.",
+            'The purge ("blkdiscard") is not one that the standard accepts: the drive may not have been fresh at the start. The drive may keep data mapped.',
+            "Write cache unknown: the drive does not report it; the test requires it off.",
             "Option queue_depth is 8; recommended by PTS WSAT: 32.",
             "Host CPU was busy: 12 % steal.",
         )
     )
     assert ("Write amplification", "-") in [(key.label, key.value) for key in bad.key_figures]
-    assert dict(bad.header.columns[3].rows[:6])["Steady State"] == "NOT ACHIEVED"
+    assert dict(bad.header.columns[3].rows[:6])["Steady State"] == "not steady in 6 rounds so far"
     names = [figure.name for section in bad.sections for figure in section.figures]
     assert "waf" not in names  # unknown is not drawn
 
@@ -166,13 +166,13 @@ def test_determination_table_shows_allowed_and_measured_when_failing(bad: Report
 
 
 def test_unsupported_percentiles_say_so(tmp_path: Path) -> None:
-    model = wsat_report(RunDirectory.open(killed_early_run(tmp_path / "run")))
+    model = build_report(RunDirectory.open(killed_early_run(tmp_path / "run")))
     nines = {key.label: (key.value, key.note) for key in model.latency_figures}
     assert nines["99.999 %"] == ("-", "not enough samples")
     table = next(t for s in model.sections for t in s.tables if t.title == "Response times")
     assert ["99.999 %", "not enough samples"] in [list(row[:2]) for row in table.rows]
     assert model.verdict.headline == "NOT STEADY STATE: too early to tell"
-    assert "process ended without saying why" in model.disclosures[0]
+    assert "process ended without a result" in model.disclosures[0]
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -248,11 +248,12 @@ def test_data_in_the_page_is_that_of_the_run(good_run: Path, tmp_path: Path) -> 
     }
     assert sorted(files) == [
         "histogram.csv", "samples.csv", "steps.csv",
-        "table-response-times.csv", "table-steady-state-determination.csv",
+        "table-response-times.csv",
+        "table-steady-state-determination-rnd-4kib-w-iops.csv",
     ]  # fmt: skip
     steps = list(csv.DictReader(io.StringIO(files["steps.csv"])))
     stored = RunDirectory.open(good_run).rounds().to_pylist()
-    assert [int(row["written_bytes"]) for row in steps] == [
+    assert [int(row["host_write_bytes_total"]) for row in steps] == [
         row["host_write_bytes_total"] for row in stored
     ]
     assert [float(row["iops"]) for row in steps] == pytest.approx([r["iops"] for r in stored])
@@ -287,13 +288,12 @@ def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
 def test_steady_window_draws_the_fitted_line(tmp_path: Path) -> None:
     """Not a line through the first and the last sample, as other tools draw it."""
     from writecliff.procedures.steady import judge
+    from writecliff.report.axes import Axis
     from writecliff.report.figures import steady_window
-    from writecliff.report.style import house_style
 
     # First and last sample are equal and above the rest: through them the line would be level.
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (1, 2, 3, 4, 5))
-    with house_style():
-        svg = steady_window("w", state, "IOPS")
+    svg = steady_window(*HEAD, state, Axis("IOPS")).svg
     lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL ([\d.]+) ([\d.]+) \n"[^>]*--orange', svg)
     drawn = [tuple(map(float, line)) for line in lines]
     assert any(x2 > x1 + 100 and y2 > y1 + 5 for x1, y1, x2, y2 in drawn), drawn
@@ -343,7 +343,7 @@ def test_without_latencies_and_intervals(tmp_path: Path) -> None:
                 replace(record, result=replace(record.result, jobs=(job,), intervals={}))
             )
         run.finish("complete")
-    model = wsat_report(RunDirectory.open(tmp_path / "run"))
+    model = build_report(RunDirectory.open(tmp_path / "run"))
     assert model.latency_figures == ()
     assert model.latency_note == "No latencies were measured."
     names = [figure.name for section in model.sections for figure in section.figures]
@@ -355,7 +355,7 @@ def test_without_latencies_and_intervals(tmp_path: Path) -> None:
 def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
     """Five equal samples before the cliff meet the rule; the page must not sell them."""
     path = build_run(tmp_path / "run", rounds=6, steps_per_round=1, step_s=5.0)
-    model = wsat_report(RunDirectory.open(path))
+    model = build_report(RunDirectory.open(path))
     assert model.verdict.level == "warning"
     assert model.verdict.headline == "Rule met in rounds 2 to 6, but the drive may still be fresh"
     assert not any("sustains" in text for text in model.verdict.meaning)
@@ -366,13 +366,11 @@ def test_confidence_curve_reaches_every_marked_nine() -> None:
     """Also when all slow I/Os share the last bucket, as on a drive without a tail."""
     from writecliff._native import Histogram
     from writecliff.report.figures import confidence
-    from writecliff.report.style import house_style
 
     histogram = Histogram()
     histogram.record(1_000_000, 500_000)
     histogram.record(5_000_000, 500_000)
-    with house_style():
-        svg = confidence("c", histogram)
+    svg = confidence(*HEAD, histogram).svg
     root = ElementTree.fromstring(svg)
     group = "{http://www.w3.org/2000/svg}"
     curve = next(

@@ -10,9 +10,9 @@ import pytest
 from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.engines.base import PurgeReport
 from writecliff.procedures.steady import judge
+from writecliff.report import build_report
 from writecliff.report.model import ReportModel
-from writecliff.report.wsat import report as wsat_report
-from writecliff.report.wsat_text import drifting
+from writecliff.report.steady import drifting
 from writecliff.store.rundir import RunDirectory
 
 ROUNDS = (1, 2, 3, 4, 5)
@@ -28,7 +28,7 @@ def test_drift_is_told_from_noise() -> None:
 
 def report(directory: Path, drive: Drive, **changes: object) -> ReportModel:
     build_run(directory, drive, **changes)
-    return wsat_report(RunDirectory.open(directory))
+    return build_report(RunDirectory.open(directory))
 
 
 def test_a_drive_that_still_falls_sustains_nothing(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_drive_that_still_falls_sustains_nothing(tmp_path: Path) -> None:
 
 def test_a_settled_drive_is_not_said_to_fall(tmp_path: Path) -> None:
     model = report(tmp_path / "run", Drive(settling_fills=0.2), rounds=7)
-    assert model.verdict.headline.startswith("Steady state reached in rounds ")
+    assert model.verdict.headline.startswith("Steady state reached, rounds ")
     assert "still" not in " ".join((model.verdict.headline, *model.verdict.meaning))
 
 
@@ -68,7 +68,7 @@ def test_pauses_between_steps_are_disclosed(
         for number, record in enumerate(records(rounds=2, steps_per_round=5)):
             run.append_round(replace(record, started_ns=record.started_ns + number * gap_ns))
         run.finish("complete")
-    model = wsat_report(RunDirectory.open(tmp_path / "run"))
+    model = build_report(RunDirectory.open(tmp_path / "run"))
     text = "The drive was idle between the steps for "
     assert any(line.startswith(text) for line in model.disclosures) is disclosed
     assert any(line.startswith(text) for line in model.notes) is noted

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
 from tests.support.synthetic_run import Drive, build_run, manifest, records
-from writecliff.errors import StoreError
+from writecliff.errors import ConfigError, StoreError
 from writecliff.report import summarise
 from writecliff.store.rundir import RunDirectory
 
@@ -86,8 +86,9 @@ def test_shape_is_stable(good_run: Path) -> None:
             "vendor",
         ],
         "steady_state": [
-            "first_reached_at_round", "maybe_fresh", "reached", "rounds_done", "state",
-            "tracking_variable", "window", "window_drive_fills",
+            "first_reached_at_round", "label", "maybe_fresh", "phase", "reached", "rounds_done",
+            "state", "tracking", "tracking_variable", "window", "window_drive_fills",
+            "window_rounds",
         ],
         "figures": [
             "device_time_ns", "drive_fills", "fob_iops", "host_write_bytes", "last_window_iops",
@@ -142,7 +143,7 @@ def test_early_run_has_no_window(tmp_path: Path) -> None:
 
 def test_a_drive_that_leaves_steady_state(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    with RunDirectory.create(path, manifest()) as run:
+    with RunDirectory.create(path, manifest(steps_per_round=2, step_s=90.0)) as run:
         fresh = records(Drive(cliff_fills=3.0), rounds=9, steps_per_round=2, step_s=90.0)
         for record in fresh:
             run.append_round(record)
@@ -159,7 +160,9 @@ def test_response_time_histogram_phase_is_preferred(tmp_path: Path) -> None:
 
     path = tmp_path / "run"
     steps = list(records(rounds=6, steps_per_round=2, step_s=900.0))
-    with RunDirectory.create(path, manifest()) as run:
+    made = manifest(steps_per_round=2, step_s=900.0)
+    made = replace(made, options={**made.options, "histogram": True})
+    with RunDirectory.create(path, made) as run:
         for record in steps:
             run.append_round(record)
         last = replace(steps[-1], phase="rth", round=0, step=1, sample=False, label="histogram")
@@ -173,7 +176,7 @@ def test_response_time_histogram_phase_is_preferred(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reported(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="not a run directory"):
+    with pytest.raises(ConfigError, match="not a run directory"):
         summarise(tmp_path / "absent")
     RunDirectory.create(tmp_path / "empty", manifest()).close()
     with pytest.raises(StoreError, match="no complete step"):

@@ -1,6 +1,6 @@
-"""ACT's own text: the log with its dumps of histograms, and the table of its `act_latency.py`.
+"""ACT's own formats: the log with its dumps of histograms, and the table of its `act_latency.py`.
 
-Both are what tools for ACT read. The log is that of ACT 6 ("ACT version 6.6") or of 3.0 for the old
+Tools for ACT read both. The log is that of ACT 6 ("ACT version 6.6") or of 3.0 for the old
 load model; the drive's name is that of the target. Histograms are in powers of two of a millisecond
 (or microsecond): bucket 0 is below 1, bucket b from 2^(b-1) to 2^b; counts are cumulative.
 """
@@ -40,7 +40,7 @@ def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Histograms:
-    """Of every step of a test: by name of the histogram, counts in ACT's buckets."""
+    """The histograms of every step of a test: by name, counts in ACT's buckets."""
 
     steps: Sequence[Mapping[str, Sequence[int]]]
 
@@ -75,12 +75,13 @@ def _histograms(data: TestData, trial: Trial, unit_ns: int) -> _Histograms:
 
 def certified(data: TestData) -> Trial | None:
     """The last whole test of a run; None if it did not get there."""
-    stage = data.stage(CERTIFY)
-    trials = procedure_of(data).trials(stage.rows, CERTIFY) if stage is not None else []
+    rows = data.stage_rows(CERTIFY)
+    trials = procedure_of(data).trials(rows, CERTIFY) if rows else []
     return trials[-1] if trials else None
 
 
 def procedure_of(data: TestData) -> Act:
+    """The test with its options."""
     assert isinstance(data.procedure, Act)
     return data.procedure
 
@@ -176,5 +177,6 @@ def _line(name: str, values: Sequence[float]) -> str:
 
 
 def slices(data: TestData, trial: Trial) -> list[Slice]:
+    """The complete slices of a test."""
     procedure = procedure_of(data)
     return slices_of(trial.rows, min(procedure.steps_a_slice, trial.steps_wanted))

@@ -2,199 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from writecliff import units
 from writecliff.procedures.campaigns.blocksizes import POWER
 from writecliff.procedures.cells import Cell
-from writecliff.procedures.iops import IopsLoop
 from writecliff.procedures.model import StepRow
-from writecliff.procedures.pts import mix_text
-from writecliff.report import loops, plots
-from writecliff.report.axes import Axis, Line, block_size_axis
-from writecliff.report.campaigns.common import MS, RESULTS_CSV, Result, known, results_file
-from writecliff.report.campaigns.common import summary as results_summary
+from writecliff.report import steady
+from writecliff.report.axes import Axis
 from writecliff.report.campaigns.power import PowerSeries, power_figure, power_of
-from writecliff.report.loops import Loop
-from writecliff.report.model import Figure, KeyFigure, ReportModel, Section, Table, drawn
-from writecliff.report.style import house_style
-from writecliff.report.testdata import TestData, load
-from writecliff.store.rundir import RunDirectory
-from writecliff.workload.model import KIB
+from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
+from writecliff.report.cells import CellReport
+from writecliff.report.model import DataFile, KeyFigure, Section, section, table
+from writecliff.units import KIB
 
 LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
-Value = Callable[[Cell], float | None]
 
 
-def report(run: RunDirectory) -> ReportModel:
-    """The report of a run. Raises StoreError: damaged, or nothing measured yet."""
-    test = _Test(load(run))
-    with house_style():
-        sections = test.sections()
-    return loops.model(
-        test.data,
-        (test.loop,),
-        key_figures=test.key_figures(),
-        sections=sections,
-        files=(results_file(test.results()), *test.power_files()),
-        summary=test.summary(),
-    )
+class BlockSizesReport(CampaignReport, CellReport):
+    """The report of a run."""
 
+    @cached_property
+    def mixes(self) -> Sequence[float]:
+        return list(self.data.options["read_pcts"])
 
-def summary_of(run: RunDirectory) -> dict[str, Any]:
-    """What `report(run)` holds as its summary, without drawing anything."""
-    return _Test(load(run)).summary()
+    @cached_property
+    def power_rows(self) -> Sequence[StepRow]:
+        """The steps whose power is looked at."""
+        return self.data.stage_rows(POWER)
 
-
-class _Test:
-    def __init__(self, data: TestData) -> None:
-        self.data = data
-        assert isinstance(data.procedure, IopsLoop)
-        self.loop = Loop(data.stage("rounds"))
-        self.threads_x_depth = data.procedure.options.threads * data.procedure.options.queue_depth
-        seen = {cell[0] for cell in self.loop.cells}
-        self.sizes = sorted(seen or data.procedure.sizes)
-        self.mixes = list(data.procedure.options.read_pcts)
-        stage = data.stage(POWER)
-        self.power_rows: Sequence[StepRow] = stage.rows if stage is not None else ()
-        self.power: PowerSeries | None = power_of(data, self.power_rows)
-
-    # -- figures of cells, over the rounds of the window ------------------------------------
-
-    def iops(self, cell: Cell) -> float | None:
-        return self.loop.mean(cell, lambda row: row.iops)
+    @cached_property
+    def power(self) -> PowerSeries | None:
+        """Power over those steps; None if the drive does not report it."""
+        return power_of(self.data, self.power_rows)
 
     def average_ns(self, cell: Cell) -> float | None:
-        return self.loop.mean(cell, lambda row: row.latency_mean_ns)
+        """Mean of the average latencies of the rounds of the window."""
+        return self.view.mean(cell, lambda row: row.latency_mean_ns)
 
     def maximum_ns(self, cell: Cell) -> float | None:
-        found = [row.latency_max_ns for row in self.loop.in_window(cell)]
-        return max((value for value in found if value is not None), default=None)
+        """The longest latency of the rounds of the window."""
+        return self.view.highest(cell, lambda row: row.latency_max_ns)
 
-    def results(self) -> list[Result]:
+    @cached_property
+    def found(self) -> Sequence[Result]:
+        options = self.data.options
+        oio = options["threads"] * options["queue_depth"]
         found = []
         for size in self.sizes:
             for mix in self.mixes:
-                place: dict[str, Any] = {
-                    "item": "blocksizes",
-                    "access": "random",
-                    "block_kib": size / KIB,
-                    "read_pct": mix,
-                    "oio": self.threads_x_depth,
-                }
-                for metric, value, unit, scale in (
-                    ("iops", self.iops((size, mix)), "IOPS", 1.0),
-                    ("latency_avg", self.average_ns((size, mix)), "ms", MS),
-                    ("latency_max", self.maximum_ns((size, mix)), "ms", MS),
-                ):
-                    if value is not None:
-                        found.append(
-                            Result(metric=metric, value=value / scale, unit=unit,
-                                   higher_is_better=metric == "iops", **place)
-                        )  # fmt: skip
-        return [*found, *self._power_results()]
-
-    def _power_results(self) -> list[Result]:
-        if self.power is None:
-            return []
-        found = []
-        for row in self.power_rows:
-            watts = self.power.mean_of(row)
-            if watts is not None:
-                found.append(
-                    Result("power", row.pattern or "", "watts", watts, "W",
-                           block_kib=(row.block_bytes or 0) / KIB, read_pct=row.read_pct,
-                           oio=self.threads_x_depth, higher_is_better=False)
+                average, longest = self.average_ns((size, mix)), self.maximum_ns((size, mix))
+                found += known_results(
+                    (
+                        ("iops", self.iops((size, mix)), "IOPS", True),
+                        ("latency_avg", None if average is None else average / MS, "ms", False),
+                        ("latency_max", None if longest is None else longest / MS, "ms", False),
+                    ),
+                    item="blocksizes", access="random", block_kib=size / KIB, read_pct=mix, oio=oio,
                 )  # fmt: skip
+        for row in self.power_rows:
+            found += known_results(
+                (("watts", self._watts(row), "W", False),),
+                item="power", access=row.pattern or "", block_kib=(row.block_bytes or 0) / KIB,
+                read_pct=row.read_pct, oio=oio,
+            )  # fmt: skip
         return found
 
-    def summary(self) -> dict[str, Any]:
-        state = loops.steady_mapping([self.loop])
+    def _watts(self, row: StepRow) -> float | None:
+        return None if self.power is None else self.power.mean_of(row)
+
+    def more_results(self) -> dict[str, Any]:
         measured = self.power is not None
-        return results_summary(
-            self.data, self.results(), steady_state=state, power_measured=measured
-        )
+        return {"steady_state": steady.views_mapping(self.views), "power_measured": measured}
 
-    def power_files(self) -> tuple[Any, ...]:
-        return () if self.power is None else (self.power.file(),)
+    def files(self) -> tuple[DataFile, ...]:
+        return (self.results_file, *(() if self.power is None else (self.power.file(),)))
 
-    # -- the page ---------------------------------------------------------------------------
-
-    def key_figures(self) -> tuple[KeyFigure, ...]:
-        found = []
+    def key_figures(self) -> Iterator[KeyFigure]:
         for read_pct, label in ((0.0, "write"), (100.0, "read")):
             cell = (4 * KIB, read_pct)
-            if cell in self.loop.cells:
-                name = f"RND 4KiB {label}"
-                found.append(loops.key_figure(name, self.iops(cell), "IOPS", self.loop, digits=0))
-        return tuple(found)
+            if cell in self.view.cells:
+                yield self.view.key_figure(f"RND 4KiB {label}", self.iops(cell), "IOPS", digits=0)
 
-    def sections(self) -> tuple[Section, ...]:
-        if not self.loop.rounds:
-            return ()
-        parts = (
+    def sections(self) -> Iterator[Section]:
+        if not self.view.rounds:
+            return
+        for name, title, axis, value, text in (
             ("iops", "IOPS", Axis("IOPS", log=True), self.iops, units.number),
             ("average", "Average response time", LATENCY, self.average_ns, units.latency),
             ("maximum", "Maximum response time", LATENCY, self.maximum_ns, units.latency),
-        )
-        cells = [self._section(*part) for part in parts]
-        window = Section(
-            "Steady state",
-            loops.window_intro(self.loop),
-            loops.window_figures(self.loop),
-            loops.determinations(self.loop),
-        )
-        return (*cells, self._power_section(), window)
-
-    def _section(
-        self, name: str, title: str, axis: Axis, value: Value, text: Callable[[float | None], str]
-    ) -> Section:
-        series = [
-            Line(
-                mix_text(mix),
-                [float(size) for size in self.sizes],
-                [known(value((size, mix))) for size in self.sizes],
-            )
-            for mix in self.mixes
-        ]
-        svg = plots.lines(
-            f"size-{name}",
-            series,
-            block_size_axis(self.sizes),
-            axis,
-            description=f"{title} over block size, a line a mix",
-        )
-        full = loops.flagged(f"{title} by block size", self.loop)
-        figures: tuple[Figure, ...] = drawn(f"size-{name}", full, svg, RESULTS_CSV, title)
-        table = Table(
-            full,
-            ("Block size", *(mix_text(mix) for mix in self.mixes)),
-            tuple(
-                (f"{size / KIB:g} KiB", *(text(value((size, mix))) for mix in self.mixes))
-                for size in self.sizes
-            ),
-            loops.aligned(len(self.mixes)),
-            data=RESULTS_CSV,
-        )
-        return Section(title, self.loop.source, figures, (table,))
+        ):
+            full, data = f"{title} by block size", self.results_file
+            figure = self.by_size(f"size-{name}", full, value, axis, data)
+            yield section(title, self.view.source, figure, self.grid(full, value, text, data))
+        yield self._power_section()
+        yield self.window_section()
 
     def _power_section(self) -> Section:
         if not self.power_rows:
-            return Section("Power", "")
-        rows = []
-        for row in self.power_rows:
-            watts = None if self.power is None else self.power.mean_of(row)
-            shown = "not measured" if watts is None else f"{watts:.2f} W"
-            rows.append((row.label, units.number(row.iops), shown))
-        table = Table("Power by load", ("Load", "IOPS", "Average power"), tuple(rows),
-                      loops.aligned(2), data=RESULTS_CSV)  # fmt: skip
+            return section("Power", "")
+        watts = [self._watts(row) for row in self.power_rows]
+        rows = [
+            (row.label, units.number(row.iops), "not measured" if w is None else f"{w:.2f} W")
+            for row, w in zip(self.power_rows, watts, strict=True)
+        ]
+        head = ("Load", "IOPS", "Average power")
+        loads = table("Power by load", head, rows, data=self.results_file)
         if self.power is None:
-            return Section("Power", "Power was not measured: the drive does not tell it.",
-                           tables=(table,))  # fmt: skip
-        return Section(
-            "Power",
-            "Power over time, with the block size of the load as bars.",
-            power_figure(self.power, self.power_rows),
-            (table,),
-        )
+            return section("Power", "Power was not measured: the drive does not report it.", loads)
+        intro = "Power over time, with the block size of the load as bars."
+        return section("Power", intro, power_figure(self.power, self.power_rows), loads)

@@ -1,38 +1,20 @@
-"""The report of the reviewer's consistency test: three plots a range, and what they amount to."""
+"""The report of the reviewer's consistency test: three plots per range, and what they amount to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import chain
 
 from writecliff import units
 from writecliff.procedures.campaigns.consistency import phase_of
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.campaigns.common import (
-    RESULTS_CSV,
-    Result,
-    page,
-    results_file,
-    summary,
-)
+from writecliff.report.campaigns.results import CampaignReport, Result, known_results
 from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
-from writecliff.report.csvs import csv_text
-from writecliff.report.loops import aligned
-from writecliff.report.model import (
-    DataFile,
-    Figure,
-    KeyFigure,
-    ReportModel,
-    Section,
-    Table,
-    Verdict,
-    drawn,
-)
-from writecliff.report.style import house_style
-from writecliff.report.testdata import TestData, load
-from writecliff.store.rundir import RunDirectory
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Verdict, section, table
 
 AVERAGE, WORST = "average", "worst case"
 
@@ -47,176 +29,162 @@ class Range:
 
     @property
     def name(self) -> str:
+        """ "75 %"."""
         return f"{self.share_pct:g} %"
 
     @property
     def stem(self) -> str:
+        """The same in names of elements and files."""
         return f"{self.share_pct:g}".replace(".", "-")
 
-
-def ranges(data: TestData) -> list[Range]:
-    """What was measured of each range, as far as the run got."""
-    options = data.manifest.options
-    begin_ns = float(options["steady_from_seconds"]) * SECOND_NS
-    found = []
-    for share in options["range_pcts"]:
-        stage = data.stage(phase_of(share))
-        if stage is not None and stage.rows:
-            whole = seconds_of(data, stage.rows, int(options["queue_depth"]))
-            found.append(Range(share, whole, whole.since(begin_ns)))
-    return found
+    def file(self) -> DataFile:
+        """The seconds of the whole run."""
+        part = self.whole
+        columns = (part.time_ns.tolist(), part.iops.tolist(), part.worst_iops.tolist())
+        head = ("middle_ns", "iops", "worst_case_iops")
+        return data_file(f"seconds-{self.stem}.csv", head, zip(*columns, strict=True))
 
 
-def results(data: TestData, found: Sequence[Range]) -> list[Result]:
-    """Of the steady part, or of the whole run if that was not reached."""
-    price = data.manifest.options.get("price")
-    listed = []
-    for item in found:
-        part = item.steady if len(item.steady) else item.whole
-        place: dict[str, Any] = {
-            "item": f"consistency {item.name}",
-            "access": "random",
-            "block_kib": 4.0,
-            "read_pct": 0.0,
-            "oio": int(data.manifest.options["queue_depth"]),
-        }
-        for metric, value, unit, better in (
-            ("iops_steady", part.average, "IOPS", True),
-            ("iops_stddev", part.deviation, "IOPS", False),
-            ("iops_lowest_second", part.lowest, "IOPS", True),
-            ("iops_worst_case", part.lowest_worst, "IOPS", True),
-            ("iops_per_dollar", _per(part.average, price), "IOPS/$", True),
-        ):
-            if value is not None:
-                listed.append(Result(metric=metric, value=value, unit=unit,
-                                     higher_is_better=better, **place))  # fmt: skip
-    if price:
-        value = price / (data.capacity_bytes / 1e9)
-        listed.append(Result("price", "", "dollars_per_gb", value, "$/GB", higher_is_better=False))
-    return listed
+class ConsistencyReport(CampaignReport):
+    """The report of a run."""
 
+    @cached_property
+    def ranges(self) -> Sequence[Range]:
+        """What was measured of each range, as far as the run got."""
+        options = self.data.options
+        begin_ns = float(options["steady_from_seconds"]) * SECOND_NS
+        found = []
+        for share in options["range_pcts"]:
+            rows = self.data.stage_rows(phase_of(share))
+            if rows:
+                whole = seconds_of(self.data, rows, int(options["queue_depth"]))
+                found.append(Range(share, whole, whole.since(begin_ns)))
+        return found
 
-def _per(value: float | None, price: float | None) -> float | None:
-    return None if value is None or not price else value / price
+    @property
+    def price(self) -> float | None:
+        """The price of the drive in dollars, if it was given."""
+        return self.data.options.get("price") or None
 
+    def per_dollar(self, value: float | None) -> float | None:
+        """A value over the price."""
+        return None if value is None or self.price is None else value / self.price
 
-def report(run: RunDirectory) -> ReportModel:
-    """The report of a run. Raises StoreError: damaged, or nothing measured yet."""
-    data = load(run)
-    found = ranges(data)
-    listed = results(data, found)
-    with house_style():
-        sections = [_section(data, item) for item in found]
-    return page(
-        data,
-        verdict=_verdict(data, found),
-        key_figures=_key_figures(data, found),
-        sections=(_overview(data, found), *sections),
-        summary=summary(data, listed),
-        files=(results_file(listed), *(_seconds_file(item) for item in found)),
-    )
+    @property
+    def dollars_per_gb(self) -> float | None:
+        """The price over the user capacity."""
+        return None if self.price is None else self.price / (self.data.capacity_bytes / 1e9)
 
+    @cached_property
+    def found(self) -> Sequence[Result]:
+        """Of the steady part, or of the whole run if that was not reached."""
+        found = []
+        for item in self.ranges:
+            part = item.steady if len(item.steady) else item.whole
+            found += known_results(
+                (
+                    ("iops_steady", part.average, "IOPS", True),
+                    ("iops_stddev", part.deviation, "IOPS", False),
+                    ("iops_lowest_second", part.lowest, "IOPS", True),
+                    ("iops_worst_case", part.lowest_worst, "IOPS", True),
+                    ("iops_per_dollar", self.per_dollar(part.average), "IOPS/$", True),
+                ),
+                item=f"consistency {item.name}", access="random", block_kib=4.0, read_pct=0.0,
+                oio=int(self.data.options["queue_depth"]),
+            )  # fmt: skip
+        price = ("dollars_per_gb", self.dollars_per_gb, "$/GB", False)
+        return [*found, *known_results((price,), item="price", access="")]
 
-def summary_of(run: RunDirectory) -> dict[str, Any]:
-    """What `report(run)` holds as its summary, without drawing anything."""
-    data = load(run)
-    return summary(data, results(data, ranges(data)))
+    def verdict(self) -> Verdict:
+        options = self.data.options
+        meaning = [
+            f"{item.name} of the addresses: {units.number(item.steady.average)} IOPS on average "
+            f"from {options['steady_from_seconds']:g} s on, standard deviation of the seconds "
+            f"{units.number(item.steady.deviation)}, slowest second "
+            f"{units.number(item.steady.lowest)}."
+            for item in self.ranges
+            if len(item.steady)
+        ]
+        meaning.append(
+            "The worst case of a second is the queue depth over its longest latency: the rate if "
+            "every I/O were as slow."
+        )
+        complete = all(len(item.whole) >= options["seconds"] - 1 for item in self.ranges)
+        if complete and self.ranges:
+            return Verdict("good", "Written second by second", tuple(meaning))
+        return Verdict("warning", "The writes were not completed", tuple(meaning))
 
+    def key_figures(self) -> Iterator[KeyFigure]:
+        for item in self.ranges:
+            note = f"steady part, {item.name} of the addresses"
+            yield KeyFigure("Average IOPS", units.number(item.steady.average), "", note)
+            yield KeyFigure("Worst-case IOPS", units.number(item.steady.lowest_worst), "", note)
+        if self.price and self.ranges:
+            rate = units.significant(self.per_dollar(self.ranges[0].steady.average))
+            yield KeyFigure("IOPS per dollar", rate, "", f"${self.price:,.2f}")
+            per_gb = units.significant(self.dollars_per_gb)
+            yield KeyFigure("Dollars per GB", per_gb, "$", "user capacity")
 
-def _verdict(data: TestData, found: Sequence[Range]) -> Verdict:
-    wanted_s = data.manifest.options["seconds"]
-    complete = all(len(item.whole) >= wanted_s - 1 for item in found)
-    begin_s = data.manifest.options["steady_from_seconds"]
-    meaning = [
-        f"{item.name} of the addresses: {units.number(item.steady.average)} IOPS on average from "
-        f"{begin_s:g} s on, spread by {units.number(item.steady.deviation)} (standard deviation "
-        f"of the seconds); the slowest second had {units.number(item.steady.lowest)}."
-        for item in found
-        if len(item.steady)
-    ]
-    meaning.append(
-        "The worst case of a second is the queue depth over its longest latency: what a host would "
-        "see if every I/O were as slow."
-    )
-    if complete and found:
-        return Verdict("good", "Written second by second", tuple(meaning))
-    return Verdict("warning", "The writes were not completed", tuple(meaning))
+    def sections(self) -> Iterator[Section]:
+        if self.ranges:
+            yield self._overview()
+        for item in self.ranges:
+            yield self._section(item)
 
-
-def _key_figures(data: TestData, found: Sequence[Range]) -> tuple[KeyFigure, ...]:
-    price = data.manifest.options.get("price")
-    figures = []
-    for item in found:
-        note = f"steady part, {item.name} of the addresses"
-        figures.append(KeyFigure("Average IOPS", units.number(item.steady.average), "", note))
-        worst = units.number(item.steady.lowest_worst)
-        figures.append(KeyFigure("Worst-case IOPS", worst, "", note))
-    if price and found:
-        rate = _per(found[0].steady.average, price)
-        figures.append(KeyFigure("IOPS per dollar", units.significant(rate), "", f"${price:,.2f}"))
-        per_gb = price / (data.capacity_bytes / 1e9)
-        figures.append(KeyFigure("Dollars per GB", units.significant(per_gb), "$", "user capacity"))
-    return tuple(figures)
-
-
-def _overview(data: TestData, found: Sequence[Range]) -> Section:
-    price = data.manifest.options.get("price")
-    rows = []
-    for item in found:
-        for name, part in (("whole run", item.whole), ("steady part", item.steady)):
-            cells = (
+    def _overview(self) -> Section:
+        parts = chain.from_iterable(
+            ((f"{r.name}, whole run", r.whole), (f"{r.name}, steady part", r.steady))
+            for r in self.ranges
+        )
+        rows = [
+            (
+                name,
                 units.number(len(part)),
                 units.number(part.average),
                 units.number(part.deviation),
                 units.number(part.lowest),
                 units.number(part.lowest_worst),
-                units.significant(_per(part.average, price)),
+                units.significant(self.per_dollar(part.average)),
             )
-            rows.append((f"{item.name}, {name}", *cells))
-    head = ("Addresses", "Seconds", "Average IOPS", "Standard deviation", "Lowest second",
-            "Lowest worst case", "IOPS per dollar")  # fmt: skip
-    note = "" if price else "No price was given (--price), so there are no IOPS per dollar."
-    table = Table("Consistency", head, tuple(rows), aligned(6), note, RESULTS_CSV)
-    return Section("Consistency", "", tables=(table,) if rows else ())
+            for name, part in parts
+        ]
+        head = ("Addresses", "Seconds", "Average IOPS", "Standard deviation", "Lowest second",
+                "Lowest worst case", "IOPS per dollar")  # fmt: skip
+        note = "" if self.price else "No price was given (--price), so no IOPS per dollar."
+        shown = table("Consistency", head, rows, note=note, data=self.results_file)
+        return section("Consistency", "", shown)
 
+    def _section(self, item: Range) -> Section:
+        begin_s = self.data.options["steady_from_seconds"]
+        data = item.file()
+        return section(
+            f"Random 4 KiB writes to {item.name} of the addresses",
+            "One point per second: its average and its worst case.",
+            *(
+                self._plot(f"range-{item.stem}-{name}", title, part, data, log=log)
+                for name, part, log, title in (
+                    ("whole-log", item.whole, True, "Whole run (logarithmic)"),
+                    ("steady-log", item.steady, True, f"From {begin_s:g} s on (logarithmic)"),
+                    ("steady-linear", item.steady, False, f"From {begin_s:g} s on (linear)"),
+                )
+            ),
+        )
 
-def _section(data: TestData, item: Range) -> Section:
-    begin_s = data.manifest.options["steady_from_seconds"]
-    figures: tuple[Figure, ...] = ()
-    for name, part, log, title in (
-        ("whole-log", item.whole, True, "Whole run (logarithmic)"),
-        ("steady-log", item.steady, True, f"From {begin_s:g} s on (logarithmic)"),
-        ("steady-linear", item.steady, False, f"From {begin_s:g} s on (linear)"),
-    ):
-        full = f"range-{item.stem}-{name}"
-        svg = _plot(full, part, log=log, duration_s=data.manifest.options["seconds"])
-        figures += drawn(full, title, svg, _csv_name(item), f"IOPS of each second: {title}")
-    return Section(
-        f"Random 4 KiB writes to {item.name} of the addresses",
-        "A point a second: its average and its worst case.",
-        figures,
-    )
-
-
-def _plot(name: str, part: Seconds, *, log: bool, duration_s: float) -> str | None:
-    times = part.time_ns.tolist()
-    axis = time_axis(duration_s * SECOND_NS)
-    return plots.lines(
-        name,
-        [Line(AVERAGE, times, part.iops.tolist()), Line(WORST, times, part.worst_iops.tolist())],
-        Axis(axis.label, units=axis.units, from_zero=name.endswith("whole-log")),
-        Axis("IOPS", log=log),
-        description="Average and worst-case IOPS of every second",
-        joined=False,
-    )
-
-
-def _csv_name(item: Range) -> str:
-    return f"seconds-{item.stem}.csv"
-
-
-def _seconds_file(item: Range) -> DataFile:
-    part = item.whole
-    columns = (part.time_ns.tolist(), part.iops.tolist(), part.worst_iops.tolist())
-    head = ("middle_ns", "iops", "worst_case_iops")
-    return DataFile(_csv_name(item), csv_text(head, zip(*columns, strict=True)))
+    def _plot(
+        self, name: str, title: str, part: Seconds, data: DataFile, *, log: bool
+    ) -> Figure | None:
+        times = part.time_ns.tolist()
+        axis = time_axis(self.data.options["seconds"] * SECOND_NS)
+        return plots.lines(
+            name,
+            title,
+            data,
+            [
+                Line(AVERAGE, times, part.iops.tolist()),
+                Line(WORST, times, part.worst_iops.tolist()),
+            ],
+            Axis(axis.label, units=axis.units, from_zero=name.endswith("whole-log")),
+            Axis("IOPS", log=log),
+            alt="Average and worst-case IOPS of every second",
+            joined=False,
+        )

@@ -8,15 +8,41 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.model import StepRow
-from writecliff.report.campaigns.common import MS, Result, Steps, latency_results, oio_of
+from writecliff.report.campaigns.results import (
+    MS,
+    STATISTICS,
+    Result,
+    Steps,
+    known_results,
+    latency_results,
+    oio_of,
+    statistic,
+)
 from writecliff.report.campaigns.seconds import Seconds, seconds_of
-from writecliff.workload.model import KIB
+from writecliff.units import KIB
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 
-def place_of(item: str, row: StepRow) -> dict[str, Any]:
+def results(steps: Steps) -> list[Result]:
+    """All figures, in the order of the parts."""
+    rows = steps.data.stage_rows
+    return [
+        *(
+            r
+            for phase in ("sequential", "basic")
+            for row in rows(phase)
+            for r in _basic(steps, row)
+        ),
+        *(r for row in rows("mixes") for r in _mix(steps, row)),
+        *_consistency(steps),
+        *_messenger(steps),
+        *(r for row in rows("servers") for r in _server(steps, row)),
+    ]
+
+
+def _access(item: str, row: StepRow) -> dict[str, Any]:
     """What a result of a single access is of."""
     return {
         "item": item,
@@ -27,36 +53,23 @@ def place_of(item: str, row: StepRow) -> dict[str, Any]:
     }
 
 
-def results(steps: Steps) -> list[Result]:
-    """All figures, in the order of the parts."""
-    return [
-        *(r for phase in ("sequential", "basic") for row in steps.phase(phase)
-          for r in _basic(steps, row)),
-        *(r for row in steps.phase("mixes") for r in _mix(steps, row)),
-        *_consistency(steps),
-        *_messenger(steps),
-        *(r for row in steps.phase("servers") for r in _server(steps, row)),
-    ]  # fmt: skip
-
-
 def _basic(steps: Steps, row: StepRow) -> list[Result]:
-    place = place_of("basic", row)
-    found = [Result(metric="iops", value=row.iops, unit="IOPS", **place)]
+    of = _access("basic", row)
+    speed = ("iops", row.iops, "IOPS", True)
     if row.pattern == "sequential":
-        speed = row.bytes_per_s / 1e6
-        found = [Result(metric="throughput", value=speed, unit="MB/s", **place)]
-    return [*found, *latency_results(steps, row, place)]
+        speed = ("throughput", row.bytes_per_s / 1e6, "MB/s", True)
+    return [*known_results((speed,), **of), *latency_results(steps, row, of)]
 
 
 def _mix(steps: Steps, row: StepRow) -> list[Result]:
-    place = place_of("mixes", row)
-    found = [Result(metric="iops", value=row.iops, unit="IOPS", **place)]
+    of = _access("mixes", row)
+    found = known_results((("iops", row.iops, "IOPS", True),), **of)
     for operation in ("read", "write"):
         iops = steps.iops(row, operation)
         if iops:
-            found.append(Result(metric=f"{operation}_iops", value=iops, unit="IOPS", **place))
-            found += latency_results(steps, row, place, operation, prefix=f"{operation}_")
-    return [*found, *latency_results(steps, row, place)]
+            found += known_results(((f"{operation}_iops", iops, "IOPS", True),), **of)
+            found += latency_results(steps, row, of, operation, prefix=f"{operation}_")
+    return [*found, *latency_results(steps, row, of)]
 
 
 @dataclass(frozen=True)
@@ -68,26 +81,23 @@ class Load:
 
 
 def loads(steps: Steps) -> Sequence[Load]:
+    """The loads of the part "consistency"."""
     return [
         Load(row, seconds_of(steps.data, [row], oio_of(row) or 1))
-        for row in steps.phase("consistency")
+        for row in steps.data.stage_rows("consistency")
     ]
 
 
 def _consistency(steps: Steps) -> list[Result]:
     found = []
     for load in loads(steps):
-        place = place_of("consistency", load.row)
-        for metric, value, unit, better in (
+        figures = (
             ("iops", load.seconds.average, "IOPS", True),
             ("iops_stddev", load.seconds.deviation, "IOPS", False),
             ("iops_p99.9", load.seconds.slow, "IOPS", True),
             ("iops_consistency", load.seconds.consistency_pct, "%", True),
-        ):
-            if value is not None:
-                found.append(
-                    Result(metric=metric, value=value, unit=unit, higher_is_better=better, **place)
-                )
+        )
+        found += known_results(figures, **_access("consistency", load.row))
     return found
 
 
@@ -100,40 +110,28 @@ class Messenger:
     readers: Sequence[Histogram]
 
     def iops(self, histogram: Histogram) -> float:
+        """IOPS of a thread."""
         return histogram.count / self.seconds
 
     @property
     def reader_iops(self) -> float:
-        """Of a thread, averaged over the threads."""
+        """IOPS of a reader, averaged over the threads."""
         return fmean(self.iops(reader) for reader in self.readers)
 
     def readers_ns(self, q: float | None) -> float | None:
-        """A quantile (None: the mean; 1: the maximum) averaged over the threads; None if one of
-        them has too few samples for it."""
-        values = []
-        for reader in self.readers:
-            value = _statistic(reader, q)
-            if value is None:
-                return None
-            values.append(value)
-        return fmean(values)
+        """A statistic averaged over the readers; None if one of them has too few samples."""
+        values = [statistic(reader, q) for reader in self.readers]
+        known = [value for value in values if value is not None]
+        return fmean(known) if len(known) == len(values) else None
 
     def writer_ns(self, q: float | None) -> float | None:
-        return None if self.writer is None else _statistic(self.writer, q)
-
-
-def _statistic(histogram: Histogram, q: float | None) -> float | None:
-    if q is None:
-        return histogram.mean_ns
-    return histogram.max_ns if q == 1 else histogram.quantile(q).value_ns
-
-
-STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
+        """A statistic of the writer."""
+        return statistic(self.writer, q)
 
 
 def messenger(steps: Steps) -> Messenger | None:
-    """None: the run has none, or no reader came to an I/O."""
-    rows = steps.phase("messenger")
+    """None: the run has none, or no reader completed an I/O."""
+    rows = steps.data.stage_rows("messenger")
     if not rows:
         return None
     found = steps.data.run.histograms_by_job(steps.data.seq(rows[0]))
@@ -147,50 +145,27 @@ def _messenger(steps: Steps) -> list[Result]:
     found = messenger(steps)
     if found is None:
         return []
-    place: dict[str, Any] = {"item": "messenger", "access": "messenger"}
-    results = [
-        Result(
-            metric="read_iops_per_thread",
-            value=found.reader_iops,
-            unit="IOPS",
-            block_kib=4.0,
-            read_pct=100.0,
-            **place,
-        )
-    ]
-    if found.writer is not None:
-        iops = found.iops(found.writer)
-        results.append(
-            Result(
-                metric="write_iops",
-                value=iops,
-                unit="IOPS",
-                block_kib=512.0,
-                read_pct=0.0,
-                **place,
-            )
-        )
-    for kind, statistic in (("read", found.readers_ns), ("write", found.writer_ns)):
+    of: dict[str, Any] = {"item": "messenger", "access": "messenger"}
+    read = ("read_iops_per_thread", found.reader_iops, "IOPS", True)
+    write = ("write_iops", found.iops(found.writer) if found.writer else None, "IOPS", True)
+    results = known_results((read,), block_kib=4.0, read_pct=100.0, **of)
+    results += known_results((write,), block_kib=512.0, read_pct=0.0, **of)
+    for kind, value_ns in (("read", found.readers_ns), ("write", found.writer_ns)):
         for name, q in STATISTICS:
-            value = statistic(q)
-            if value is not None:
-                metric = f"{kind}_latency_{name}"
-                results.append(
-                    Result(
-                        metric=metric, value=value / MS, unit="ms", higher_is_better=False, **place
-                    )
-                )
+            value = value_ns(q)
+            shown = None if value is None else value / MS
+            results += known_results(((f"{kind}_latency_{name}", shown, "ms", False),), **of)
     return results
 
 
 def _server(steps: Steps, row: StepRow) -> list[Result]:
     name, depth = profile_and_depth(row)
-    place: dict[str, Any] = {"item": "servers", "access": name, "oio": depth}
-    return [
-        Result(metric="iops", value=row.iops, unit="IOPS", **place),
-        Result(metric="throughput", value=row.bytes_per_s / 1e6, unit="MB/s", **place),
-        *latency_results(steps, row, place),
-    ]
+    of: dict[str, Any] = {"item": "servers", "access": name, "oio": depth}
+    figures = (
+        ("iops", row.iops, "IOPS", True),
+        ("throughput", row.bytes_per_s / 1e6, "MB/s", True),
+    )
+    return [*known_results(figures, **of), *latency_results(steps, row, of)]
 
 
 def profile_and_depth(row: StepRow) -> tuple[str, int]:

@@ -1,8 +1,8 @@
 """One drive over another: every figure that runs of the same campaign share, and by how much the
 first drive is better.
 
-Where more is better (IOPS) the improvement is what the first drive has more, in percent of the
-other; where less is better (latency) what it has less. A positive one is always for the better.
+Where more is better (IOPS) the improvement is how much more the first drive has, in percent of the
+other; where less is better (latency), how much less. Positive is always better.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from writecliff import units
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.report import plots
 from writecliff.report.axes import Axis
-from writecliff.report.campaigns.common import Result
-from writecliff.report.csvs import csv_text
-from writecliff.report.loops import aligned
-from writecliff.report.model import DataFile, Figure, Section, Table, drawn
+from writecliff.report.campaigns.results import Result
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile, Figure, Section, section, table
 
-CSV = "improvement.csv"
 _BARS = 8  # figures of a chart: more would not be read
 
 
@@ -34,7 +32,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Improvement:
-    """A figure of two drives."""
+    """A figure that two drives have."""
 
     campaign: str
     drive: str
@@ -77,19 +75,25 @@ def _key(result: Result) -> tuple[Any, ...]:
 
 
 def sections_of(found: Sequence[Improvement]) -> list[Section]:
-    """A section for each campaign and pair of drives. Call inside `house_style()`."""
+    """A section for each campaign and pair of drives."""
     groups: dict[tuple[str, str], list[Improvement]] = {}
     for item in found:
         groups.setdefault((item.campaign, item.over), []).append(item)
     return [
-        _section(number, campaign, over, items)
+        _section(number, campaign, over, items, found)
         for number, ((campaign, over), items) in enumerate(groups.items(), 1)
     ]
 
 
-def _section(number: int, campaign: str, over: str, items: Sequence[Improvement]) -> Section:
+def _section(
+    number: int,
+    campaign: str,
+    over: str,
+    items: Sequence[Improvement],
+    found: Sequence[Improvement],
+) -> Section:
     entry = PROCEDURES[campaign]
-    rows = tuple(
+    rows = [
         (
             text_of(item.of),
             item.of.metric,
@@ -98,21 +102,20 @@ def _section(number: int, campaign: str, over: str, items: Sequence[Improvement]
             units.UNKNOWN if item.pct is None else f"{item.pct:+.1f} %",
         )
         for item in items
-    )
-    first = items[0].drive
-    table = Table(
-        f"{first} over {over}",
-        ("Load", "Figure", first, over, "Improvement"),
-        rows,
-        ("left", *aligned(3), "right"),
-        "Positive is better: more IOPS, less latency.",
-        CSV,
-    )
-    return Section(
+    ]
+    first, data = items[0].drive, file_of(found)
+    return section(
         f"{entry.title}: {first} over {over}",
         "Figures that both runs have.",
-        _bars(number, over, items),
-        (table,),
+        _bars(number, over, items, data),
+        table(
+            f"{first} over {over}",
+            ("Load", "Figure", first, over, "Improvement"),
+            rows,
+            "ll",
+            note="Positive is better: more IOPS, less latency.",
+            data=data,
+        ),
     )
 
 
@@ -127,8 +130,8 @@ def text_of(result: Result) -> str:
     return f"{result.item}: {', '.join(filter(None, parts))}"
 
 
-def _bars(number: int, over: str, items: Sequence[Improvement]) -> tuple[Figure, ...]:
-    """The speeds of the first part of the campaign, of both drives, in percent of the other's."""
+def _bars(number: int, over: str, items: Sequence[Improvement], data: DataFile) -> Figure | None:
+    """The speeds of both drives in the first part of the campaign, in percent of the other's."""
     speeds = [
         item
         for item in items
@@ -136,20 +139,20 @@ def _bars(number: int, over: str, items: Sequence[Improvement]) -> tuple[Figure,
     ]
     speeds = [item for item in speeds if item.of.item == speeds[0].of.item][:_BARS]
     if not speeds:
-        return ()
-    name = f"improvement-{number}"
-    svg = plots.bars(
-        name,
+        return None
+    return plots.bars(
+        f"improvement-{number}",
+        f"Speeds in percent of {over}",
+        data,
         [_short(item.of) for item in speeds],
         [
             plots.Bars(speeds[0].drive, [100 * item.of.value / item.other for item in speeds]),
             plots.Bars(over, [100.0 for _ in speeds]),
         ],
         Axis(f"Speed, in percent of {over}"),
-        description=f"Speeds of both drives in percent of {over}",
+        alt=f"Speeds of both drives in percent of {over}",
+        wide=True,
     )
-    title = f"Speeds in percent of {over}"
-    return drawn(name, title, svg, CSV, title, wide=True)
 
 
 def _short(result: Result) -> str:
@@ -161,12 +164,14 @@ def _short(result: Result) -> str:
 
 
 def file_of(found: Sequence[Improvement]) -> DataFile:
+    """All improvements as CSV."""
     head = ("campaign", "drive", "over", "item", "access", "block_kib", "read_pct", "oio", "metric",
             "unit", "value", "other", "improvement_pct")  # fmt: skip
-    return DataFile(CSV, csv_text(head, (mapping_of(item).values() for item in found)))
+    return data_file("improvement.csv", head, (mapping_of(item).values() for item in found))
 
 
 def mapping_of(item: Improvement) -> dict[str, Any]:
+    """An improvement for programs."""
     of = item.of
     return {
         "campaign": item.campaign,

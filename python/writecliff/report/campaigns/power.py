@@ -1,6 +1,6 @@
-"""Power over time, where the drive tells it: a simulated one, or none.
+"""Power over time, where the drive reports it: so far only simulated drives do.
 
-The series of a run has a column of watts if its engine knows them; older runs and real drives have
+The intervals of a run have a column of watts if its engine knows them; those of real drives have
 none, or only nulls.
 """
 
@@ -15,10 +15,11 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.report import style
-from writecliff.report.csvs import csv_text
-from writecliff.report.model import DataFile, Figure, drawn
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile, Figure
+from writecliff.report.style import house_style
 from writecliff.report.testdata import TestData
-from writecliff.workload.model import KIB
+from writecliff.units import KIB
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,11 +52,11 @@ class PowerSeries:
     def file(self) -> DataFile:
         columns = (self.begin_ns.tolist(), self.end_ns.tolist(), self.watts.tolist())
         head = ("begin_ns", "end_ns", "watts")
-        return DataFile(POWER_CSV, csv_text(head, zip(*columns, strict=True)))
+        return data_file(POWER_CSV, head, zip(*columns, strict=True))
 
 
 def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
-    """The power of `rows`; None if nobody measured it."""
+    """The power of `rows`; None if it was not measured."""
     columns = data.run.query("select * from intervals limit 0").column_names
     if COLUMN not in columns or not rows:
         return None
@@ -78,7 +79,8 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
     return PowerSeries(data, seq, begin + offset, inside + offset, watts)
 
 
-def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> tuple[Figure, ...]:
+@house_style()
+def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     """Watts as a line, and the block size of each step as a bar behind it (right axis)."""
     zero_ns = rows[0].started_ns
     unit = units.time_unit(float(rows[-1].ended_ns - zero_ns))
@@ -110,5 +112,5 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> tuple[Figure, .
     style.write_above(figure, 0.08, "Power (W)", row=1)
     style.write_above(figure, WIDTH_IN - 0.08, "Block size (KiB)", row=1, right=True)
     style.legend(figure, plot, bars)
-    svg = style.to_svg(figure, "power-time", "Power over time, with the block size as bars")
-    return drawn("power-time", "Power v time", svg, POWER_CSV, "Watts over time", wide=True)
+    alt = "Power over time, with the block size as bars"
+    return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)

@@ -1,0 +1,271 @@
+"""What the reports of all tests share; a test's report says only what is its own.
+
+A report is a `TestReport` of a stored run. Its class is named in the registry of tests, defines the
+sections, key figures and results of the test, and inherits the rest: header block, disclosures,
+notes, footer, CSV files and the summary around the results.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from writecliff import units
+from writecliff.report import steady
+from writecliff.report.csvs import with_data
+from writecliff.report.disclosure import disclosures, grave_idle, idle_text
+from writecliff.report.extras import health_sections, remarks_section, step_disclosures
+from writecliff.report.header import NOT_APPLICABLE, Rows, header
+from writecliff.report.latency import latency_figures
+from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
+from writecliff.store.host import writecliff_version
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.report.steady import SteadyView
+    from writecliff.report.testdata import TestData
+
+RUN_FILES = {
+    "manifest": "manifest.json",
+    "rounds": "rounds.parquet",
+    "intervals": "intervals.parquet",
+    "histograms": "histograms.parquet",
+}
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """A column of the table that compares drives (SNIA primer, 2013, figure 3)."""
+
+    key: str
+    title: str
+    unit: str
+    fresh: bool = False  # measured fresh out of the box: needs no steady state, and comes first
+
+
+@dataclass(frozen=True)
+class Curve:
+    """IOPS over a run, a point per step."""
+
+    drive_fills: Sequence[float]
+    time_ns: Sequence[float]
+    iops: Sequence[float]
+
+
+class TestReport:
+    """The report of one run. Subclasses override what their test has to show."""
+
+    __test__ = False  # not one of pytest's
+
+    COMPARED: ClassVar[tuple[ComparedFigure, ...]] = ()
+
+    def __init__(self, data: TestData) -> None:
+        self.data = data
+
+    # -- what a test has to show --------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """The title of the test."""
+        return self.data.procedure.title
+
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        """The stages whose steady state the verdict is about."""
+        return ()
+
+    @property
+    def set_up_rounds(self) -> str:
+        """The steady-state rounds in the column "Set Up Parameters" of the header block."""
+        return steady.views_text(self.views) if self.views else NOT_APPLICABLE
+
+    def test_parameters(self) -> Rows | None:
+        """The fourth column of the header block: ten rows, or None for those of the procedure."""
+        return None
+
+    def opening(self) -> Sequence[str]:
+        """The first sentences of the verdict."""
+        return [self.began()]
+
+    def verdict(self) -> Verdict:
+        """The first box of the page."""
+        return steady.verdict(self.views, self.opening())
+
+    def key_figures(self) -> Iterable[KeyFigure]:
+        """The results at the top of the page."""
+        return ()
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        """The response times at the top of the page; None: there are none."""
+        return None
+
+    @property
+    def latency_note(self) -> str:
+        """Which I/Os `histogram` is of, or why there is none."""
+        return ""
+
+    def sections(self) -> Iterable[Section]:
+        """The pages of the test; empty ones are left out."""
+        return ()
+
+    def notes(self) -> Iterable[str]:
+        """Notes besides those that every report has."""
+        return ()
+
+    def files(self) -> Iterable[DataFile]:
+        """CSV files besides the steps and those of figures and tables."""
+        return ()
+
+    def results(self) -> Mapping[str, Any]:
+        """The test's own keys of the summary, as JSON-able values with units in their names."""
+        return {}
+
+    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
+        """The values of `COMPARED` by key, each with the stage that must be steady for it."""
+        return {}
+
+    def curve(self) -> Curve | None:
+        """IOPS over the whole run, if comparisons of drives draw that of this test."""
+        return None
+
+    # -- what all reports have ----------------------------------------------------------------
+
+    def began(self) -> str:
+        """How the drive began and what was done to it, in a sentence."""
+        data, manifest = self.data, self.data.manifest
+        drive = "The simulated drive" if manifest.device.simulated else "The drive"
+        method = "in an unknown state"
+        if manifest.purge is not None:
+            method = f"purge: {manifest.purge.method}".replace(" (", ", ").removesuffix(")")
+        fills = units.significant(data.host_write_bytes / data.capacity_bytes)
+        ended = ""
+        if data.status == "complete" and manifest.reason:
+            ended = f" The run ended with: {manifest.reason}."
+        return (
+            f"{drive} ({method}) was {self.loaded()} for {units.duration(data.elapsed_ns)}; "
+            f"{units.size(data.host_write_bytes)} were written, {fills} times its "
+            f"capacity.{ended}"
+        )
+
+    def loaded(self) -> str:
+        """What was done to the drive, as the participle of a sentence."""
+        return "tested"
+
+    def written(self) -> tuple[KeyFigure, KeyFigure]:
+        """How much was written and how long it took."""
+        data = self.data
+        # A simulated drive may have been brought to its state without simulating time.
+        untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
+        note = "in the steps" if untimed else f"in {units.duration(data.elapsed_ns)}"
+        size, unit = units.size(data.host_write_bytes).split(" ")
+        fills = units.significant(data.host_write_bytes / data.capacity_bytes)
+        return (
+            KeyFigure("Written", size, unit, note),
+            KeyFigure("Drive fills", fills, "", "times the user capacity"),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The summary for programs: schema "writecliff/TEST/1", see docs/reference/json.md.
+
+        Keys may be added within version 1, never renamed or removed; unknown is null.
+        """
+        data, manifest = self.data, self.data.manifest
+        device = manifest.device
+        return {
+            "schema": f"writecliff/{manifest.procedure}/1",
+            "run": {
+                "name": data.name,
+                "status": data.status,
+                "reason": manifest.reason or None,
+                "procedure": manifest.procedure,
+                "edition": manifest.edition,
+                "created": manifest.created,
+                "updated": manifest.updated,
+                "seed": manifest.seed,
+                "command": list(manifest.command),
+                "versions": dict(manifest.versions),
+            },
+            "device": {
+                name: getattr(device, name)
+                for name in ("target", "vendor", "model", "serial", "firmware", "capacity_bytes",
+                             "simulated", "device_hash")
+            },
+            **self.results(),
+            "disclosures": list(disclosures(data)),
+            "files": RUN_FILES,
+        }  # fmt: skip
+
+    def model(self) -> ReportModel:
+        """The whole report as plain data."""
+        data = self.data
+        steps = data.run.query(
+            "select phase, round, label, seq, unnest(warnings) as warning from rounds order by seq"
+        ).to_pylist()
+        sections, files = with_data(
+            [
+                part
+                for part in (*self.sections(), *remarks_section(steps), *health_sections(data))
+                if part.figures or part.tables
+            ],
+            (data.steps_file, *self.files()),
+        )
+        return ReportModel(
+            title=f"{self.title}{steady.flag(self.views)}: {_drive_text(data)}",
+            header=header(data, self.title, self.set_up_rounds, self.test_parameters()),
+            disclosures=(*disclosures(data), *step_disclosures(steps)),
+            verdict=self.verdict(),
+            key_figures=(*self.key_figures(), *self.written()),
+            latency_figures=latency_figures(self.histogram) if self.histogram is not None else (),
+            latency_note=self.latency_note,
+            sections=sections,
+            notes=(*_notes(data), *self.notes()),
+            footer=_footer(data),
+            data=files,
+            summary=self.summary(),
+            stamp=data.stamp,
+        )
+
+
+def _drive_text(data: TestData) -> str:
+    """Vendor, model and, if that does not name it, size: "Example SATA TLC, 120 GB"."""
+    device = data.manifest.device
+    name = " ".join(filter(None, (device.vendor, device.model)))
+    size = units.size(device.capacity_bytes)
+    return name if size in name else f"{name}, {size}"
+
+
+def _notes(data: TestData) -> tuple[str, ...]:
+    found = [
+        "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). "
+        f"Drive fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
+        "This page depends on the run directory alone. Its Report Run Date is that of the last "
+        "change of the data, so that the report of a run is the same, byte for byte, whenever it "
+        "is made.",
+    ]
+    if data.manifest.device.simulated:
+        found.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
+    if (idle := idle_text(data)) is not None and not grave_idle(data):
+        found.append(idle)
+    return tuple(found)
+
+
+def _footer(data: TestData) -> tuple[tuple[str, str], ...]:
+    manifest = data.manifest
+    versions = ", ".join(
+        f"{name} {version.removeprefix(f'{name}-')}"  # fio calls its own version fio-3.33
+        for name, version in manifest.versions.items()
+        if version is not None and not (name == "fio" and manifest.device.simulated)
+    )
+    return (
+        ("Command", shlex.join(manifest.command)),
+        ("Seed", str(manifest.seed)),
+        ("Device hash", manifest.device.device_hash or units.UNKNOWN),
+        ("Versions", versions),
+        ("Report by", f"writecliff {writecliff_version()}"),
+        ("Run directory", data.name),
+        ("Status", data.status + (f": {manifest.reason}" if manifest.reason else "")),
+    )

@@ -1,0 +1,147 @@
+"""The results of campaigns, and the report that shows them.
+
+A result is one figure with what it is of, in the terms in which such figures are published: access,
+block size, share of reads, outstanding I/Os, metric, value, unit. `results` of the summary holds
+all of them, so that two runs, or a run and a publication, can be compared without knowing the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from writecliff.procedures.model import StepRow
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile
+from writecliff.report.testdata import TestData
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
+MS = 1e6
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure; what does not apply is None."""
+
+    item: str  # the part of the campaign: "mixes"
+    access: str  # "random", "sequential", or the name of a profile
+    metric: str  # "iops", "latency_p99.9", ...
+    value: float
+    unit: str
+    block_kib: float | None = None
+    read_pct: float | None = None
+    oio: int | None = None  # outstanding I/Os
+    higher_is_better: bool | None = True  # None: neither
+
+
+def known_results(
+    figures: Sequence[tuple[str, float | None, str, bool]], **of: Any
+) -> list[Result]:
+    """The results whose value is known; `figures` are (metric, value, unit, higher is better)."""
+    return [
+        Result(metric=metric, value=value, unit=unit, higher_is_better=better, **of)
+        for metric, value, unit, better in figures
+        if value is not None
+    ]
+
+
+class CampaignReport(TestReport):
+    """The report of a published campaign."""
+
+    @cached_property
+    def found(self) -> Sequence[Result]:
+        """All figures of the campaign."""
+        return ()
+
+    def more_results(self) -> Mapping[str, Any]:
+        """Keys of the summary besides `results`."""
+        return {}
+
+    def results(self) -> dict[str, Any]:
+        return {"results": [asdict(result) for result in self.found], **self.more_results()}
+
+    @cached_property
+    def results_file(self) -> DataFile:
+        """All results as CSV."""
+        columns = tuple(Result.__dataclass_fields__)
+        rows = ([_plain(getattr(result, name)) for name in columns] for result in self.found)
+        return data_file("results.csv", columns, rows)
+
+    def files(self) -> tuple[DataFile, ...]:
+        return (self.results_file,)
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a run, also by operation. `operation` None is all of them together."""
+
+    data: TestData
+
+    @cached_property
+    def _histograms(self) -> dict[str | None, Mapping[int, Histogram]]:
+        return {}
+
+    def iops(self, row: StepRow, operation: str | None = None) -> float:
+        """IOPS of one operation."""
+        if operation is None:
+            return row.iops
+        ios: int = self.data.columns[self.data.seq(row)][f"{operation}_ios"]
+        return ios / (row.elapsed_ns / 1e9) if row.elapsed_ns else 0.0
+
+    def histogram(self, row: StepRow, operation: str | None = None) -> Histogram | None:
+        """Service times of a step; None if there are none."""
+        if operation not in self._histograms:
+            self._histograms[operation] = self.data.run.histograms_by_step(operation=operation)
+        return self._histograms[operation].get(self.data.seq(row))
+
+    def latency_ns(
+        self, row: StepRow, q: float | None, operation: str | None = None
+    ) -> float | None:
+        """A statistic of the service times of a step: see `statistic`."""
+        return statistic(self.histogram(row, operation), q)
+
+
+# Average, quantiles and maximum, as `statistic` takes them.
+STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
+
+
+def statistic(histogram: Histogram | None, q: float | None) -> float | None:
+    """A quantile in ns; `q` None is the mean, 1 the maximum. None: too few samples."""
+    if histogram is None:
+        return None
+    if q is None:
+        return histogram.mean_ns
+    return histogram.max_ns if q == 1 else histogram.quantile(q).value_ns
+
+
+def latency_results(
+    steps: Steps,
+    row: StepRow,
+    of: Mapping[str, Any],
+    operation: str | None = None,
+    *,
+    prefix: str = "",
+) -> list[Result]:
+    """The known ones of `STATISTICS` of a step, in ms."""
+    values = [(name, steps.latency_ns(row, q, operation)) for name, q in STATISTICS]
+    figures = [
+        (f"{prefix}latency_{name}", None if value is None else value / MS, "ms", False)
+        for name, value in values
+    ]
+    return known_results(figures, **of)
+
+
+def oio_of(row: StepRow) -> int | None:
+    """Outstanding I/Os of all threads."""
+    if row.threads is None or row.queue_depth is None:
+        return None
+    return row.threads * row.queue_depth

@@ -1,0 +1,132 @@
+"""Reports of tests that loop over cells (a block size at a read/write mix) until steady state:
+what the IOPS test, the latency test and the comparison by block size share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from writecliff.procedures.cells import Cell
+from writecliff.procedures.model import StepRow
+from writecliff.procedures.pts import block_text, mix_text
+from writecliff.report.axes import Axis, Line, block_size_axis
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.figures import convergence
+from writecliff.report.figures3d import columns_3d
+from writecliff.report.model import DataFile, Figure, Section, Table, section, table
+from writecliff.report.plots import lines
+from writecliff.report.steady import SteadyView, known
+from writecliff.units import KIB
+
+Value = Callable[[Cell], float | None]
+RowValue = Callable[[StepRow], float | None]
+
+
+class CellReport(TestReport):
+    """The report of one loop of cells. Results are means over the rounds of the window."""
+
+    @cached_property
+    def view(self) -> SteadyView:
+        """The loop."""
+        return self.data.view("rounds")
+
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        return (self.view,)
+
+    @cached_property
+    def sizes(self) -> Sequence[int]:
+        """Block sizes that were measured, smallest first."""
+        planned = (round(size * KIB) for size in self.data.options["block_sizes_kib"])
+        return sorted({cell[0] for cell in self.view.cells} or planned)
+
+    @cached_property
+    def mixes(self) -> Sequence[float]:
+        """Shares of reads, most writes first."""
+        return sorted(self.data.options["read_pcts"])
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """The cells that were measured, reads and large blocks first."""
+        every = ((size, mix) for mix in reversed(self.mixes) for size in reversed(self.sizes))
+        return [cell for cell in every if cell in self.view.cells]
+
+    def iops(self, cell: Cell) -> float | None:
+        """Mean IOPS of a cell."""
+        return self.view.mean(cell, lambda row: row.iops)
+
+    # -- the forms in which cells are shown ---------------------------------------------------
+
+    def grid(self, title: str, value: Value, text: Callable[[float | None], str], data: DataFile,
+             note: str = "") -> Table:  # fmt: skip
+        """A table of block sizes by mixes."""
+        rows = [
+            (block_text(size), *(text(value((size, mix))) for mix in self.mixes))
+            for size in self.sizes
+        ]
+        head = ("Block size, R/W", *map(mix_text, self.mixes))
+        return table(self.view.flagged(title), head, rows, note=note, data=data)
+
+    def grid_file(self, name: str, column: str, value: Value) -> DataFile:
+        """The numbers of a grid: a column per mix, named `column` and the mix."""
+        head = ("block_bytes", *(f"{column}_{mix_text(m).replace('/', '_')}" for m in self.mixes))
+        rows = ((size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes)
+        return data_file(name, head, rows)
+
+    def columns(
+        self, name: str, title: str, value: Value, y: Axis, data: DataFile, *, slow: bool = False
+    ) -> Figure | None:
+        """3-D columns of block sizes by mixes. `slow`: large values are those of large blocks and
+        of writes, which then stand at the back."""
+        sizes = self.sizes if slow else self.sizes[::-1]
+        mixes = self.mixes[::-1] if slow else self.mixes
+        return columns_3d(
+            name,
+            self.view.flagged(title),
+            data,
+            [f"{size / KIB:g}" for size in sizes],
+            list(map(mix_text, mixes)),
+            [[known(value((size, mix))) for size in sizes] for mix in mixes],
+            "Block size (KiB)",
+            "R/W mix",
+            y,
+            alt=f"{y.label} as columns over block size and read/write mix",
+        )
+
+    def size_lines(self, value: Value) -> list[Line]:
+        """A value over the block size, a line per mix, reads first."""
+        return [
+            Line(mix_text(mix), self.sizes, [known(value((size, mix))) for size in self.sizes])
+            for mix in reversed(self.mixes)
+        ]
+
+    def by_size(
+        self, name: str, title: str, value: Value, y: Axis, data: DataFile
+    ) -> Figure | None:
+        """The plot of `size_lines`."""
+        axis, alt = block_size_axis(self.sizes), f"{y.label} over block size, a line per mix"
+        return lines(name, self.view.flagged(title), data, self.size_lines(value), axis, y, alt=alt)
+
+    def by_round(
+        self, name: str, title: str, value: RowValue, column: str, y: Axis
+    ) -> Figure | None:
+        """A value of the mix with most writes in every round, a line per block size; `column` names
+        those of the file, with "{}" for the block size."""
+        view, mix = self.view, self.mixes[0]
+        series = [
+            Line(block_text(size), view.rounds, view.over_rounds((size, mix), value))
+            for size in reversed(self.sizes)
+        ]
+        head = ("round", *(column.format(line.label) for line in series))
+        data = data_file(f"{name}.csv", head, zip(view.rounds, *(s.y for s in series), strict=True))
+        window = view.window if view.judged else ()
+        full = f"{title}, RND {mix_text(mix)}, all block sizes"
+        return convergence(name, view.flagged(full), data, series, window, y)
+
+    def window_section(self, *, tables: bool = True) -> Section:
+        """The measurement window, with the determination tables."""
+        view = self.view
+        shown = view.tables() if tables else ()
+        title = "Steady-state measurement window"
+        return section(title, view.intro, *view.window_figures(), *shown)

@@ -1,0 +1,263 @@
+"""The report that ECW/CBW and DIRTH share: preconditioning, demand variation, operating points and
+their histograms; summaries "writecliff/ecw/1" and "writecliff/dirth/1".
+
+The fourteen plots of the standard in its order, each histogram with its confidence plot. Cells and
+operating points are the procedure's (`procedures.demand_intensity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.procedures.demand_intensity import (
+    PRECONDITION,
+    ROUNDS_PHASE,
+    DemandProcedure,
+    is_cell,
+)
+from writecliff.procedures.operating_points import NAMES, Cell, Name
+from writecliff.report import demand_intensity_figures as drawings
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.figures import histogram_figures
+from writecliff.report.header import NOT_APPLICABLE, Rows, setup
+from writecliff.report.latency import latency_mapping, latency_table, service_note
+from writecliff.report.model import KeyFigure, Section, Table, section, table
+from writecliff.report.steady import SteadyView
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.procedures.model import StepRow
+
+
+class DemandIntensityReport(TestReport):
+    """The report of a run of ECW/CBW or DIRTH."""
+
+    @cached_property
+    def procedure(self) -> DemandProcedure[Any]:
+        """The test with its options."""
+        assert isinstance(self.data.procedure, DemandProcedure)
+        return self.data.procedure
+
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        """Preconditioning and demand variation."""
+        return (
+            self.data.view(PRECONDITION, "Preconditioning", "-precondition"),
+            self.data.view(ROUNDS_PHASE, "Demand variation", "-dv"),
+        )
+
+    @property
+    def set_up_rounds(self) -> str:
+        return self.views[0].text
+
+    @cached_property
+    def cells(self) -> Sequence[Cell]:
+        """The loads of the demand variation; none before the first complete round."""
+        return self.procedure.cells(self.data.history) if self.views[1].rounds else ()
+
+    @cached_property
+    def points(self) -> Mapping[Name, Cell]:
+        """The operating points."""
+        found = self.procedure.operating_points
+        return found(self.data.history) if self.views[1].rounds else {}
+
+    def point_rows(self, name: Name) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
+        """Pre-writes and histogram step of an operating point, as far as the run got."""
+        rows = self.data.stage_rows(f"rth-{name}")
+        done = [row for row in rows if row.label.startswith("response-time histogram")]
+        return [row for row in rows if row not in done], done[:1]
+
+    @cached_property
+    def histograms(self) -> Mapping[Name, Histogram]:
+        """Response times at the operating points that were measured."""
+        found = {name: self.data.histogram(self.point_rows(name)[1]) for name in NAMES}
+        return {name: h for name, h in found.items() if h is not None and h.count}
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        return self.histograms.get("max")
+
+    @property
+    def latency_note(self) -> str:
+        none = "No response times were measured at an operating point."
+        return service_note(self.histogram, " at the MaxIOPS operating point", otherwise=none)
+
+    def test_parameters(self) -> Rows:
+        data, o = self.data, self.procedure.options
+        return (
+            ("Test Stimulus 1", setup(data, "test_stimulus")),
+            ("R/W %", setup(data, "rw_mix")),
+            ("TOIO - TC/QD", setup(data, "toio")),
+            ("TOIO Order", setup(data, "order")),
+            ("Steady State", self.views[1].text),
+            ("Test Stimulus 2", setup(data, "test_stimulus_2")),
+            ("Pre Write / RTH", f"{o.histogram_prewrite_minutes:g} / {o.histogram_minutes:g} min"),
+            ("ART Limit", setup(data, "toio_2", NOT_APPLICABLE)),
+        )
+
+    def opening(self) -> list[str]:
+        threads, depth = self.procedure.tracked
+        said = [
+            self.began(),
+            f"{self.procedure.mix} was run at {len(self.cells)} loads from "
+            f"TC {threads}/QD {depth} down.",
+        ]
+        if self.cells and not self.points:
+            said.append(
+                "NO OPERATING POINT: no load has an average response time below "
+                f"{self.procedure.options.art_limit_ms:g} ms, so no histograms were taken."
+            )
+        return said
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        view, (threads, depth) = self.views[1], self.procedure.tracked
+        label = f"{'Steady-state' if view.reached else 'NOT STEADY'} IOPS at TC{threads}/QD{depth}"
+        average = view.determination.average if view.determination is not None else None
+        yield KeyFigure(label, units.number(average), "", "average of the window")
+        for name in NAMES:
+            cell = self.points.get(name)
+            value, note = units.UNKNOWN, "no such point"
+            if cell is not None:
+                value = units.number(cell.iops)
+                note = f"TC{cell.threads}/QD{cell.queue_depth}, ART {units.latency(cell.art_ns)}"
+            yield KeyFigure(f"{name.capitalize()} IOPS", value, "", note)
+
+    def sections(self) -> Iterator[Section]:
+        (precondition, rounds), steps = self.views, self.data.steps_file
+        options, load = self.procedure.options, self.procedure.load
+        threads, depth = self.procedure.tracked
+        yield section(
+            "Preconditioning",
+            f"{load} writes; the first step of each round is its sample.",
+            precondition.convergence(
+                f"Pre Conditioning IOPS (TC{threads}-QD{depth})", data="precondition.csv"
+            ),
+            *precondition.window_figures("Pre Conditioning steady-state check", "precondition.csv"),
+            *precondition.tables(),
+        )
+        before = [row for row in self.data.stage_rows(ROUNDS_PHASE) if not is_cell(row)]
+        yield section(
+            "Pre-writes between rounds",
+            f"{load} writes before the cells of every round.",
+            drawings.prewrites("prewrites", "Between-round pre-writes", steps, before),
+        )
+        if rounds.rounds:
+            yield section(
+                "Steady state of the demand variation",
+                f"Tracking variable: IOPS of {self.procedure.mix} at TC{threads}/QD{depth}.",
+                drawings.tracking(rounds, self.procedure, steps),
+                *rounds.window_figures(
+                    f"DV steady-state check TC{threads}-QD{depth}", "samples.csv"
+                ),
+                *rounds.tables(),
+            )
+        if self.cells:
+            yield self._variation()
+            yield section(
+                "Operating points",
+                "Of loads with an average response time below "
+                f"{options.art_limit_ms:g} ms: the most IOPS, the fewest outstanding I/Os, and the "
+                "load half way between them in IOPS.",
+                self._points_table(),
+            )
+        for name, cell in self.points.items():
+            title, histogram = f"{name.capitalize()} IOPS", self.histograms.get(name)
+            yield section(
+                f"Response times at {title}",
+                f"TC{cell.threads}/QD{cell.queue_depth}: {load} writes, then "
+                f"{self.procedure.mix}, every I/O timed.",
+                drawings.prewrites(
+                    f"{name}-prewrites", f"{title}: pre-writes", steps, self.point_rows(name)[0]
+                ),
+                *histogram_figures(histogram, f"-{name}", f"{title}: "),
+                latency_table(histogram, f"Response times at {title}") if histogram else None,
+            )
+
+    def _variation(self) -> Section:
+        of_window = self.procedure.options.operating_points == "window"
+        rounds = "the rounds of the measurement window" if of_window else "the last round alone"
+        head = ("threads", "queue_depth", "iops", "art_ns", "cpu_busy_pct")
+        rows = ((c.threads, c.queue_depth, c.iops, c.art_ns, c.cpu_pct) for c in self.cells)
+        return section(
+            "Demand variation and demand intensity",
+            f"Every load is the average over {rounds}.",
+            *drawings.variation(self.cells, data_file("cells.csv", head, rows)),
+            self._grid("IOPS", lambda cell: units.number(cell.iops, 1)),
+            self._grid(
+                "Average response time (ms)", lambda cell: units.significant(cell.art_ns / 1e6)
+            ),
+        )
+
+    def _grid(self, title: str, text: Callable[[Cell], str]) -> Table:
+        """A value of the loads by threads and queue depth."""
+        known = {(cell.threads, cell.queue_depth): text(cell) for cell in self.cells}
+        depths = sorted({depth for _, depth in known})
+        rows = [
+            (f"TC={threads}", *(known.get((threads, depth), units.UNKNOWN) for depth in depths))
+            for threads in sorted({threads for threads, _ in known})
+        ]
+        return table(title, ("", *(f"QD={depth}" for depth in depths)), rows)
+
+    def _points_table(self) -> Table:
+        """The operating points with what their histograms say."""
+        rows = []
+        for name in NAMES:
+            cell, histogram = self.points.get(name), self.histograms.get(name)
+            label = f"{name.capitalize()} IOPS"
+            if cell is None:
+                rows.append((label, "no operating point", *[units.UNKNOWN] * 5))
+                continue
+            slow: Sequence[float | None] = (None, None, None)
+            if histogram is not None:
+                five_nines = histogram.quantile(0.99999).value_ns
+                slow = (histogram.mean_ns, five_nines, histogram.max_ns)
+            load = f"TC {cell.threads}/QD {cell.queue_depth}"
+            times = map(units.latency, (cell.art_ns, *slow))
+            rows.append((label, load, units.number(cell.iops, 1), *times))
+        head = ("", "Load", "IOPS", "ART", "ART of RTH", "99.999 % of RTH", "MRT of RTH")
+        return table("Operating points", head, rows, "ll")
+
+    def notes(self) -> tuple[str, ...]:
+        if not self.cells or any(cell.cpu_pct is not None for cell in self.cells):
+            return ()
+        simulated = self.data.manifest.device.simulated
+        why = "a simulated drive has no host" if simulated else "it was not measured"
+        return (f"The plot of system CPU utilisation is left out: {why}.",)
+
+    def results(self) -> dict[str, Any]:
+        precondition, rounds = self.views
+        threads, depth = self.procedure.tracked
+        return {
+            "workload": {
+                "name": self.procedure.load,
+                "read_pct": self.procedure.read_pct,
+                "tracked_threads": threads,
+                "tracked_queue_depth": depth,
+            },
+            "preconditioning": precondition.mapping(),
+            "steady_state": rounds.mapping(),
+            "cells": list(map(_cell_mapping, self.cells)),
+            "operating_points": {name: self._point_mapping(name) for name in NAMES},
+        }
+
+    def _point_mapping(self, name: Name) -> dict[str, Any] | None:
+        """None: there is no such operating point."""
+        cell, histogram = self.points.get(name), self.histograms.get(name)
+        if cell is None:
+            return None
+        latency = None if histogram is None else latency_mapping(histogram)
+        return {**_cell_mapping(cell), "latency": latency}
+
+
+def _cell_mapping(cell: Cell) -> dict[str, Any]:
+    return {
+        "threads": cell.threads,
+        "queue_depth": cell.queue_depth,
+        "iops": cell.iops,
+        "art_ns": cell.art_ns if cell.art_ns == cell.art_ns else None,
+        "cpu_busy_pct": cell.cpu_pct,
+    }

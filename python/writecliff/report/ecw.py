@@ -1,0 +1,44 @@
+"""The report of ECW/CBW; summary "writecliff/ecw/1"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from writecliff import units
+from writecliff.procedures import ecw_load
+from writecliff.report.demand_intensity import DemandIntensityReport
+from writecliff.report.header import setup
+from writecliff.report.model import Section, Table, section, table
+
+
+class EcwReport(DemandIntensityReport):
+    """The report of a run of ECW/CBW, with what the composite workload is made of."""
+
+    def sections(self) -> Iterator[Section]:
+        yield from super().sections()
+        intro = f"Block sizes and address zones of JESD219; {setup(self.data, 'alignment')}."
+        yield section("The composite workload", intro, _sizes(), _zones())
+
+
+def _sizes() -> Table:
+    total = sum(share for _, share in ecw_load.SIZES)
+    rows = [
+        (
+            units.block(size),
+            f"{100 * share / total:g} %",
+            f"{100 * size * share / total / ecw_load.MEAN_BYTES:.1f} %",
+        )
+        for size, share in ecw_load.SIZES
+    ]
+    head = ("Block size", "Share of accesses", "Share of bytes")
+    note = f"Mean transfer {ecw_load.MEAN_BYTES / units.KIB:.3f} KiB."
+    return table("Block sizes", head, rows, note=note)
+
+
+def _zones() -> Table:
+    rows, first = [], 0.0
+    for zone in ecw_load.ZONES:
+        last = first + zone.size_pct
+        rows.append((f"{first:g} to {last:g} %", f"{zone.access_pct:g} %"))
+        first = last
+    return table("Address zones", ("Addresses", "Share of accesses"), rows)

@@ -1,0 +1,467 @@
+"""Steady state as every report and the command line present it: one view of a `StageHistory`.
+
+The procedure decides whether a stage is steady and which rounds are its window; this module only
+words it: state, sentences, determination table, figures, CSV and JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from writecliff import units
+from writecliff.procedures.cells import Cell
+from writecliff.procedures.model import StageHistory, StepRow, TrackingVariable
+from writecliff.procedures.steady import (
+    DATA_EXCURSION_PCT,
+    SLOPE_EXCURSION_PCT,
+    WINDOW_ROUNDS,
+    SteadyState,
+)
+from writecliff.report.csvs import data_file
+from writecliff.report.model import DataFile, Figure, KeyFigure, Table, Verdict, table
+
+if TYPE_CHECKING:
+    from writecliff.report.axes import Axis
+
+State = Literal["steady", "left", "not reached", "undecided", "not steady", "not achieved"]
+_WORST_FIRST: Sequence[State] = (
+    "not achieved", "not steady", "undecided", "not reached", "left", "steady",
+)  # fmt: skip
+UNSTEADY = "NOT STEADY STATE"
+DRIFT_R, DRIFT_PCT = 0.9, 2.0
+_AXIS_LABELS = {"MB/s": "Throughput (MB/s)", "µs": "Average latency (µs)"}
+
+
+@dataclass(frozen=True)
+class SteadyView:
+    """A stage of rounds as it is presented. `stage` is None if the run did not get there.
+
+    `label` tells the stage from others of the run ("1024KiB", "Preconditioning"), `suffix` does so
+    in the names of figures and files ("-1024k"). `ended`: the run is complete, so a stage that is
+    not steady will not become so.
+    """
+
+    stage: StageHistory | None
+    label: str = ""
+    suffix: str = ""
+    ended: bool = True
+
+    # -- what the procedure decided -----------------------------------------------------------
+
+    @cached_property
+    def state(self) -> State:
+        """ "left": the stage was steady, and is not any more in its last window."""
+        if self.stage is None:
+            return "not reached"
+        if self.stage.tracker is None:
+            return "undecided"
+        verdict = self.stage.tracker.verdict
+        if verdict != "steady" and self.stage.tracker.first_steady is not None:
+            return "left"
+        return "not achieved" if verdict == "not steady" and self.ended else verdict
+
+    @property
+    def steady(self) -> bool:
+        """The stage is steady in its last window."""
+        return self.state == "steady"
+
+    @property
+    def reached(self) -> bool:
+        """The stage has been steady, whether or not it still is; the window shows when."""
+        return self.state in ("steady", "left")
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """All complete rounds."""
+        return tuple(range(1, (self.stage.rounds_done if self.stage else 0) + 1))
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The rounds that results are taken from: those of the reported window; before there is
+        one, the last complete round."""
+        decision = self.stage.decision if self.stage is not None else None
+        return decision.rounds if decision is not None else self.rounds[-1:]
+
+    @cached_property
+    def judged(self) -> Sequence[tuple[TrackingVariable, SteadyState]]:
+        """The reported window of each tracking variable, also if it fails; empty before there is
+        one."""
+        if self.stage is None or self.stage.decision is None:
+            return ()
+        states = self.stage.decision.states
+        return [(variable, states[variable.name]) for variable in self.stage.tracking]
+
+    @property
+    def determination(self) -> SteadyState | None:
+        """The reported window of the first tracking variable; None before there is one."""
+        return self.judged[0][1] if self.judged else None
+
+    @property
+    def values(self) -> Mapping[str, Sequence[float]]:
+        """Samples of every round by tracking variable."""
+        tracker = self.stage.tracker if self.stage is not None else None
+        return tracker.values if tracker is not None else {}
+
+    # -- results of the window ----------------------------------------------------------------
+
+    @cached_property
+    def cells(self) -> Mapping[Cell, Sequence[StepRow]]:
+        """The rows of each cell (block size and read share), one per complete round."""
+        found: dict[Cell, list[StepRow]] = {}
+        for row in self.stage.rows if self.stage is not None else ():
+            if row.round <= len(self.rounds) and row.block_bytes and row.read_pct is not None:
+                found.setdefault((row.block_bytes, row.read_pct), []).append(row)
+        return found
+
+    def in_window(self, cell: Cell) -> Sequence[StepRow]:
+        """The rows of a cell in the rounds of the window."""
+        return [row for row in self.cells.get(cell, ()) if row.round in self.window]
+
+    def mean(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
+        """Mean of a figure over the rounds of the window; None if it is unknown."""
+        known = [number for row in self.in_window(cell) if (number := value(row)) is not None]
+        return fmean(known) if known else None
+
+    def highest(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
+        """Maximum of a figure over the rounds of the window; None if it is unknown."""
+        known = (number for row in self.in_window(cell) if (number := value(row)) is not None)
+        return max(known, default=None)
+
+    def over_rounds(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
+        """A figure in every complete round; NaN where it is unknown."""
+        return [known(value(row)) for row in self.cells.get(cell, ())]
+
+    # -- words --------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The window as the header block of the standard shows it, or why there is none."""
+        match self.state:
+            case "steady" | "left":
+                end = ", then left" if self.state == "left" else ""
+                return f"Rounds {self.window[0]} - {self.window[-1]}{end}"
+            case "undecided":
+                return f"undecided ({len(self.rounds)} of {WINDOW_ROUNDS} rounds)"
+            case "not achieved":
+                return "NOT ACHIEVED"
+            case "not steady":
+                return f"not steady in {len(self.rounds)} rounds so far"
+            case _:
+                return "not reached"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the verdict says of the stage: one sentence per tracking variable."""
+        begin = f"{self.label}: " if self.label else ""
+        if self.stage is None:
+            return (f"{begin}the run did not get there.",)
+        if not self.judged:
+            return (
+                f"{begin}the steady-state rule needs {WINDOW_ROUNDS} complete rounds; this run has "
+                f"{len(self.rounds)}.",
+            )
+        said = [f"{begin}{window_text(variable, state)}" for variable, state in self.judged]
+        first = self.stage.tracker.first_steady if self.stage.tracker is not None else None
+        if self.state == "left":
+            said.append(
+                f"{begin}the samples of these rounds met the steady-state rule; the last ones do "
+                "not. The figures below are those of this window, not of the drive's final state."
+            )
+        elif first is not None and first.rounds != self.window:
+            said.append(
+                f"{begin}the rule was first met in rounds {first.rounds[0]} to {first.rounds[-1]}; "
+                "the run continued, and the last window that meets it is reported."
+            )
+        return tuple(said)
+
+    @property
+    def intro(self) -> str:
+        """What the figures and tables of the window show."""
+        if not self.judged:
+            return f"{UNSTEADY}: {len(self.rounds)} of the {WINDOW_ROUNDS} rounds that it takes."
+        names = ", ".join(variable.name for variable, _ in self.judged)
+        first, last = self.window[0], self.window[-1]
+        together = " by all of them in one window" if len(self.judged) > 1 else ""
+        if self.reached:
+            return f"Tracked: {names}. The rule is met{together}, rounds {first} to {last}."
+        return (
+            f"Tracked: {names}. {UNSTEADY}: no {WINDOW_ROUNDS} rounds meet the rule{together}; the "
+            f"last ones, {first} to {last}, are shown."
+        )
+
+    @property
+    def source(self) -> str:
+        """Which rounds the results are means of."""
+        if not self.window:
+            return f"No round is complete: {UNSTEADY}."
+        first, last = self.window[0], self.window[-1]
+        if self.steady:
+            return f"Means over the rounds of the measurement window, {first} to {last}."
+        rounds = f"rounds {first} to {last}" if last > first else f"round {last}"
+        return f"{UNSTEADY}: means over the last {rounds}; the drive is not steady."
+
+    def flagged(self, title: str) -> str:
+        """`title`, marked unless the stage is steady."""
+        return title if self.steady else f"{title} - {UNSTEADY}"
+
+    def note(self, what: str = "") -> str:
+        """The rounds that a figure is the mean of, or `what` it is; marked unless steady."""
+        if not what and self.window:
+            what = f"mean of rounds {self.window[0]} to {self.window[-1]}"
+        return what if self.steady else f"{UNSTEADY}: {what}".removesuffix(": ")
+
+    def key_figure(
+        self, label: str, value: float | None, unit: str, *, digits: int | None = None
+    ) -> KeyFigure:
+        """A result for the top of the page, marked unless the stage is steady."""
+        text = units.significant(value, 4) if digits is None else units.number(value, digits)
+        return KeyFigure(label, text, unit, self.note())
+
+    # -- table, figures, data -----------------------------------------------------------------
+
+    def tables(self) -> tuple[Table, ...]:
+        """The determination table of each tracking variable."""
+        return tuple(_determination_table(*judged) for judged in self.judged)
+
+    def data(self, name: str = "") -> DataFile:
+        """The tracking variables of every round as CSV."""
+        tracking = self.stage.tracking if self.stage is not None else ()
+        head = ("round", *(_with_unit(variable) for variable in tracking))
+        rows = zip(self.rounds, *self.values.values(), strict=True)
+        return data_file(name or f"tracking{self.suffix}.csv", head, rows)
+
+    def window_figures(
+        self, title: str = "Steady-state measurement window", data: str = ""
+    ) -> tuple[Figure, ...]:
+        """The window of every tracking variable, also if it fails."""
+        from writecliff.report.figures import steady_window
+
+        found = []
+        for number, (variable, state) in enumerate(self.judged, 1):
+            many = len(self.judged) > 1
+            name = f"steady-window{self.suffix}" + (f"-{number}" if many else "")
+            full = f"{title}, {variable.name}"
+            shown = full if state.steady else f"{full} - {UNSTEADY}"
+            found.append(steady_window(name, shown, self.data(data), state, _axis(variable)))
+        return tuple(found)
+
+    def convergence(
+        self, title: str = "Steady-state convergence", *, data: str = "", log: bool = False
+    ) -> Figure | None:
+        """The tracking variables over all rounds; None before the first one is complete."""
+        from dataclasses import replace
+
+        from writecliff.report.axes import Line
+        from writecliff.report.figures import convergence
+
+        if self.stage is None or not self.values or not self.rounds:
+            return None
+        series = [Line(name, self.rounds, samples) for name, samples in self.values.items()]
+        axis = replace(_axis(self.stage.tracking[0]), log=log)
+        name = f"convergence{self.suffix}" + ("-tracked" if len(series) > 1 else "")
+        window = self.window if self.judged else ()
+        return convergence(name, self.flagged(title), self.data(data), series, window, axis)
+
+    def mapping(self) -> dict[str, Any]:
+        """The JSON form, in summaries of reports and of the command line."""
+        tracker = self.stage.tracker if self.stage is not None else None
+        first = tracker.first_steady if tracker is not None else None
+        window = None if self.determination is None else window_mapping(self.determination)
+        return {
+            "phase": self.stage.phase if self.stage is not None else None,
+            "label": self.label or None,
+            "state": self.state.replace(" ", "_"),
+            "reached": first is not None,
+            "first_reached_at_round": None if first is None else first.round,
+            "rounds_done": len(self.rounds),
+            "window_rounds": list(self.window),
+            "tracking_variable": tracker.variables[0] if tracker is not None else None,
+            "window": window,
+            "tracking": [
+                {"variable": variable.name, "unit": variable.unit, "window": window_mapping(state)}
+                for variable, state in self.judged
+            ],
+        }
+
+
+def known(value: float | None) -> float:
+    """A value for figures: NaN where it is unknown."""
+    return float("nan") if value is None else value
+
+
+def _axis(variable: TrackingVariable) -> Axis:
+    from writecliff.report.axes import Axis
+
+    return Axis(_AXIS_LABELS.get(variable.unit, variable.unit))
+
+
+def _with_unit(variable: TrackingVariable) -> str:
+    """ "RND 4KiB W IOPS", "average latency (µs)"."""
+    name, unit = variable.name, variable.unit
+    return name if name.endswith(unit) else f"{name} ({unit})"
+
+
+def _value_text(value: float, unit: str) -> str:
+    return f"{units.number(value) if unit == 'IOPS' else units.significant(value, 4)} {unit}"
+
+
+def window_text(variable: TrackingVariable, state: SteadyState) -> str:
+    """The judgement of one window in words, with measured and allowed excursions."""
+    drift = drifting(state) if state.steady else None
+    still = ""
+    if drift is not None:
+        end = "lower" if drift == "falling" else "higher"
+        share = 100 * abs(state.slope) / state.average
+        still = (
+            f" The samples are still {drift}, by {share:.2g} % per round: the rule allows it, but "
+            f"a longer run would end {end}."
+        )
+    return (
+        f"{variable.name}, rounds {state.rounds[0]} to {state.rounds[-1]}: "
+        f"{'steady' if state.steady else 'NOT steady'}. "
+        f"Average {_value_text(state.average, variable.unit)}; {excursions_text(state)}.{still}"
+    )
+
+
+def excursions_text(state: SteadyState) -> str:
+    """Measured and allowed excursions: "data excursion 3.21 % (allowed: 20 %), slope ..."."""
+    data, slope = units.pct(state.data_excursion_pct), units.pct(state.slope_excursion_pct)
+    return (
+        f"data excursion {data} (allowed: {DATA_EXCURSION_PCT:g} %), "
+        f"slope excursion {slope} (allowed: {SLOPE_EXCURSION_PCT:g} %)"
+    )
+
+
+def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
+    """Whether the samples of a window still move one way, although the rule allows it.
+
+    A line through five points with |r| of 0.9 or more is chance in fewer than one case in 25
+    (t test with three degrees of freedom); an excursion below 2 % is less than two runs differ by.
+    """
+    if state.r is None or abs(state.r) < DRIFT_R or (state.slope_excursion_pct or 0) < DRIFT_PCT:
+        return None
+    return "falling" if state.slope < 0 else "rising"
+
+
+def _determination_table(variable: TrackingVariable, state: SteadyState) -> Table:
+    """The steady-state determination table of the standard."""
+    digits = 1 if variable.unit == "IOPS" else 3
+
+    def value(number: float) -> str:
+        return f"{units.number(number, digits)} {variable.unit}"
+
+    met = {True: "met", False: "NOT met"}
+    return table(
+        f"Steady-state determination, {variable.name}",
+        ("Quantity", "Allowed", "Measured", ""),
+        (
+            ("Rounds", "", f"{state.rounds[0]} - {state.rounds[-1]}", ""),
+            ("Average", "", value(state.average), ""),
+            (
+                f"Data excursion, max - min ({DATA_EXCURSION_PCT:g} % of average)",
+                value(state.data_excursion_allowed),
+                value(state.data_excursion),
+                met[state.data_ok],
+            ),
+            (
+                f"Slope excursion, |slope| x 4 ({SLOPE_EXCURSION_PCT:g} % of average)",
+                value(state.slope_excursion_allowed),
+                value(state.slope_excursion),
+                met[state.slope_ok],
+            ),
+            ("Least-squares line, R = round", "", state.formula, ""),
+            ("Correlation coefficient r", "", units.number(state.r, 4), ""),
+        ),
+        "lrrl",
+        note="" if state.steady else UNSTEADY,
+    )
+
+
+def window_mapping(state: SteadyState) -> dict[str, Any]:
+    """The JSON form of a determination table, also of one that fails."""
+    return {
+        "rounds": list(state.rounds),
+        "values": list(state.values),
+        "average": state.average,
+        "data_excursion_allowed": state.data_excursion_allowed,
+        "data_excursion": state.data_excursion,
+        "slope_excursion_allowed": state.slope_excursion_allowed,
+        "slope_excursion": state.slope_excursion,
+        "slope_per_round": state.slope,
+        "intercept": state.intercept,
+        "r": state.r,
+        "formula": state.formula,
+        "steady": state.steady,
+    }
+
+
+# -- all stages of a run ----------------------------------------------------------------------
+
+
+def worst(views: Sequence[SteadyView]) -> State:
+    """The state of the stage that is furthest from steady; "steady" if there is none."""
+    return min((view.state for view in views), key=_WORST_FIRST.index, default="steady")
+
+
+def flag(views: Sequence[SteadyView]) -> str:
+    """What a title adds: nothing if all stages are steady."""
+    return "" if worst(views) == "steady" else f" - {UNSTEADY}"
+
+
+def views_text(views: Sequence[SteadyView]) -> str:
+    """The windows of all stages for the header block."""
+    if len(views) == 1:
+        return views[0].text
+    return "; ".join(f"{view.label}: {view.text}" for view in views)
+
+
+def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
+    """The JSON form of all stages."""
+    return {
+        "state": worst(views).replace(" ", "_"),
+        "reached": all(view.steady for view in views),
+        "loops": [view.mapping() for view in views],
+    }
+
+
+def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
+    """The first box of the page: `opening`, then what is said of each stage; the stage that is
+    furthest from steady decides the headline."""
+    meaning = [*opening, *(text for view in views for text in view.sentences)]
+    if not views:
+        return Verdict("good", "Measured without a steady-state criterion", tuple(meaning))
+    state = worst(views)
+    one = next(view for view in views if view.state == state)
+    where = f" ({one.label})" if one.label else ""
+    if state == "steady":
+        headline = f"Steady state reached, {_windows(views)}"
+        drift = drifting(one.determination) if one.determination and len(views) == 1 else None
+        return Verdict("good", headline + (f", still {drift}" if drift else ""), tuple(meaning))
+    if state == "left":
+        rounds = f"rounds {one.window[0]} to {one.window[-1]}"
+        headline = f"{UNSTEADY} at the end: reached in {rounds}, then left again{where}"
+        return Verdict("warning", headline, tuple(meaning))
+    meaning.append(
+        "The figures below are of a drive in transition and must not be quoted as sustained "
+        "performance."
+    )
+    said = {
+        "not achieved": f"NOT ACHIEVED in {len(one.rounds)} rounds",
+        "not steady": f"not reached so far, after {len(one.rounds)} rounds",
+        "undecided": "too early to tell",
+        "not reached": "the run did not get there",
+    }[state]
+    return Verdict("bad", f"{UNSTEADY}: {said}{where}", tuple(meaning))
+
+
+def _windows(views: Sequence[SteadyView]) -> str:
+    """ "rounds 1 to 5", or "1024KiB: rounds 1 to 5; 128KiB: rounds 2 to 6"."""
+    return "; ".join(
+        (f"{view.label}: " if len(views) > 1 else "")
+        + f"rounds {view.window[0]} to {view.window[-1]}"
+        for view in views
+    )

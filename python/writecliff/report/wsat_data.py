@@ -1,0 +1,186 @@
+"""What only the report of the write saturation test needs, on top of `testdata`.
+
+Owns which data a figure stands for:
+
+* fresh out of box (FOB): the steps that begin in the first minute, and before the whole capacity
+  has been written once
+* window: the steps from the first to the last sample of the reported steady-state window
+* latency: the response-time histogram phase if the run has one, otherwise the steps of the window
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from writecliff.errors import StoreError
+from writecliff.procedures.model import StepRow
+from writecliff.procedures.wsat import FOB_DRIVE_FILLS
+from writecliff.report.steady import SteadyView, known
+from writecliff.report.testdata import TestData
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from writecliff._native import Histogram
+
+    Numbers = npt.NDArray[np.float64]
+
+FOB_NS = 60_000_000_000
+
+
+@dataclass(frozen=True)
+class WsatData:
+    """A run of the write saturation test. Arrays have one value per step of the rounds; NaN is
+    unknown."""
+
+    data: TestData
+
+    @cached_property
+    def rows(self) -> Sequence[StepRow]:
+        """The steps of the rounds. Raises StoreError: there are none."""
+        rows = self.data.stage_rows("rounds")
+        if not rows:
+            raise StoreError(
+                f"{self.data.run.path} has no complete step to report",
+                hint="let the run measure a minute first",
+            )
+        return rows
+
+    @cached_property
+    def view(self) -> SteadyView:
+        """The rounds."""
+        return self.data.view("rounds")
+
+    def column(self, value: Callable[[StepRow], float | None]) -> Numbers:
+        """A figure of every step."""
+        return np.array([known(value(row)) for row in self.rows], dtype=np.float64)
+
+    @cached_property
+    def start_ns(self) -> Numbers:
+        """Begin of each step since the first one."""
+        return self.column(lambda row: row.started_ns - self.rows[0].started_ns)
+
+    @cached_property
+    def end_ns(self) -> Numbers:
+        """End of each step since the first one began."""
+        return self.column(lambda row: row.ended_ns - self.rows[0].started_ns)
+
+    @cached_property
+    def iops(self) -> Numbers:
+        """IOPS of each step."""
+        return self.column(lambda row: row.iops)
+
+    @cached_property
+    def written_bytes(self) -> Numbers:
+        """Written since the purge when each step was complete."""
+        return self.column(lambda row: row.host_write_bytes_total)
+
+    @cached_property
+    def before_bytes(self) -> Numbers:
+        """Written since the purge when each step began."""
+        return self.written_bytes - self.column(lambda row: row.host_write_bytes)
+
+    @cached_property
+    def waf(self) -> Numbers:
+        """Write amplification of each step."""
+        return self.column(lambda row: row.waf)
+
+    @cached_property
+    def spread(self) -> tuple[Numbers, Numbers]:
+        """Lowest and highest IOPS of the intervals (seconds) of each step."""
+        nothing = (float("nan"), float("nan"))
+        found = [self.data.interval_iops.get(self.data.seq(row), nothing) for row in self.rows]
+        return np.array([low for low, _ in found]), np.array([high for _, high in found])
+
+    @cached_property
+    def window(self) -> slice:
+        """The steps from the first to the last sample of the reported window; without a window, of
+        all the samples there are; without any, the last step."""
+        rounds = self.view.window if self.view.judged else self.view.rounds
+        # The last step of a round is its sample.
+        samples = {row.round: index for index, row in enumerate(self.rows)}
+        if not rounds:
+            return slice(len(self.rows) - 1, len(self.rows))
+        return slice(samples[rounds[0]], samples[rounds[-1]] + 1)
+
+    @property
+    def window_rows(self) -> Sequence[StepRow]:
+        """The steps of `window`."""
+        return self.rows[self.window]
+
+    @property
+    def drive_fills(self) -> float:
+        """Written by the last step, over the user capacity."""
+        return float(self.written_bytes[-1] / self.data.capacity_bytes)
+
+    @property
+    def window_drive_fills(self) -> float:
+        """Drive fills written when the first step of the window was complete."""
+        return float(self.written_bytes[self.window][0] / self.data.capacity_bytes)
+
+    @property
+    def fresh(self) -> bool:
+        """The window begins where a drive is seldom past its fresh-out-of-box state."""
+        return self.window_drive_fills < FOB_DRIVE_FILLS
+
+    @property
+    def elapsed_ns(self) -> float:
+        """Device time of the rounds."""
+        return float(self.end_ns[-1])
+
+    @cached_property
+    def fob_rows(self) -> Sequence[StepRow]:
+        """The steps that count as fresh out of box; always the first one."""
+        late = (self.start_ns >= FOB_NS) | (self.before_bytes >= self.data.capacity_bytes)
+        return [row for row, out in zip(self.rows, late, strict=True) if not out] or self.rows[:1]
+
+    @property
+    def fob_ns(self) -> float:
+        """How long the steps took that count as fresh out of box."""
+        return float(sum(row.elapsed_ns for row in self.fob_rows))
+
+    @property
+    def fob_iops(self) -> float:
+        """IOPS of the steps that count as fresh out of box."""
+        return sum(row.ios for row in self.fob_rows) / (self.fob_ns / 1e9)
+
+    @property
+    def saturated_iops(self) -> float:
+        """Average of the reported window; without one, of the samples or the last step there is."""
+        if self.view.determination is not None:
+            return self.view.determination.average
+        values = [value for samples in self.view.values.values() for value in samples]
+        return sum(values) / len(values) if values else float(self.iops[-1])
+
+    @property
+    def fob_ratio(self) -> float | None:
+        """Saturated IOPS over those fresh out of box."""
+        return self.saturated_iops / self.fob_iops if self.fob_iops else None
+
+    @property
+    def window_waf(self) -> float | None:
+        """Write amplification over the window; None where the drive does not report it."""
+        return mean_waf(self.window_rows)
+
+    @property
+    def latency_source(self) -> Literal["rth", "window"]:
+        """Where the latencies come from: the response-time histogram phase, or the window."""
+        return "rth" if self.data.stage_rows("rth") else "window"
+
+    @cached_property
+    def latency(self) -> Histogram | None:
+        """Response times of all I/Os of `latency_source`; None if there are none."""
+        return self.data.histogram(self.data.stage_rows("rth") or self.window_rows)
+
+
+def mean_waf(rows: Sequence[StepRow]) -> float | None:
+    """All bytes written to flash in `rows` over all that the host wrote; None: not known."""
+    host = sum(row.host_write_bytes for row in rows)
+    if not host or any(row.waf is None for row in rows):
+        return None
+    return sum((row.waf or 0.0) * row.host_write_bytes for row in rows) / host
