@@ -6,7 +6,7 @@ use crate::next::{hook, real};
 use crate::stdio;
 use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Note a transfer of `length` bytes; without an offset it ended at the descriptor's position.
+/// Record a transfer of `length` bytes; without an offset it ended at the descriptor's position.
 pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     if length <= 0 {
         return;
@@ -133,7 +133,7 @@ hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut o
 hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
     how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
 
-/// Where a transfer began whose offset the kernel has moved on.
+/// Where a transfer began, after the kernel has advanced the offset.
 fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
     // SAFETY: the kernel has just written there.
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
@@ -168,7 +168,7 @@ macro_rules! mmap_hook {
                 off_t,
             ) -> *mut c_void;
             let Some(real) = real!($name as Real) else { return libc::MAP_FAILED };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             let map = unsafe { real(hint, size, access, flags, fd, at) };
             if fd >= 0 {
                 crate::after(|| mapped(fd, access, flags, at, size, map));
@@ -181,7 +181,7 @@ macro_rules! mmap_hook {
 mmap_hook!(mmap);
 mmap_hook!(mmap64);
 
-/// The kernel's `struct iocb`, of which libaio's is a copy.
+/// The kernel's `struct iocb`; that of libaio is a copy.
 #[repr(C)]
 struct Iocb {
     data: u64,
@@ -221,8 +221,8 @@ impl Iocb {
 
 const AIO_KEPT: usize = 256;
 
-/// libaio. What is asked for is noted down before the call: a request may be done, and its memory
-/// gone, by the time that the call returns.
+/// libaio. Requests are read before the call: one may be complete, and its memory freed, when the
+/// call returns.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn io_submit(
     context: *mut c_void,
@@ -239,7 +239,7 @@ unsafe extern "C" fn io_submit(
             *place = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
         }
     }
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     let done = unsafe { real(context, count, list) };
     crate::after(|| {
         for (fd, op, offset, length) in
@@ -255,7 +255,7 @@ unsafe extern "C" fn io_submit(
     done
 }
 
-/// A file that was made by a call that opens it inside the C library.
+/// A file created by a call that opens it inside the C library.
 pub(crate) fn made(fd: c_int) {
     if fd >= 0
         && let Some(file) = File::open(fd)

@@ -1,14 +1,14 @@
-//! The file of events: its layout, taking a place in it, filling it.
+//! The event file: its layout, and how slots are claimed and filled.
 //!
 //! Layout, in the machine's byte order (read by `writecliff.capture.events`): a header of 4096
-//! bytes, a table of files already named (`NAMED` words), then slots of 64 bytes. A note takes one
-//! slot, and one more for every 62 bytes of text. Its first byte is written last: 0 is a slot that
-//! was never finished.
+//! bytes, a table of files already named (`NAMED` words), then slots of 64 bytes. An event takes
+//! one slot, and one more for every 62 bytes of text. Its first byte is written last: 0 marks a
+//! slot that was never finished.
 //!
-//! The file grows ahead of its writers, a stretch at a time with its blocks; the mapping is as long
-//! as the file may ever become. Writing to a mapped hole of a full disk would kill the program
-//! (SIGBUS); this way notes are dropped, and counted. And a program that locks all its memory
-//! (mlockall, as Cassandra does) locks what there is of the file, not the whole mapping.
+//! The file grows ahead of its writers, with allocated blocks; the mapping is as long as the file
+//! can ever become. Writing to a mapped hole of a full disk would kill the program (SIGBUS);
+//! instead events are dropped and counted. A program that locks all its memory (mlockall, as
+//! Cassandra does) locks the existing part of the file, not the whole mapping.
 
 use crate::names;
 use libc::{c_char, c_int, c_long};
@@ -65,7 +65,7 @@ pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
 
-/// What is noted; time, process and thread are added.
+/// An event without time, process and thread, which are added.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Note {
     pub(crate) flags: u8,
@@ -105,7 +105,7 @@ fn flag(which: u32) -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & which != 0)
 }
 
-/// Whether notes are taken at present.
+/// Whether events are recorded now.
 pub(crate) fn active() -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & STOPPED == 0)
 }
@@ -128,9 +128,9 @@ pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     Some(unsafe { &*base.byte_add(HEADER_BYTES as usize).cast::<AtomicU64>().add(index % NAMED) })
 }
 
-/// Map the file that the environment names. Without one the hooks only hand on.
+/// Map the file that the environment names. Without one the hooks only call the real functions.
 pub(crate) fn begin() {
-    // SAFETY: plain calls of the C library; what they return is checked.
+    // SAFETY: plain calls of the C library; their results are checked.
     unsafe {
         let path = libc::getenv(c"WRITECLIFF_EVENTS".as_ptr());
         if path.is_null() {
@@ -144,14 +144,14 @@ pub(crate) fn begin() {
         let mut header: [u64; 2] = [0; 2];
         let got = libc::pread(fd, header.as_mut_ptr().cast(), size_of_val(&header), 0);
         if got == size_of_val(&header) as isize && header[0] == MAGIC {
-            // All as words: dots pass an `int` in half a place, and the kernel takes whole ones.
+            // All as words: varargs pass an `int` in half a register, the kernel reads a whole one.
             let (anywhere, from): (usize, i64) = (0, 0);
             let size = SLOTS_AT + header[1] * SLOT_BYTES;
             let access = (libc::PROT_READ | libc::PROT_WRITE) as c_long;
             let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
             if map != -1 {
-                // A copy: programs that rewrite their arguments write over their environment.
+                // A copy: programs that rewrite their arguments overwrite their environment.
                 PATH.store(libc::strdup(path), Ordering::Release);
                 BASE.store(map as *mut Header, Ordering::Release);
             }
@@ -160,7 +160,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Take `count` slots in a row; `None` (and counted) if there is no room.
+/// Claim `count` consecutive slots; `None` (and counted) if there is no space.
 fn claim(count: u64) -> Option<*mut Slot> {
     let header = header()?;
     if header.flags.load(Ordering::Relaxed) & STOPPED != 0 {
@@ -179,14 +179,14 @@ fn claim(count: u64) -> Option<*mut Slot> {
     })
 }
 
-/// See to it that all slots before `end` have blocks on disk.
+/// Ensure that all slots before `end` have blocks on disk.
 fn allocate(header: &Header, end: u64) -> bool {
     let have = header.allocated.load(Ordering::Acquire);
     if end <= have {
         return true;
     }
     let wanted = (end.div_ceil(STRETCH_SLOTS) * STRETCH_SLOTS).min(header.capacity);
-    // SAFETY: raw system calls on a file of our own; several threads may do the same, harmlessly.
+    // SAFETY: raw system calls on our own file; concurrent calls of several threads are harmless.
     unsafe {
         let path = PATH.load(Ordering::Acquire);
         let flags = libc::O_WRONLY | libc::O_CLOEXEC;
@@ -217,13 +217,13 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Note something, with `text` (a path, or two with a NUL between).
+/// Record an event with `text` (a path, or two separated by a NUL).
 pub(crate) fn note(op: Op, what: Note, text: &[&[u8]]) {
     names::refresh();
     put(op, what, text);
 }
 
-/// As `note`, without a look at the names of thread and process.
+/// Like `note`, without updating the names of thread and process.
 pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     let length: usize = text.iter().map(|part| part.len()).sum();
     let more = length.div_ceil(TEXT_PER_SLOT);
@@ -231,7 +231,7 @@ pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     let mut bytes = text.iter().flat_map(|part| part.iter());
     for index in 0..more {
         let used = (length - index * TEXT_PER_SLOT).min(TEXT_PER_SLOT);
-        // SAFETY: a slot of ours.
+        // SAFETY: a slot that we claimed.
         unsafe {
             let slot = place.add(index + 1).cast::<u8>();
             for (offset, byte) in bytes.by_ref().take(used).enumerate() {
@@ -241,7 +241,7 @@ pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
             (*slot.cast::<AtomicU8>()).store(CONTINUED, Ordering::Release);
         }
     }
-    // SAFETY: a slot of ours; nobody reads it before its first byte is set.
+    // SAFETY: a slot that we claimed; it is not read before its first byte is set.
     unsafe {
         (*place).flags = what.flags;
         (*place).errno = what.errno;

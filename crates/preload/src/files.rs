@@ -1,4 +1,4 @@
-//! Which file a descriptor is, and telling its name once.
+//! Identifies the file of a descriptor and records its name once.
 
 use crate::events::{self, NAMED, Note, Op};
 use crate::text::Text;
@@ -6,7 +6,7 @@ use libc::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
-/// What is kept of what the kernel knows of a file.
+/// The fields of `statx` that are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) dev: u32,
@@ -17,11 +17,11 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// What is asked for and no more. The times are left out on purpose: since Linux 6.13 asking
-    /// for them makes the next write of the program set a finer one, and journal it.
+    /// Only the fields that are requested. Times are left out on purpose: since Linux 6.13 querying
+    /// them makes the next write of the program set a finer one and journal it.
     ///
     /// # Safety
-    /// `path` is a string of C (the kernel checks it).
+    /// `path` is a C string (the kernel checks it).
     unsafe fn ask(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
         let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_NLINK | libc::STATX_SIZE;
         let mut stat = MaybeUninit::<libc::statx>::uninit();
@@ -45,15 +45,15 @@ impl File {
 
     /// An open file that holds data: a regular one or a block device.
     pub(crate) fn open(fd: c_int) -> Option<Self> {
-        // SAFETY: an empty string of C.
+        // SAFETY: an empty C string.
         let file = unsafe { Self::ask(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
         (file.kind == libc::S_IFREG || file.kind == libc::S_IFBLK).then_some(file)
     }
 
-    /// Whatever has this name; links are followed if `follow`.
+    /// The file with this name; links are followed if `follow`.
     ///
     /// # Safety
-    /// `path` is a string of C (the kernel checks it).
+    /// `path` is a C string (the kernel checks it).
     pub(crate) unsafe fn at(dirfd: c_int, path: *const c_char, follow: bool) -> Option<Self> {
         // SAFETY: by the contract.
         unsafe { Self::ask(dirfd, path, if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW }) }
@@ -83,7 +83,7 @@ impl File {
         (self.key() >> 48) as usize % NAMED
     }
 
-    /// Tell the file's name, unless it was told by any process of this capture.
+    /// Record the file's name, unless a process of this capture has done so.
     pub(crate) fn tell(&self, fd: c_int) {
         let Some(word) = events::named(self.place()) else { return };
         if word.load(Ordering::Relaxed) == self.key() {
@@ -94,14 +94,14 @@ impl File {
         events::note(Op::File, self.note(), &[path.bytes()]);
     }
 
-    /// The name has just been told along with something else.
+    /// The name has just been recorded with another event.
     pub(crate) fn told(&self) {
         if let Some(word) = events::named(self.place()) {
             word.store(self.key(), Ordering::Relaxed);
         }
     }
 
-    /// The number may be given to another file from now on.
+    /// The inode number may be reused from now on.
     pub(crate) fn forget(&self) {
         if let Some(word) = events::named(self.place())
             && word.load(Ordering::Relaxed) == self.key()

@@ -1,8 +1,8 @@
-//! Write-lifetime hints: what the program asked for, and what the kernel said to it.
+//! Write-lifetime hints: the request of the program and the answer of the kernel.
 //!
 //! The kernel reads 64 bits where some programs pass a 32-bit enumeration (RocksDB before its
-//! pull request 12595); since Linux 5.x it refuses what is in the upper half. The low half is then
-//! what was meant, and it is what is noted.
+//! pull request 12595); since Linux 5.x it refuses a non-zero upper half. The lower half is then
+//! what the program meant, and it is recorded.
 
 use crate::events::{self, Note, Op, REPAIRED};
 use crate::files::File;
@@ -16,14 +16,14 @@ const HINTS: u64 = 6; // RWH_WRITE_LIFE_NOT_SET to RWH_WRITE_LIFE_EXTREME
 type Real = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
 
 unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c_int {
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     let mut result = unsafe { real(fd, command, argument) };
     if (command != F_SET_RW_HINT && command != F_SET_FILE_RW_HINT) || !events::active() {
         return result;
     }
     let errno = crate::errno();
     if result != 0 && (errno == libc::EFAULT || errno == libc::EBADF) {
-        return result; // nothing that could be read, or no file
+        return result; // an invalid pointer or descriptor
     }
     let kept = errno;
     let mut said = if result == 0 { 0 } else { errno };
@@ -51,7 +51,7 @@ macro_rules! fcntl_hook {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
             let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             unsafe { control(real, fd, command, argument) }
         }
     };

@@ -1,17 +1,17 @@
-//! Records what a program does to files. `writecliff capture` has the dynamic linker load this
-//! library first (`LD_PRELOAD`), so that its functions stand before those of the C library of the
-//! same name: each calls the real one and then notes what happened.
+//! Records the file I/O of a program. `writecliff capture` has the dynamic linker load this library
+//! first (`LD_PRELOAD`), so that its functions hide those of the C library with the same names:
+//! each calls the real function and then records an event.
 //!
-//! The notes go into one file that all processes of a capture have mapped (`events`): a place is
-//! taken with one atomic addition and filled without any lock, so that threads, forked children and
-//! signal handlers cannot wait for one another, and what a killed process noted is not lost.
+//! Events go to one file that all processes of a capture have mapped (`events`): a slot is claimed
+//! with one atomic addition and filled without a lock, so that threads, forked children and signal
+//! handlers never wait for one another, and the events of a killed process are not lost.
 //!
-//! What holds in every hook: `errno` is that of the real call; nothing is allocated; nothing that
-//! is hooked here is called for our own purposes (raw system calls are), so no hook runs in itself.
+//! Every hook keeps the `errno` of the real call, allocates nothing, and calls no hooked function
+//! itself (it uses raw system calls), so that hooks do not recurse.
 //!
-//! State of a file is asked of the kernel at each call (`statx`, 0.2-0.4 us) instead of being kept
-//! in a table of descriptors: descriptors are duplicated, inherited, passed over sockets and closed
-//! in more ways than can be followed.
+//! The state of a file is queried from the kernel at each call (`statx`, 0.2-0.4 us) instead of
+//! kept in a table of descriptors: descriptors are duplicated, inherited, passed over sockets and
+//! closed in more ways than can be followed.
 
 #![allow(clippy::missing_safety_doc)]
 
@@ -27,7 +27,7 @@ mod text;
 
 use libc::c_int;
 
-/// Runs `note` after a real call and leaves `errno` as that call left it.
+/// Run `note` after a real call and restore the `errno` of that call.
 fn after(note: impl FnOnce()) {
     if !events::active() {
         return;
@@ -38,7 +38,7 @@ fn after(note: impl FnOnce()) {
 }
 
 fn errno() -> c_int {
-    // SAFETY: the C library's own place for it, valid in every thread.
+    // SAFETY: the C library's own address of it, valid in every thread.
     unsafe { *libc::__errno_location() }
 }
 

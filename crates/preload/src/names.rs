@@ -1,6 +1,6 @@
-//! The names of thread and process. A thread's name is asked of the kernel when the thread is first
-//! seen, when any thread was renamed through the C library, and otherwise every 50 ms; asking each
-//! time would double the cost of a note.
+//! The names of thread and process. A thread's name is queried from the kernel when the thread is
+//! first seen, when any thread was renamed through the C library, and otherwise every 50 ms;
+//! querying it each time would double the cost of an event.
 
 use crate::events::{self, Note, Op};
 use crate::next::{hook, real};
@@ -37,7 +37,7 @@ pub(crate) fn thread() -> [u8; 16] {
     KNOWN.with(Cell::get).comm
 }
 
-/// Bring the thread's name up to date.
+/// Update the thread's name.
 pub(crate) fn refresh() {
     let known = KNOWN.with(Cell::get);
     let renames = RENAMES.load(Ordering::Relaxed);
@@ -55,12 +55,12 @@ pub(crate) fn refresh() {
     }
 }
 
-/// What `ps` shows: servers such as PostgreSQL write there what a process is for. Looked at with
-/// the first notes of a process, by when it has been set.
+/// The title that `ps` shows, in which servers such as PostgreSQL name the role of a process. Read
+/// at the first events of a process, when it has been set.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the buffer is as long as is
-    // said.
+    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the length is that of the
+    // buffer.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;
@@ -93,7 +93,7 @@ extern "C" fn forked() {
     }
 }
 
-/// Once for each program that is started.
+/// Runs once in each program that is started.
 pub(crate) fn begin() {
     // SAFETY: the handler stays as long as this library, which is never unloaded.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
@@ -106,12 +106,12 @@ fn renamed() {
 
 hook!(pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int, _r => renamed());
 
-/// Declared with dots in C; all callers pass integers, and those are passed alike.
+/// Variadic in C; all callers pass integers, which have the same calling convention.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     type Real = unsafe extern "C" fn(c_int, ...) -> c_int;
     let Some(real) = real!(prctl as Real) else { return -1 };
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     let result = unsafe { real(option, a, b, c, d) };
     if option == libc::PR_SET_NAME {
         renamed();

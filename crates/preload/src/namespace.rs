@@ -1,4 +1,4 @@
-//! Hooks of calls that make, name, rename and remove files.
+//! Hooks of calls that create, name, rename and remove files.
 
 use crate::data::made;
 use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED};
@@ -8,7 +8,7 @@ use crate::stdio;
 use crate::text::Text;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
 
-/// What stood at a path before it was opened.
+/// What existed at a path before it was opened.
 pub(crate) enum Before {
     NotAsked,
     Nothing,
@@ -17,7 +17,7 @@ pub(crate) enum Before {
 
 impl Before {
     /// # Safety
-    /// `path` is a string of C.
+    /// `path` is a C string.
     pub(crate) unsafe fn opening(dirfd: c_int, path: *const c_char, flags: c_int) -> Self {
         if !events::active() || flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
             return Self::NotAsked;
@@ -53,15 +53,15 @@ pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
     events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
 }
 
-/// Hooks with a mode behind dots in C. It is passed on whether it was given or not, as the C
-/// library itself reads it only where the flags ask for one.
+/// Hooks with a variadic mode in C. It is passed on whether it was given or not, as the C library
+/// reads it only if the flags require one.
 macro_rules! open_hooks {
     ($($name:ident $at:ident,)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
             type Real = unsafe extern "C" fn(*const c_char, c_int, ...) -> c_int;
             let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             unsafe {
                 let before = Before::opening(AT_FDCWD, path, flags);
                 let fd = real(path, flags, mode);
@@ -79,7 +79,7 @@ macro_rules! open_hooks {
         ) -> c_int {
             type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, ...) -> c_int;
             let Some(real) = real!($at as Real) else { return -1 };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             unsafe {
                 let before = Before::opening(dirfd, path, flags);
                 let fd = real(dirfd, path, flags, mode);
@@ -104,7 +104,7 @@ macro_rules! creat_hook {
             type Real = unsafe extern "C" fn(*const c_char, mode_t) -> c_int;
             let Some(real) = real!($name as Real) else { return -1 };
             let flags = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY;
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             unsafe {
                 let before = Before::opening(AT_FDCWD, path, flags);
                 let fd = real(path, mode);
@@ -125,7 +125,7 @@ hook!(mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
 hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
 hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
 
-/// Closing matters for a file without a name: its space is free then.
+/// Closing matters for a file without a name: it frees the space.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close(fd: c_int) -> c_int {
     type Real = unsafe extern "C" fn(c_int) -> c_int;
@@ -138,11 +138,11 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
             events::note(Op::Close, file.note(), &[]);
         }
     });
-    // SAFETY: the caller's argument, handed on.
+    // SAFETY: the caller's argument, passed on.
     unsafe { real(fd) }
 }
 
-/// The name of a regular file is gone.
+/// The name of a regular file was removed.
 fn removed(file: &File, path: &Text) {
     if file.is_regular() {
         if file.nlink <= 1 {
@@ -153,7 +153,7 @@ fn removed(file: &File, path: &Text) {
 }
 
 /// # Safety
-/// `path` is a string of C.
+/// `path` is a C string.
 unsafe fn removing(dirfd: c_int, path: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     if !events::active() {
         return call();
@@ -179,7 +179,7 @@ macro_rules! unlink_hook {
         unsafe extern "C" fn $name(path: *const c_char) -> c_int {
             type Real = unsafe extern "C" fn(*const c_char) -> c_int;
             let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's argument, handed on.
+            // SAFETY: the caller's argument, passed on.
             unsafe { removing(AT_FDCWD, path, || real(path)) }
         }
     };
@@ -192,7 +192,7 @@ unlink_hook!(remove);
 unsafe extern "C" fn unlinkat(dirfd: c_int, path: *const c_char, flags: c_int) -> c_int {
     type Real = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
     let Some(real) = real!(unlinkat as Real) else { return -1 };
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     unsafe { removing(dirfd, path, || real(dirfd, path, flags)) }
 }
 
@@ -203,7 +203,7 @@ struct Name {
 }
 
 /// # Safety
-/// Both names hold strings of C.
+/// Both names hold C strings.
 unsafe fn renaming(from: Name, to: Name, flags: c_uint, call: impl FnOnce() -> c_int) -> c_int {
     if !events::active() {
         return call();
@@ -254,7 +254,7 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
     type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
     let Some(real) = real!(rename as Real) else { return -1 };
     let names = (Name { dirfd: AT_FDCWD, path: from }, Name { dirfd: AT_FDCWD, path: to });
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     unsafe { renaming(names.0, names.1, 0, || real(from, to)) }
 }
 
@@ -268,7 +268,7 @@ unsafe extern "C" fn renameat(
     type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char) -> c_int;
     let Some(real) = real!(renameat as Real) else { return -1 };
     let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     unsafe { renaming(names.0, names.1, 0, || real(from_dir, from, to_dir, to)) }
 }
 
@@ -283,12 +283,12 @@ unsafe extern "C" fn renameat2(
     type Real = unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_uint) -> c_int;
     let Some(real) = real!(renameat2 as Real) else { return -1 };
     let names = (Name { dirfd: from_dir, path: from }, Name { dirfd: to_dir, path: to });
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     unsafe { renaming(names.0, names.1, flags, || real(from_dir, from, to_dir, to, flags)) }
 }
 
 /// # Safety
-/// `to` is a string of C.
+/// `to` is a C string.
 unsafe fn linked(dirfd: c_int, to: *const c_char, result: c_int) {
     if result != 0 {
         return;
@@ -306,7 +306,7 @@ hook!(linkat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_c
     -> c_int, r => unsafe { linked(to_dir, to, r) });
 
 /// # Safety
-/// `path` is a string of C.
+/// `path` is a C string.
 unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
     if result != 0 {
         return;

@@ -1,7 +1,7 @@
 //! The real function behind a hook: the next one of that name in the linker's order.
 //!
-//! All are looked up before the program begins. Later, in the middle of a hook, looking up would
-//! wait for the linker's lock, which another thread may hold while it waits for the hook's thread.
+//! All are looked up before the program begins. A lookup inside a hook would wait for the linker's
+//! lock, which another thread may hold while it waits for the hook's thread.
 
 use libc::{c_char, c_void};
 use std::ptr;
@@ -20,7 +20,7 @@ impl Next {
     /// Null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
-        // Only a library that begins before this one comes here without.
+        // Only a library that is initialised before this one gets here without an address.
         if known.is_null() { self.find() } else { known }
     }
 
@@ -53,7 +53,7 @@ macro_rules! real {
     }};
 }
 
-/// A hook that calls the real function, then `$note` with what it returned.
+/// A hook that calls the real function, then `$note` with its result.
 macro_rules! hook {
     ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $result:ident => $note:expr) => {
         #[unsafe(no_mangle)]
@@ -62,7 +62,7 @@ macro_rules! hook {
             let Some(real) = $crate::next::real!($name as Real) else {
                 return -1;
             };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             let $result = unsafe { real($($arg),*) };
             $crate::after(|| $note);
             $result

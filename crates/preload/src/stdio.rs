@@ -1,9 +1,9 @@
-//! Streams of the C library (`FILE *`). It writes out their buffers by itself, past any hook, so
-//! what a stream has written is seen from how far its descriptor has moved: after a flush, a close,
-//! every page of `fwrite`, and at the end of the program. Small writes therefore show up joined.
+//! Streams of the C library (`FILE *`). It writes their buffers without calling any hook, so the
+//! writes of a stream are derived from the position of its descriptor: after a flush, a close,
+//! every page of `fwrite`, and at the end of the program. Small writes are therefore merged.
 //!
-//! Only streams that this process opened for writing alone are followed: reading ahead moves a
-//! descriptor as well, and an inherited one is moved by others too.
+//! Only streams that this process opened for writing alone are followed: read-ahead moves a
+//! descriptor as well, and an inherited one is moved by other processes.
 
 use crate::data;
 use crate::events::Op;
@@ -55,14 +55,14 @@ pub(crate) fn at(fd: c_int, position: off_t) {
     }
 }
 
-/// A call that is not noted has moved the descriptor.
+/// A call that is not recorded has moved the descriptor.
 pub(crate) fn moved(fd: c_int) {
     if entry(fd).is_some() {
         at(fd, position(fd));
     }
 }
 
-/// The descriptor means something else from now on.
+/// The descriptor stands for another file from now on.
 pub(crate) fn closed(fd: c_int) {
     at(fd, NOT_FOLLOWED);
 }
@@ -73,7 +73,7 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// Note what the stream has written since it was last looked at.
+/// Record what the stream has written since the last check.
 fn look(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     entry.pending.store(0, Ordering::Relaxed);
@@ -95,8 +95,8 @@ pub(crate) fn flush_all() {
         if stream.position.load(Ordering::Relaxed) == NOT_FOLLOWED || file.is_null() {
             continue;
         }
-        // SAFETY: an open stream: closing it takes it from the table. One that another thread
-        // holds is left alone, as waiting for it might last for ever.
+        // SAFETY: an open stream: closing it removes it from the table. One that another thread
+        // holds is skipped, as waiting for it might never end.
         unsafe {
             if ftrylockfile(file) == 0 {
                 fflush_unlocked(file);
@@ -116,7 +116,7 @@ unsafe extern "C" {
 /// The flags of `open` that a mode of `fopen` stands for.
 ///
 /// # Safety
-/// `mode` is a string of C.
+/// `mode` is a C string.
 unsafe fn flags_of(mode: *const c_char) -> c_int {
     // SAFETY: by the contract.
     let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
@@ -137,7 +137,7 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
     }
     before.note_open(fd, flags);
     if flags & libc::O_ACCMODE == libc::O_RDWR {
-        return; // reading ahead moves the descriptor as writing does
+        return; // read-ahead moves the descriptor as writing does
     }
     let Some(entry) = STREAMS.get(fd as usize) else { return };
     if let Some(file) = File::open(fd) {
@@ -154,7 +154,7 @@ macro_rules! fopen_hooks {
         unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
             type Real = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE;
             let Some(real) = real!($name as Real) else { return ptr::null_mut() };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             unsafe {
                 let flags = flags_of(mode);
                 let before = Before::opening(AT_FDCWD, path, flags);
@@ -174,7 +174,7 @@ macro_rules! fopen_hooks {
                 unsafe extern "C" fn(*const c_char, *const c_char, *mut FILE) -> *mut FILE;
             let Some(real) = real!($again as Real) else { return ptr::null_mut() };
             crate::after(|| closed(descriptor(stream)));
-            // SAFETY: the caller's arguments, handed on. Without a path only the mode changes.
+            // SAFETY: the caller's arguments, passed on. Without a path only the mode changes.
             unsafe {
                 if path.is_null() {
                     return real(path, mode, stream);
@@ -198,7 +198,7 @@ fopen_hooks! {
 unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
     type Real = unsafe extern "C" fn(c_int, *const c_char) -> *mut FILE;
     let Some(real) = real!(fdopen as Real) else { return ptr::null_mut() };
-    // SAFETY: the caller's arguments, handed on.
+    // SAFETY: the caller's arguments, passed on.
     unsafe {
         let stream = real(fd, mode);
         crate::after(|| follow(stream, flags_of(mode) & !libc::O_CREAT, &Before::NotAsked));
@@ -220,7 +220,7 @@ unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
             closed(fd);
         }
     });
-    // SAFETY: the caller's argument, handed on.
+    // SAFETY: the caller's argument, passed on.
     unsafe { real(stream) }
 }
 
@@ -237,7 +237,7 @@ macro_rules! fwrite_hook {
         ) -> size_t {
             type Real = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
             let Some(real) = real!($name as Real) else { return 0 };
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             let done = unsafe { real(data, size, count, stream) };
             let fd = descriptor(stream);
             if let Some(entry) = entry(fd)
@@ -262,12 +262,12 @@ macro_rules! fseek_hook {
             let fd = descriptor(stream);
             if entry(fd).is_some() {
                 crate::after(|| {
-                    // SAFETY: seeking flushes as well; here it is seen how far.
+                    // SAFETY: seeking flushes as well; the position shows how much.
                     unsafe { libc::fflush(stream) };
                     look(fd);
                 });
             }
-            // SAFETY: the caller's arguments, handed on.
+            // SAFETY: the caller's arguments, passed on.
             let result = unsafe { real(stream, offset, whence) };
             crate::after(|| moved(fd));
             result

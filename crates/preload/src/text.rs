@@ -26,10 +26,10 @@ impl Text {
         self.length += taken;
     }
 
-    /// What the symbolic link `link` points to; empty if there is none.
+    /// The target of the symbolic link `link`; empty if there is none.
     pub(crate) fn of_link(link: &CStr) -> Self {
         let mut text = Self::new();
-        // SAFETY: the buffer is as long as is said.
+        // SAFETY: the length is that of the buffer.
         let got = unsafe {
             libc::readlink(link.as_ptr(), text.bytes.as_mut_ptr().cast::<c_char>(), PATH_BYTES)
         };
@@ -57,7 +57,7 @@ impl Text {
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }
 
-    /// `path` as it is meant in the folder `dirfd`, absolute but not normalised.
+    /// `path` relative to the folder `dirfd`, absolute but not normalised.
     ///
     /// # Safety
     /// `path` is null or a string of C.
