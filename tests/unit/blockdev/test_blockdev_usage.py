@@ -14,8 +14,7 @@ from writecliff.engines.blockdev.usage import Use, uses_of
 
 
 def uses(machine: Machine, name: str = "sda") -> tuple[Use, ...]:
-    disk = device_at(machine.system, machine.dev / name)
-    return uses_of(machine.system, disk, disk.partitions())
+    return uses_of(machine.system, device_at(machine.system, machine.dev / name))
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from writecliff.engines.blockdev.topology import (
     device_at,
     whole_disk,
 )
-from writecliff.engines.blockdev.usage import Use, free_hint, uses_of
+from writecliff.engines.blockdev.usage import Use, in_use, uses_of
 from writecliff.errors import TargetError
 
 SERIAL_FLAG = "--destroy"
@@ -83,10 +83,7 @@ class Protection:
                 hint=f"name the whole disk {self.disk.node(self.system)}, or file:PATH",
             )
         if self.uses:
-            more = f" (and {len(self.uses) - 1} more)" if len(self.uses) > 1 else ""
-            return TargetError(
-                f"{self.path}: in use: {self.uses[0]}{more}", hint=free_hint(self.uses[0])
-            )
+            return in_use(self.path, self.uses)
         if self.read_only:
             return TargetError(f"{self.path}: read-only")
         if self.size_bytes == 0:
@@ -118,7 +115,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     parts = disk.partitions()
     nodes = [Path(node)] if device == disk else [disk.node(system)]
     nodes += [part.node(system) for part in parts]
-    uses = uses_of(system, disk, parts)
+    uses = uses_of(system, disk)
     try:
         found = [signature for node in nodes for signature in _signatures(system, node)]
     except TargetError:
@@ -168,9 +165,8 @@ class Claim:
         seen = node.number if node is not None and node.is_block else None
         if not (os.major(opened), os.minor(opened)) == disk.number == seen:
             raise TargetError(f"{found.path}: no longer the device that was claimed")
-        late = uses_of(found.system, disk, disk.partitions(), processes=processes)
-        if late:
-            raise TargetError(f"{found.path}: in use: {late[0]}", hint=free_hint(late[0]))
+        if late := uses_of(found.system, disk, processes=processes):
+            raise in_use(found.path, late)
 
     def close(self) -> None:
         if self.fd >= 0:

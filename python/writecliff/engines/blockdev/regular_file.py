@@ -26,7 +26,7 @@ from writecliff import units
 from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
 from writecliff.engines.blockdev.signatures import signatures_of
 from writecliff.engines.blockdev.topology import System
-from writecliff.engines.blockdev.usage import file_uses, free_hint
+from writecliff.engines.blockdev.usage import file_uses, in_use
 from writecliff.errors import TargetError
 
 _MARK = "user.writecliff.target"
@@ -58,7 +58,7 @@ class FileTarget:
 
     def _in_use(self, *, processes: bool = False) -> TargetError | None:
         uses = file_uses(self._system, self._file, self.path, processes=processes)
-        return TargetError(f"in use: {uses[0]}", hint=free_hint(uses[0])) if uses else None
+        return in_use(self.path, uses) if uses else None
 
     def require_writable(self) -> None:
         """Raise `TargetError` if the file must not be written; else mark its contents as ours."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -118,144 +119,124 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
     return frozenset(disks)
 
 
-def _swap_paths(system: System) -> list[str]:
-    lines = (read_text(system.proc / "swaps") or "").splitlines()[1:]
-    return [_unescape(line.split()[0]) for line in lines]
+@dataclass(frozen=True)
+class _Targets:
+    """The devices and files whose users are looked for, and how errors name them.
 
+    `mapped` are the parts of files and devices that are written through loop devices (or, for a
+    file, directly).
+    """
 
-def _mount_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Use]:
-    for mount in sorted(all_mounts(system), key=lambda mount: mount.mount_point):
-        number = mount.number
-        if number not in devices:
-            number = _number_of_source(system, mount.source) or number
-        if number in devices:
-            yield Use("mount", devices[number], f"is mounted at {mount.mount_point}")
+    system: System
+    devices: Mapping[DeviceNumber, str]
+    mapped: Sequence[Loop]
 
+    def at(self, path: str) -> str | None:
+        """The name of the target that a path leads to; None for all other paths."""
+        number = _number_of_source(self.system, path)
+        return self._file(path_id(path)) if number is None else self.devices.get(number)
 
-def _swap_uses(system: System, devices: dict[DeviceNumber, str]) -> Iterator[Use]:
-    for path in _swap_paths(system):
-        number = _number_of_source(system, path)
-        if number in devices:
-            yield Use("swap", devices[number], "is active swap space")
+    def of(self, info: os.stat_result) -> str | None:
+        """The name of the target that an open file is; None for all other files."""
+        if stat.S_ISBLK(info.st_mode):
+            return self.devices.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
+        return self._file(file_id(info))
 
+    def _file(self, file: FileId | None) -> str | None:
+        return next((one.path for one in self.mapped if file and one.file == file), None)
 
-_Descriptor = Callable[[os.stat_result], str | None]
-
-
-def _process_uses(system: System, used: _Descriptor) -> list[Use]:
-    """Other processes with an open file for which `used` gives the name of our target."""
-    uses = []
-    for process in _pids(system.proc):
-        if int(process) == os.getpid():
-            continue
-        try:
-            descriptors = list((system.proc / process / "fd").iterdir())
-        except OSError:
-            continue  # ended meanwhile, or another user's
-        for descriptor in descriptors:
-            try:
-                name = used(descriptor.stat())
-            except OSError:
-                continue
+    def uses(self, *, processes: bool) -> Iterator[Use]:
+        for mount in sorted(all_mounts(self.system), key=lambda mount: mount.mount_point):
+            name = self.devices.get(mount.number) or self.at(mount.source)
             if name is not None:
-                comm = read_text(system.proc / process / "comm") or "?"
-                uses.append(Use("process", name, f"is open in process {process} ({comm})"))
-                break
-    return uses
+                yield Use("mount", name, f"is mounted at {mount.mount_point}")
+        for line in (read_text(self.system.proc / "swaps") or "").splitlines()[1:]:
+            name = self.at(_unescape(line.split()[0]))
+            if name is not None:
+                yield Use("swap", name, "is active swap space")
+        yield from self._loop_uses()
+        if processes:
+            deadline = time.monotonic() + _PROCESS_SETTLE_S
+            while (uses := self._process_uses()) and time.monotonic() < deadline:
+                time.sleep(_PROCESS_POLL_S)
+            yield from uses
+
+    def _loop_uses(self) -> Iterator[Use]:
+        ours = {loop.name for loop in self.mapped}
+        for mine in self.mapped:
+            if mine.file is None and mine.device is None:
+                yield Use("loop", mine.name, f"maps {mine.path}, which cannot be identified")
+        for loop in attached_loops(self.system):
+            name = self.devices.get(loop.device) if loop.device is not None else None
+            name = name or next((one.path for one in self.mapped if one.overlaps(loop)), None)
+            if name is not None and loop.name not in ours:
+                yield Use("loop", name, f"is behind the loop device {loop.name}")
+
+    def _process_uses(self) -> list[Use]:
+        """Other processes that have a target open."""
+        uses = []
+        for process in _pids(self.system.proc):
+            if int(process) == os.getpid():
+                continue
+            directory = self.system.proc / process
+            try:
+                descriptors = list((directory / "fd").iterdir())
+            except OSError:
+                continue  # ended meanwhile, or another user's
+            for descriptor in descriptors:
+                try:
+                    name = self.of(descriptor.stat())
+                except OSError:
+                    continue
+                if name is not None:
+                    comm = read_text(directory / "comm") or "?"
+                    uses.append(Use("process", name, f"is open in process {process} ({comm})"))
+                    break
+        return uses
 
 
-def _settled_process_uses(system: System, used: _Descriptor) -> list[Use]:
-    """Processes that have the target open and keep it open."""
-    deadline = time.monotonic() + _PROCESS_SETTLE_S
-    while (uses := _process_uses(system, used)) and time.monotonic() < deadline:
-        time.sleep(_PROCESS_POLL_S)
-    return uses
-
-
-def uses_of(
-    system: System, disk: BlockDevice, parts: Iterable[BlockDevice], *, processes: bool = True
-) -> tuple[Use, ...]:
+def uses_of(system: System, disk: BlockDevice, *, processes: bool = True) -> tuple[Use, ...]:
     """Everything that uses the disk, one of its partitions, or what loop devices below it map.
 
     Without `processes` the open files of other processes are not searched, which takes longest.
     """
     beneath = below(system, disk)
-    everything = {one.number: one for one in (disk, *parts, *beneath.devices)}.values()
-    devices = {device.number: device.name for device in everything}
-    ours = {loop.name for loop in beneath.loops}
+    everything = {one.number: one for one in (disk, *disk.partitions(), *beneath.devices)}
     below_root = root_disks(system)
-    uses = [
-        Use("root", name, "carries the root file system of this machine")
-        for number, name in devices.items()
+    grave = [
+        Use("root", device.name, "carries the root file system of this machine")
+        for number, device in everything.items()
         if number in below_root
     ]
-    uses += _mount_uses(system, devices)
-    uses += _swap_uses(system, devices)
-    uses += [
+    grave += (
         Use("holder", device.name, f"is part of {', '.join(device.holders)}")
-        for device in everything
+        for device in everything.values()
         if device.holders
-    ]
-    for loop in attached_loops(system):
-        if loop.name not in ours and loop.device in devices:
-            text = f"is behind the loop device {loop.name}"
-            uses.append(Use("loop", devices[loop.device], text))
-    for mine in beneath.loops:
-        uses += _backing_uses(system, mine, ours)
-
-    def device_of(info: os.stat_result) -> str | None:
-        number = (os.major(info.st_rdev), os.minor(info.st_rdev))
-        return devices.get(number) if stat.S_ISBLK(info.st_mode) else None
-
-    return (*uses, *(_settled_process_uses(system, device_of) if processes else ()))
-
-
-def _backing_uses(system: System, mine: Loop, ours: set[str]) -> Iterator[Use]:
-    """Who else uses the bytes that a loop device maps."""
-    if mine.file is None and mine.device is None:
-        yield Use("loop", mine.name, f"maps {mine.path}, which cannot be identified")
-    for other in attached_loops(system):
-        if other.name not in ours and other.overlaps(mine):
-            text = f"shares bytes of {mine.path} with the loop device {other.name}"
-            yield Use("loop", mine.name, text)
-    if mine.file is not None:
-        yield from _direct_file_uses(system, mine.file, mine.path)
-
-
-def _direct_file_uses(system: System, file: FileId, name: str) -> Iterator[Use]:
-    """Active swap files, and file systems (erofs) that are mounted from a file itself."""
-    if any(path_id(path) == file for path in _swap_paths(system)):
-        yield Use("swap", name, "is active swap space")
-    for mount in all_mounts(system):
-        if mount.source not in ("", "/") and path_id(mount.source) == file:
-            yield Use("mount", name, f"is mounted at {mount.mount_point}")
+    )
+    names = {number: device.name for number, device in everything.items()}
+    targets = _Targets(system, names, beneath.loops)
+    return (*grave, *targets.uses(processes=processes))
 
 
 def file_uses(
     system: System, file: FileId, name: str, *, processes: bool = True
 ) -> tuple[Use, ...]:
     """Everything that uses a regular file in a way that a write to it would harm."""
-    uses = [
-        Use("loop", name, f"is behind the loop device {loop.name}")
-        for loop in attached_loops(system)
-        if loop.file == file
-    ]
-    uses += _direct_file_uses(system, file, name)
-
-    def ours(info: os.stat_result) -> str | None:
-        return name if file_id(info) == file else None
-
-    return (*uses, *(_settled_process_uses(system, ours) if processes else ()))
+    whole = Loop("", (0, 0), name, file, None, 0, sys.maxsize)
+    return tuple(_Targets(system, {}, [whole]).uses(processes=processes))
 
 
-def free_hint(use: Use) -> str:
-    """What the user can do about a use."""
-    hints = {
-        "root": "this device is never written, whatever the options",
-        "mount": "unmount it (also in other mount namespaces, such as containers)",
-        "swap": "swapoff it",
-        "holder": "take the md, dm, LVM or ZFS device apart first",
-        "loop": "detach the loop device (losetup --detach)",
-        "process": "end that process",
-    }
-    return hints[use.kind]
+FREE_HINTS: Mapping[UseKind, str] = {
+    "root": "this device is never written, whatever the options",
+    "mount": "unmount it (also in other mount namespaces, such as containers)",
+    "swap": "swapoff it",
+    "holder": "take the md, dm, LVM or ZFS device apart first",
+    "loop": "detach the loop device (losetup --detach)",
+    "process": "end that process",
+}
+
+
+def in_use(path: str, uses: Sequence[Use]) -> TargetError:
+    """The refusal of a target with these uses."""
+    more = f" (and {len(uses) - 1} more)" if len(uses) > 1 else ""
+    return TargetError(f"{path}: in use: {uses[0]}{more}", hint=FREE_HINTS[uses[0].kind])
