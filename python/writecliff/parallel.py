@@ -1,8 +1,8 @@
 """Independent simulations side by side, within a memory budget.
 
-Each simulated drive is one thread of native code that has let go of the interpreter, so threads use
-all cores. A drive takes 8 bytes for each 4 KiB of flash, a terabyte 2 GB: how many run at a time is
-decided by memory first, cores second. Results come in the order of the tasks and do not depend on
+Each simulated drive is one thread of native code that has released the interpreter, so threads use
+all cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so memory limits
+how many run at a time before cores do. Results are in the order of the tasks and do not depend on
 how many ran at a time.
 """
 
@@ -27,12 +27,12 @@ FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tabl
 
 
 class Stopped(WritecliffError):
-    """A run that was not begun, or not ended, because of another one or of the user."""
+    """A run was not started, or not finished, because another one failed or the user stopped it."""
 
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """One independent run: what it is called, how much memory it takes, and how it is run."""
+    """One independent run: its name, the memory that it needs, and the function that runs it."""
 
     name: str
     memory_bytes: int
@@ -40,7 +40,7 @@ class Task(Generic[T]):
 
 
 def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
-    """Memory that a simulated drive takes while it runs."""
+    """Memory that a simulated drive needs while it runs."""
     return (capacity_bytes + raw_bytes) // SLOT_BYTES * MAP_BYTES_PER_SLOT + FIXED_BYTES
 
 
@@ -66,7 +66,7 @@ class _Budget:
 
 
 def available_memory_bytes() -> int:
-    """Four fifths of the memory that the system has free now."""
+    """Four fifths of the memory that is free now."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return free * 4 // 5
 
@@ -80,15 +80,15 @@ def run_side_by_side(
 ) -> list[T]:
     """Run all tasks and return their results in order.
 
-    Raises ConfigError, before anything runs, if a task alone exceeds the budget (default: most of
-    what is free). The first error of a task is raised once those under way have ended; tasks that
-    look at `stop` and raise `Stopped` when it is set end early, on Ctrl-C too.
+    Raises ConfigError, before anything runs, if a task alone exceeds the budget (default:
+    `available_memory_bytes`). The first error of a task is raised once the running ones have ended.
+    Tasks can check `stop`, which an error and Ctrl-C set, and end early by raising `Stopped`.
     """
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     for task in tasks:
         if task.memory_bytes > budget_bytes:
             raise ConfigError(
-                f"{task.name} takes {task.memory_bytes / 1e9:.1f} GB of memory, "
+                f"{task.name} requires {task.memory_bytes / 1e9:.1f} GB of memory, "
                 f"the budget is {budget_bytes / 1e9:.1f} GB"
             )
     budget = _Budget(budget_bytes)

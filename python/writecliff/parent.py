@@ -10,7 +10,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def end_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
     """In a child: have the kernel send it signal `number` when process `parent` dies.
 
     The signal is sent when the *thread* that started the child ends, so that thread must wait for

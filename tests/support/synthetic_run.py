@@ -115,7 +115,7 @@ def manifest(
         },
         "purge": PurgeReport("simulated purge", conformant=True),
         "write_cache": CacheReport(enabled=False),
-        "write_cache_wanted": False,
+        "write_cache_required": False,
         "versions": {
             "writecliff": "0.1.0",
             "fio": None if simulated else "fio-3.33",

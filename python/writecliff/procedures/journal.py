@@ -33,7 +33,7 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
 
 
 class Journal:
-    """One session's hold on a run directory; use inside `with journal.opened(...)`."""
+    """Writes one session of a run; use inside `with journal.opened(...)`."""
 
     def __init__(self, directory: Path, procedure: Procedure, identity: DeviceIdentity) -> None:
         self._directory = directory
@@ -59,7 +59,7 @@ class Journal:
             seed=procedure.seed,
             setup=dict(procedure.setup(self._identity)),
             deviations=tuple({**asdict(d), "text": str(d)} for d in procedure.deviations()),
-            write_cache_wanted=procedure.write_cache,
+            write_cache_required=procedure.write_cache,
             status="running",
         )
         return RunDirectory.create(self._directory, manifest)
@@ -93,9 +93,11 @@ class Journal:
     # -- what is known ----------------------------------------------------------------------
 
     def rows(self) -> list[StepRow]:
+        """The steps of earlier sessions."""
         return stored_rows(self._run)
 
     def warnings(self) -> list[str]:
+        """The warnings of earlier sessions."""
         return list(self._run.manifest.warnings)
 
     @property
@@ -110,10 +112,12 @@ class Journal:
     # -- what happens -----------------------------------------------------------------------
 
     def phase(self, name: str, detail: str = "") -> None:
+        """Record that a phase begins."""
         entry = {"name": name, "detail": detail, "started": now()}
         self._run.update(phases=(*self._run.manifest.phases, entry))
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
+        """Record how the drive was purged and the state of its write cache."""
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
     def append(self, record: RoundRecord) -> None:
@@ -121,23 +125,24 @@ class Journal:
         self._run.append_round(record)
 
     def resumed(self, steps: int, *, exact: bool) -> None:
-        """Disclose an interruption; `exact`: the drive is in exactly the state it was left in."""
+        """Record an interruption; `exact`: the drive resumes from its exact state."""
         entry = {"after_steps": steps, "resumed": now(), "exact": exact}
         self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
 
     def health(self, when: str, values: Mapping[str, object] | None) -> None:
-        """Keep the drive's condition `when` ("before", "after"); what is known stays as it is."""
+        """Store the drive's condition `when` ("before", "after"); a "before" is never replaced."""
         known = self._run.manifest.health
         if values is not None and (when == "after" or when not in known):
             self._run.update(health={**known, when: dict(values)})
 
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
-        """End the session; the run can be taken up again."""
+        """End the session; the run can be resumed."""
         if partial is not None:
             self._extra(partial=asdict(partial))
         self._run.finish(status, reason=reason)
 
     def complete(self, ended_by: str, reason: str, warnings: Sequence[str]) -> None:
+        """End the run."""
         self._run.finish("complete", reason=reason, ended_by=ended_by, warnings=tuple(warnings))
 
     def _extra(self, **values: Any) -> None:
@@ -145,7 +150,7 @@ class Journal:
 
 
 class NoJournal(Journal):
-    """Keeps nothing: for walking through a procedure without a run directory."""
+    """Stores nothing: for simulating a procedure without a run directory."""
 
     def __init__(self) -> None:
         self._zero_ns: int | None = None

@@ -79,7 +79,7 @@ def _purge(manifest: Manifest) -> list[str]:
 
 
 def _write_cache(manifest: Manifest) -> list[str]:
-    cache, wanted = manifest.write_cache, manifest.write_cache_wanted
+    cache, wanted = manifest.write_cache, manifest.write_cache_required
     if cache is None or wanted is None or cache.enabled is wanted:
         return []
     state = {True: "on", False: "off", None: "unknown: the drive does not report it"}[cache.enabled]

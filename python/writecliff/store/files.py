@@ -1,4 +1,4 @@
-"""Writing to a run directory: whole files or none, and one writer at a time."""
+"""Writing to a run directory: files are replaced as a whole, and there is one writer at a time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace `path` by `data`, or leave it as it was.
+    """Replace the content of `path` by `data`, or leave it unchanged.
 
-    The data is on the medium before the name points to it, and so is the name when this returns: a
-    power cut leaves the old file or the new one. Raises StoreError (full disk, no permission).
+    Data and name are synced, in this order: a power cut leaves the old file or the new one. Raises
+    StoreError (full disk, no permission).
     """
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     try:
@@ -35,11 +35,11 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def store_error(error: OSError, path: Path) -> StoreError:
-    """One clear line for a failed write; a full disk gets a hint."""
+    """The error for a failed write to `path`; a full disk gets a hint."""
     reason = (error.strerror or str(error)).lower()
     hint = None
     if error.errno in _NO_SPACE:
-        hint = "what was measured so far is kept; make room, then resume the run"
+        hint = "complete steps are kept; free some space, then resume the run"
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
 
 
@@ -63,7 +63,7 @@ def claim_directory(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in `folder` to the medium."""
+    """Sync the directory `folder`, so that the names in it survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -72,21 +72,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what an interrupted `write_atomically` left behind."""
+    """Remove the files that an interrupted `write_atomically` left in `folder`."""
     for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
         _remove_quietly(path)
 
 
 def _remove_quietly(path: Path) -> None:
-    with suppress(OSError):  # a leftover temporary file is ignored by every reader
+    with suppress(OSError):  # readers ignore temporary files
         path.unlink(missing_ok=True)
 
 
 class FolderLock:
-    """An advisory lock on a folder; it dies with the process that holds it."""
+    """An advisory lock on a directory; the kernel releases it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock. Raises StoreError if another process has it."""
+        """Take the lock. Raises StoreError if another process holds it."""
         self._path = folder / LOCK_NAME
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -101,12 +101,13 @@ class FolderLock:
                 raise store_error(error, self._path) from error
             raise StoreError(
                 f"{folder} is being written by another process{holder}",
-                hint="wait for it to end, or give another run directory",
+                hint="wait until it ends, or give another run directory",
             ) from None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
+        """Release the lock; without effect if it is released already."""
         if self._descriptor >= 0:
             # The file stays: removing it would let two processes lock two different files.
             os.close(self._descriptor)
@@ -114,7 +115,7 @@ class FolderLock:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether some process is writing to `folder` at this moment."""
+    """Whether a process holds the lock on `folder`."""
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

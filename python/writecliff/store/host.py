@@ -1,4 +1,4 @@
-"""The platform that a run is made on: what the report's column "Test Platform" shows."""
+"""The machine that a run is made on, as the report's column "Test Platform" shows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VERSION_TIMEOUT_S = 5
 
 
 def host_platform() -> dict[str, str | None]:
-    """Motherboard, CPU, memory and operating system; None where the machine does not tell."""
+    """Motherboard, CPU, memory and operating system; None if unknown."""
     board = " ".join(filter(None, (_line(_BOARD / n) for n in ("board_vendor", "board_name"))))
     return {
         "motherboard": board or None,
@@ -26,7 +26,7 @@ def host_platform() -> dict[str, str | None]:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of everything that takes part in a run; None: not installed."""
+    """Versions of the programs that take part in a run; None: not installed."""
     return {
         "writecliff": writecliff_version(),
         "fio": _fio(),
@@ -36,6 +36,7 @@ def versions() -> dict[str, str | None]:
 
 
 def writecliff_version() -> str:
+    """The version of the installed package."""
     try:
         return metadata.version("writecliff")
     except metadata.PackageNotFoundError:

@@ -1,7 +1,6 @@
-"""`manifest.json`: what a run directory says about itself, schema "writecliff/run/1".
+"""`manifest.json`: the description and status of a run, schema "writecliff/run/1".
 
-Plain JSON, replaced atomically at every change of state. Readers of a later version must accept
-unknown keys; this reader ignores them.
+Replaced atomically at every change of state. Readers must ignore unknown keys, as this one does.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 def now() -> str:
-    """The time of this moment as manifests hold it: ISO 8601 with zone, whole seconds."""
+    """The current time in the form of manifests: ISO 8601 with zone, whole seconds."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def command_line() -> tuple[str, ...]:
     """This process's command as a user would type it: `python -m writecliff` is `writecliff`, and
-    where the program is installed is nobody's business."""
+    the path of the program is left out."""
     name = Path(sys.argv[0])
     program = "writecliff" if name.name == "__main__.py" else name.name
     return (program, *sys.argv[1:])
@@ -43,12 +42,12 @@ def command_line() -> tuple[str, ...]:
 class Manifest:
     """One run. Times are ISO 8601 with zone; mappings hold JSON values only.
 
-    setup        header-block parameters, as `Procedure.setup` gives them
-    deviations   options away from the standard's value: option, standard, used, level, clause, text
-    phases       phases entered so far: name, detail, started
-    interruptions  after_steps, resumed, exact (a simulated drive goes on from its exact state)
-    health       what the drive said of its condition (SMART), "before" and "after" the run
-    extra        what the procedure's driver keeps for itself
+    setup          header-block parameters, from `Procedure.setup`
+    deviations     option, standard, used, level, clause, text (options that differ from it)
+    phases         phases entered so far: name, detail, started
+    interruptions  after_steps, resumed, exact (a simulated drive resumes from its exact state)
+    health         the drive's condition (SMART), "before" and "after" the run
+    extra          private to the procedures' driver
     """
 
     procedure: str  # "wsat"
@@ -62,7 +61,7 @@ class Manifest:
     deviations: tuple[Mapping[str, Any], ...] = ()
     purge: PurgeReport | None = None
     write_cache: CacheReport | None = None
-    write_cache_wanted: bool | None = None
+    write_cache_required: bool | None = None
     versions: Mapping[str, str | None] = field(default_factory=versions)
     host: Mapping[str, str | None] = field(default_factory=host_platform)
     status: Status = "planned"
@@ -77,7 +76,7 @@ class Manifest:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> Manifest:
-        """A copy with `changes`, updated now."""
+        """A copy with `changes`, and `updated` set to the current time."""
         return replace(self, **{"updated": now(), **changes})
 
 

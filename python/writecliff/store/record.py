@@ -13,13 +13,13 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRecord:
-    """A step of a run with everything it measured.
+    """A step of a run with everything that it measured.
 
-    `extra` adds columns to the table `rounds`: figures that only this procedure knows. Their names
-    must not be those of columns that the store fills itself.
+    `extra` adds columns to the table `rounds`; their names must differ from those that the store
+    fills by itself.
     """
 
-    phase: str  # "preconditioning", "rounds", "rth", or as the procedure names its stages
+    phase: str  # "preconditioning", "rounds", "rth", or another stage of the procedure
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
     label: str

@@ -1,12 +1,12 @@
 """The Parquet tables of a run: their columns, and how a `RoundRecord` becomes rows of them.
 
-    rounds       a row a step: where it belongs, totals, latency mean and maximum, write volume, WAF
-    intervals    a row a (step, interval, job, operation): the series inside a step
-    histograms   a row a non-empty bucket of a (step, job, operation, kind) histogram
+    rounds       one row per step: totals, mean and maximum latency, write volume, WAF
+    intervals    one row per (step, interval, job, operation): the series within a step
+    histograms   one row per non-empty bucket of a (step, job, operation, kind) histogram
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
-sizes are bytes, unknown is null. Histogram rows carry the exact moments of their whole histogram,
-because buckets alone would lose them.
+sizes are bytes, unknown is null. Histogram rows carry the exact moments of their histogram, which
+buckets alone would lose.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 TableName = Literal["rounds", "intervals", "histograms"]
-# Rounds last: the part of that table is what makes a step count (see parts.py).
+# Rounds last: its part completes a step (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
 
 _POSITION = [
@@ -47,7 +47,7 @@ PLACEMENT = pa.struct(
                 "hbmw_bytes", "mbmw_bytes", "mbe_bytes", "abandoned_bytes",
             )
         ),
-        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: how often, by name; none that is 0
+        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: number by name, without zeros
     ]
 )  # fmt: skip
 
@@ -78,8 +78,8 @@ ROUNDS_SCHEMA = pa.schema(
         ("erases_mean", pa.float64()),
         ("erases_max", pa.int64()),
         ("percentage_used", pa.float64()),
-        ("energy_j", pa.float64()),  # in this step, as are the next; where the drive tells
-        ("throttled_ns", pa.int64()),  # for its temperature
+        ("energy_j", pa.float64()),  # in this step, as are the next; null if not reported
+        ("throttled_ns", pa.int64()),  # because of its temperature
         ("read_retries", pa.int64()),
         ("uncorrectable_reads", pa.int64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
@@ -186,14 +186,14 @@ def _rounds(seq: int, record: RoundRecord) -> pa.Table:
 
 
 def _cpu_busy_pct(result: StepResult) -> float | None:
-    """Share of all CPU time that the host was busy during a step; None where nobody looked."""
+    """Share of CPU time that the host was busy during a step; None if it was not measured."""
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
     return None if value is None else float(value)
 
 
 def _placement(result: StepResult) -> dict[str, Any] | None:
-    """What `writecliff run --json` has of the interface, without the log and the handles."""
+    """The interface as in `writecliff run --json`, without the log and the handles."""
     if result.placement is None:
         return None
     before, after = result.placement
@@ -247,7 +247,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
         if name not in series:
             columns[name] = pa.nulls(rows, kind)
             continue
-        # NaN is an engine's "unknown" in a numpy column; in a table unknown is null.
+        # Engines write NaN for unknown into numpy columns; in tables unknown is null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
     return pa.table(columns, schema=INTERVALS_SCHEMA)
 
@@ -276,7 +276,7 @@ def _histograms(seq: int, record: RoundRecord) -> pa.Table:
 
 
 def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
-    """The non-empty histograms of a step, with the columns that say which one it is."""
+    """The non-empty histograms of a step, each with the columns that identify it."""
     for index, job in enumerate(result.jobs):
         for operation, measured in job.operations.items():
             for kind in ("service", "response"):

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import EngineError, WritecliffError
-from writecliff.parent import end_with_parent
+from writecliff.parent import die_with_parent
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
@@ -132,7 +132,7 @@ def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
         signal.signal(signal.SIGTERM, _interrupt)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        end_with_parent(parent, signal.SIGTERM)
+        die_with_parent(parent, signal.SIGTERM)
         outcome = _run(spec, pipe)
     except WritecliffError as error:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)

@@ -1,8 +1,8 @@
 """A suite or sweep: which of its members still have to run, and how many at a time.
 
 Every test starts from a purge, so on simulated drives they are independent and run side by side
-within a memory budget, with the results of one after the other. A real drive is one thing: its
-tests follow each other, and a failure ends the suite there.
+within a memory budget, with the same results as one after the other. On a real drive they run one
+after the other, and a failure ends the suite.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
 class SuiteStopped(WritecliffError):
-    """Stopped by the user; what the tests had measured is stored."""
+    """Stopped by the user; the complete steps of all tests are stored."""
 
     exit_code = 130
 
@@ -80,8 +80,8 @@ def _checked(spec: ChildSpec, log: Log, stop: Event) -> Outcome:
 
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
-    """What still has to run. Side by side the longest should begin first; which these are is known
-    only afterwards, but the demand tests, last in the standard's order, take longest."""
+    """The members that are not complete. Side by side the longest should start first: the demand
+    tests, which are last in the standard's order."""
     done = folder.complete()
     left = [name for name in folder.members if name not in done]
     return left[::-1] if folder.simulated else left

@@ -19,7 +19,7 @@ from writecliff.suite.folder import Member
 
 @dataclass(frozen=True)
 class Preset:
-    """A sweep with a name: what is varied, over which values unless others are given."""
+    """A named sweep: the option that is varied, and its values unless others are given."""
 
     option: str
     values: tuple[str, ...]
@@ -41,7 +41,7 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep will run; `devices` are the device files that it needs, by path."""
+    """The runs of a sweep, and the device files that they need, by path."""
 
     members: Mapping[str, Member]
     devices: Mapping[Path, str]
@@ -58,8 +58,8 @@ def plan_sweep(
 ) -> Sweep:
     """A member for every value, named "OPTION-VALUE"; writes nothing.
 
-    A sweep of over-provisioning runs on drives of its own, whose files belong into `folder`. Raises
-    ConfigError: fewer than two different values, or one that is not allowed.
+    A sweep of over-provisioning needs a device file per value, in `folder`. Raises ConfigError:
+    fewer than two different values, or one that is not allowed.
     """
     different = list(dict.fromkeys(values))
     if len(different) < 2:
@@ -87,7 +87,7 @@ def _device(target: str, percent: float) -> str:
     """The device file of `target` with the user capacity that leaves `percent` of it spare.
 
     Over-provisioning is (flash - user capacity) / user capacity. Raises ConfigError for a share
-    with which collection cannot work, and for a drive that is not simulated.
+    with which garbage collection cannot work, and for a drive that is not simulated.
     """
     from writecliff.devices import describe_device, read_device_file
     from writecliff.devices.edit import with_values

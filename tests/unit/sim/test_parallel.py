@@ -47,7 +47,7 @@ def test_the_budget_bounds_how_many_run_at_a_time() -> None:
 def test_a_task_beyond_the_budget_is_refused_before_anything_runs() -> None:
     ran: list[int] = []
     tasks = [Task("small", 1, lambda: ran.append(1)), Task("huge", 200, lambda: ran.append(2))]
-    with pytest.raises(ConfigError, match="huge takes"):
+    with pytest.raises(ConfigError, match="huge requires"):
         run_side_by_side(tasks, memory_budget_bytes=100)
     assert ran == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import re
 import shutil
@@ -13,15 +12,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from writecliff.errors import WritecliffError
+from writecliff.parent import die_with_parent
 
 _POLL_S = 0.1
 _KILL_AFTER_S = 60.0
-_PR_SET_PDEATHSIG = 1
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -137,14 +135,9 @@ def _start(
         env=env,
         cwd="/",
         start_new_session=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 (only prctl runs between fork and exec)
+        preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 (only prctl runs)
         **who,
     )
-
-
-def _die_with_parent() -> None:
-    """Have the kernel kill the program if this process is killed."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:

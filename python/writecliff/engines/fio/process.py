@@ -8,7 +8,6 @@ and its last report is still read), or through the kernel if this process is kil
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -24,16 +23,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from writecliff.errors import EngineError
+from writecliff.parent import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
 _STOP_GRACE_S = 10.0  # for I/Os in flight, after SIGINT; then SIGKILL
 _POLL_S = 0.5
 _KEPT_LINES = 50
 _LEAST_INTERVAL_MS = 100
 
 OnDocument = Callable[[dict[str, Any]], None]
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -52,17 +49,6 @@ class Exit:
         if self.returncode > 0:
             return self.message or f"exit status {self.returncode}"
         return ""
-
-
-def die_with_parent(parent: int) -> None:
-    """In the child, before exec: have the kernel kill it when process `parent` ends.
-
-    The signal follows the thread that forked, which is blocked in `FioProcess.run` until fio has
-    ended. A parent that died before prctl sends none, so its absence is checked afterwards.
-    """
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class DocumentSplitter:
