@@ -1,14 +1,14 @@
-"""What a run on a simulated drive will take, found by a pilot: the same procedure, made small.
+"""Estimates what a run on a simulated drive will cost, by pilots: the same procedure, made small.
 
-The pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of its time
-(`engines/scaled.py`) and keeps nothing. So rounds until steady state, ends by volume and the loops
-of every stage come out as they will; nothing about a procedure is repeated here.
+A pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of its time
+(`engines/scaled.py`) and stores nothing. So it finds rounds until steady state, ends by volume and
+the loops of every stage without knowing the procedure.
 
-The first pilot is the smallest one. Each further one is twice its size, until two of them agree or
-the next would take longer than allowed. What a small drive does differently (its buffer is large
-for the steps, so are the I/Os outstanding at their ends) grows with k; so the last two pilots are
-extrapolated to k = 1, and how far they are apart is part of the estimate. A real drive has no
-pilot; for it there are the bounds of `bounds.py` only.
+The first pilot is the smallest. Each further one is twice as large, until two of them agree or the
+next would exceed the time limit. The error of a small drive (its buffer is large for its steps, and
+so are the I/Os outstanding at their ends) grows with k. So the last two pilots are extrapolated to
+k = 1, and their difference is part of the estimate. Real drives have no pilots, only the bounds of
+`bounds.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from writecliff.engines.base import ScalableEngine
-from writecliff.procedures.framework import rehearse
+from writecliff.procedures.framework import simulate
 from writecliff.procedures.model import Estimate, History, Plan, Procedure
 from writecliff.procedures.progress import RunProgress
 
@@ -27,22 +27,21 @@ if TYPE_CHECKING:
     from writecliff.engines.base import Engine, Progress
     from writecliff.workload.model import Job
 
-BUDGET_S = 10.0  # processor time of all pilots: on a busy machine they are the same ones
-PATIENCE_S = 3.0  # before which agreement is not enough: small pilots may agree on wrong rounds
-AGREEMENT = 0.005  # two pilots that are no further apart are not refined
-ROUNDS_APART = 0.1  # of the rounds, up to which two pilots are extrapolated
-SHORTEST_STEP_NS = 10_000_000  # of a pilot; below, single I/Os and the write buffer would count
-GROWTH = 2.2  # time for a pilot to that for one half its size, with some margin
-# Wall time that a run spends on a step besides simulating it (storing it, mostly).
-STEP_WALL_S = 0.02
+BUDGET_S = 10.0  # processor time of all pilots, so that a busy machine runs the same ones
+PATIENCE_S = 3.0  # before this, agreement is not enough: small pilots may agree on wrong rounds
+AGREEMENT = 0.005  # relative difference up to which two pilots agree
+ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated
+SHORTEST_STEP_NS = 10_000_000  # of a pilot; below it, single I/Os and the write buffer matter
+GROWTH = 2.2  # time of a pilot over that of one half its size, with some margin
+STEP_WALL_S = 0.02  # wall time that a run spends on a step besides simulating it: storing it
 
 
 class _TooLongError(Exception):
-    """The pilot is over its time."""
+    """The pilot has exceeded its time limit."""
 
 
 class _Deadline(RunProgress):
-    """Ends a pilot at a reading of `clock`."""
+    """Ends a pilot when `clock` reads `at_s`."""
 
     def __init__(self, at_s: float, clock: Callable[[], float]) -> None:
         self._at_s = at_s
@@ -77,7 +76,7 @@ class _Pilot:
         return {phase: stage.rounds_done for phase, stage in stages.items() if stage.rounds_done}
 
     def alike(self, other: _Pilot) -> bool:
-        """Each stage took as many rounds, or about as many where they are many."""
+        """Whether each stage took about as many rounds."""
         mine, theirs = self.rounds(), other.rounds()
         return mine.keys() == theirs.keys() and all(
             abs(count - theirs[phase]) <= ROUNDS_APART * count for phase, count in mine.items()
@@ -97,7 +96,7 @@ def with_estimate(
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
 ) -> Plan:
-    """`plan` with an estimate where one can be had: on a drive of the simulator."""
+    """`plan` with an estimate if the drive is simulated."""
     if not isinstance(engine, ScalableEngine):
         return plan
     return replace(plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock))
@@ -110,10 +109,10 @@ def estimate(
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
 ) -> Estimate | None:
-    """Time and volume of the run of `procedure` on the drive of `engine`, which is not touched.
+    """Time and volume of the run of `procedure` on the drive of `engine`, which stays as it is.
 
-    None: not even the smallest pilot came to its end within `budget_s` seconds by `clock`. Raises
-    what the run would raise (a workload that the drive cannot take).
+    None if not even the smallest pilot ended within `budget_s` seconds by `clock`. Raises what the
+    run would raise, such as for a workload that the drive cannot run.
     """
     began_s = clock()
     largest = _largest_io_bytes(procedure, engine)
@@ -125,7 +124,7 @@ def estimate(
         start_s = clock()
         try:
             small = engine.scaled(scale, largest_io_bytes=largest)
-            history = rehearse(procedure, small, _Deadline(start_s + left_s, clock))
+            history = simulate(procedure, small, _Deadline(start_s + left_s, clock))
         except _TooLongError:
             break
         done.append(_Pilot(scale, clock() - start_s, history))
@@ -140,8 +139,8 @@ def _agree(before: _Pilot, last: _Pilot) -> bool:
 
 
 def _scales(procedure: Procedure, engine: ScalableEngine) -> list[float]:
-    """The scales to try in order. Short steps must not become too short; a drive that cannot be
-    made smaller at all is tried as it is."""
+    """The scales to try, in order: those that leave steps long enough. A drive that cannot be
+    scaled is tried as it is."""
     shortest_ns = _shortest_step_ns(procedure, engine)
     scales = engine.scales()
     possible = [k for k in scales if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS]
@@ -149,7 +148,7 @@ def _scales(procedure: Procedure, engine: ScalableEngine) -> list[float]:
 
 
 def _jobs(procedure: Procedure, engine: ScalableEngine) -> list[Job]:
-    """Of all steps, as far as they are known before the run."""
+    """The jobs of all steps, as far as they are known before the run."""
     stages = procedure.stages(engine.identify())
     loads = [
         load
@@ -164,7 +163,7 @@ def _jobs(procedure: Procedure, engine: ScalableEngine) -> list[Job]:
 
 
 def _shortest_step_ns(procedure: Procedure, engine: ScalableEngine) -> int:
-    """Of the steps that last for a time, 0 without any."""
+    """The shortest duration of a step or burst; 0 if no step has a duration."""
     durations = [job.burst_ns or job.duration_ns for job in _jobs(procedure, engine)]
     return min((ns for ns in durations if ns), default=0)
 
@@ -192,8 +191,8 @@ def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimat
 
 
 def _at_full_scale(done: list[_Pilot]) -> tuple[int, ...]:
-    """The totals on a line through the last two pilots, at scale 1; those of the last one if the
-    two agree (what is left is chance) or did not do the same."""
+    """The totals of the last two pilots, extrapolated linearly to scale 1. The totals of the last
+    one alone if the two agree, or took different numbers of rounds."""
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
         return last.totals()
@@ -204,8 +203,7 @@ def _at_full_scale(done: list[_Pilot]) -> tuple[int, ...]:
 
 
 def _wall_s(done: list[_Pilot]) -> float:
-    """Time to simulate the whole: what does not depend on the scale is taken off where two pilots
-    show it."""
+    """The time to simulate the whole run, less what two pilots show not to depend on the scale."""
     last = done[-1]
     simple = last.took_s * last.scale
     if len(done) == 1:

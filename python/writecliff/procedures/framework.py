@@ -1,13 +1,13 @@
-"""The driver of every test: purge, write cache, preconditioning, rounds, steady state, after-steps.
+"""The driver of every test: purge, write cache, preconditioning, rounds, final steps.
 
-It owns the control flow and nothing else: *what* is run comes from a `Procedure`, *on what* from an
-`Engine`, and everything measured goes to the run directory through `Journal` as soon as it is
-measured. One path serves fresh and resumed runs: the procedure's steps are walked from the first
-one, and a step whose row is stored is taken from the store instead of being run.
+It owns the control flow and nothing else: a `Procedure` says *what* to run, an `Engine` runs it,
+and a `Journal` stores each step in the run directory as soon as it is measured. New and resumed
+runs take the same path: the driver walks through all steps of the procedure, and takes a step that
+is stored from the store instead of running it.
 
-Resuming. A simulated drive goes back to its newest checkpoint (or to its purge) and the steps after
-it are run again; they must come out exactly as stored. A real drive *is* its state: it goes on with
-the next step, and the manifest discloses the interruption.
+To resume, a simulated drive is restored from its newest checkpoint (or purged) and the steps after
+it run again; they must give exactly the stored rows. A real drive keeps its own state: the run
+resumes at the next step, and the manifest discloses the interruption.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import itertools
 import math
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from writecliff.procedures.model import (
     Stage,
     StageHistory,
     Step,
+    StepPosition,
     StepRow,
 )
 from writecliff.procedures.progress import RunProgress
@@ -68,27 +69,27 @@ def run_procedure(
     checkpoint_interval_s: float = MIN_INTERVAL_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> RunOutcome:
-    """Run `procedure` on the drive behind `engine`, keeping everything in `run_directory`.
+    """Run `procedure` on the drive of `engine` and store everything in `run_directory`.
 
-    With `resume` the directory holds an unfinished run of the same procedure on the same drive.
+    With `resume` the directory has an unfinished run of the same procedure on the same drive.
     Raises EngineError (the drive failed; the run is kept as failed), RunInterrupted (stopped by the
     user; resumable), StoreError, TargetError (another drive), ConfigError (nothing to resume).
     """
-    driver = _Driver(
-        procedure, engine, run_directory, progress or RunProgress(), checkpoint_interval_s, clock
-    )
+    checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
+    journal = Journal(run_directory, procedure, engine.identify())
+    driver = _Driver(procedure, engine, progress, run_directory, journal, checkpoints)
     with terminate_as_interrupt():
         return driver.run(resume)
 
 
-def rehearse(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
-    """Walk through `procedure` on the drive behind `engine` and keep nothing of it on disk.
+def simulate(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
+    """Run all steps of `procedure` on the drive of `engine`, and store nothing.
 
-    What the engine or `progress` raises ends it and is raised.
+    Raises what the engine or `progress` raises.
     """
-    driver = _Driver(
-        procedure, engine, Path(), progress or RunProgress(), math.inf, time.monotonic, NoJournal()
-    )
+    here = Path()
+    checkpoints = Checkpoints(here, engine, interval_s=math.inf)
+    driver = _Driver(procedure, engine, progress, here, NoJournal(), checkpoints)
     driver.walk()
     return driver.history
 
@@ -101,28 +102,25 @@ class _Driver:
         self,
         procedure: Procedure,
         engine: Engine,
+        progress: RunProgress | None,
         run_directory: Path,
-        progress: RunProgress,
-        checkpoint_interval_s: float,
-        clock: Callable[[], float],
-        journal: Journal | None = None,
+        journal: Journal,
+        checkpoints: Checkpoints,
     ) -> None:
         self.procedure = procedure
         self.engine = engine
+        self.progress = progress or RunProgress()
         self.directory = run_directory
-        self.progress = progress
+        self.journal = journal
+        self.checkpoints = checkpoints
         self.identity = engine.identify()
         self.history = History()
-        self.journal = journal or Journal(run_directory, procedure, self.identity)
-        self.checkpoints = Checkpoints(
-            run_directory, engine, interval_s=checkpoint_interval_s, clock=clock
-        )
         self.stored: list[StepRow] = []  # rows of earlier sessions, in order
-        self.engine_at = 0  # steps that the drive has behind it
+        self.engine_at = 0  # steps that the drive has done
         self.device_zero_ns: int | None = None  # device clock at time 0 of the rows
-        self.new_clock = False  # the drive was brought to a state, whose clock is its own
-        self.running: tuple[str, int, int, Step] | None = None
-        self.complete = False  # all is stored
+        self.new_clock = False  # the drive was restored to a state that has its own clock
+        self.running: tuple[StepPosition, Step] | None = None
+        self.complete = False  # everything is stored
         self.at_rest = False  # the drive is as its last complete step left it
         self.warnings: list[str] = []
 
@@ -139,7 +137,7 @@ class _Driver:
                     raise
                 raise self._interrupted() from None
             except Exception as error:
-                if isinstance(error.__cause__, KeyboardInterrupt):  # an engine's way to say it
+                if isinstance(error.__cause__, KeyboardInterrupt):  # as engines report it
                     raise self._interrupted() from None
                 self._failed(error)
                 raise
@@ -147,7 +145,7 @@ class _Driver:
     def _session(self, resume: bool) -> RunOutcome:
         self.journal.health("before", self.engine.health())
         if resume:
-            self._take_up()
+            self._resume()
         ended = self.walk()
         for text in self.procedure.warnings(self.history):
             self._warn(text)
@@ -161,12 +159,12 @@ class _Driver:
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
 
     def walk(self) -> list[End]:
-        """All stages in order; the ends that were reached."""
+        """Run all stages in order; returns the ends that were reached."""
         ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
         return [end for end in ends if end is not None]
 
-    def _take_up(self) -> None:
-        """Go on where an earlier session stopped: at the last step that the drive has done."""
+    def _resume(self) -> None:
+        """Continue after the last step that the drive has done in an earlier session."""
         self.stored = self.journal.rows()
         simulated = self.engine.kind == "sim"
         # A simulated drive without a checkpoint starts over, checked against what is stored.
@@ -179,29 +177,30 @@ class _Driver:
             return
         self.warnings = self.journal.warnings()
         if not simulated:
-            # A power cycle between the sessions may have reset it.
+            # A power cycle between the sessions may have reset the cache.
             self.engine.set_write_cache(self.procedure.write_cache)
 
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
             if self.at_rest and self.history.rows:
-                self._checkpoint(self.engine_at)  # inside a step or a purge the state fits none
+                # During a step or a purge, the drive's state belongs to no position.
+                self.checkpoints.save(self.engine_at)
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
             f"stopped; complete steps kept: {len(self.history.rows)}, in {self.directory}",
-            hint=f"go on with `{self._resume_command()}`",
+            hint=f"resume with `{self._resume_command()}`",
         )
 
     def _resume_command(self) -> str:
         words = ["writecliff", "test", self.procedure.name, "--resume", str(self.directory)]
         if self.identity.target.startswith("/dev/"):
-            # A drive without a serial number is consented to by its path.
+            # A drive without a serial number is confirmed by its path.
             words += ["--destroy", self.identity.serial or self.identity.target]
         return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
-        """Keep everything; a full disk or a lost directory must not hide the first error."""
+        """Store the failure. A full disk or a lost directory must not hide the first error."""
         partial = error.partial if isinstance(error, EngineError) else None
         try:
             with interrupt_deferred():
@@ -212,14 +211,13 @@ class _Driver:
         if isinstance(error, EngineError | StoreError) and error.hint is None:
             error.hint = (
                 f"complete steps kept: {len(self.history.rows)}; "
-                f"when the cause is removed, go on with `{self._resume_command()}`"
+                f"once the cause is removed, resume with `{self._resume_command()}`"
             )
 
     def _partial_row(self, partial: StepResult | None) -> StepRow | None:
         if partial is None or self.running is None:
             return None
-        phase, round_number, number, step = self.running
-        return row_of(columns_of(self._record(partial, phase, round_number, number, step)))
+        return row_of(columns_of(self._record(partial, *self.running)))
 
     def _phase(self, name: str) -> None:
         self.progress.phase(name)
@@ -233,8 +231,8 @@ class _Driver:
     # -- a stage ----------------------------------------------------------------------------
 
     def _stage(self, stage: Stage) -> End | None:
-        """Run a stage; the end that its rounds reached, None for a single pass."""
-        # A drive that has a step of the stage behind it was purged for it.
+        """Run a stage. Returns the end that its rounds reached, None for a single pass."""
+        # A drive that has done a step of the stage was purged for it.
         ahead = self.engine_at <= len(self.history.rows)
         if stage.purge and ahead:
             self._purge()
@@ -246,17 +244,18 @@ class _Driver:
             self._phase("preconditioning")
         if stage.state and simulated:
             self._bring_to_state(stage, ahead)
-        for number, step in enumerate(prepare, 1):
-            self._take(stage.prepare_phase, 0, number, len(prepare), step)
+        self._pass(stage.prepare_phase, prepare)
         here = self.history.begin(stage)
         self._phase(stage.title)
         self.progress.stage_begin(stage)
         if stage.ends:
             return self._rounds(stage, here)
-        steps = stage.steps(self.history, 0)
-        for number, step in enumerate(steps, 1):
-            self._take(stage.phase, 0, number, len(steps), step)
+        self._pass(stage.phase, stage.steps(self.history, 0))
         return None
+
+    def _pass(self, phase: str, steps: Sequence[Step]) -> None:
+        for number, step in enumerate(steps, 1):
+            self._take(StepPosition(phase, 0, number), len(steps), step)
 
     def _purge(self) -> None:
         self._phase("purge")
@@ -270,15 +269,18 @@ class _Driver:
         state = _CACHE_STATES[cache.enabled]
         self.progress.phase("write cache", "; ".join(filter(None, (state, cache.note))))
         if cache.enabled is not wanted:
-            self._warn(f"the write cache is {state}; the test wants it {_CACHE_STATES[wanted]}")
+            self._warn(f"the write cache is {state}; the test requires it {_CACHE_STATES[wanted]}")
         self.journal.prepared(purge, cache, self.warnings)
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
-        """A simulated drive, in no device time; its writes count as those of any preparation."""
+        """Bring a simulated drive to the state that the stage begins in, in no device time. The
+        writes that lead to it count as those of any preparation."""
         if ahead:
             cache = StateCache(default_folder())
             hook = self.progress.step_progress
-            self.progress.phase("preconditioning", "the state that it begins in, made only once")
+            self.progress.phase(
+                "preconditioning", "the state that the stage begins in, made only once"
+            )
             cached = bring_to(self.engine, stage.state, cache=cache, on_progress=hook)
             self.progress.phase("preconditioning", "taken from the cache" if cached else "made")
             self.device_zero_ns, self.new_clock = None, True
@@ -288,10 +290,10 @@ class _Driver:
     def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
             steps = stage.steps(self.history, round_number)
-            if not steps:  # by what was measured before, there is nothing to do
+            if not steps:  # what was measured before leaves nothing to do
                 return stage.ends[0]
             for number, step in enumerate(steps, 1):
-                self._take(stage.phase, round_number, number, len(steps), step)
+                self._take(StepPosition(stage.phase, round_number, number), len(steps), step)
                 last = number == len(steps)
                 if last:
                     self.progress.round_end(round_number, here.round_complete(round_number))
@@ -302,38 +304,36 @@ class _Driver:
 
     # -- a step -----------------------------------------------------------------------------
 
-    def _take(self, phase: str, round_number: int, number: int, steps: int, step: Step) -> None:
-        """Have the step's row in the history: from the store, or by running it."""
-        position = len(self.history.rows)
-        known = self.stored[position] if position < len(self.stored) else None
-        if known is not None and position < self.engine_at:
-            self._check_place(known, phase, round_number, number)
+    def _take(self, position: StepPosition, steps: int, step: Step) -> None:
+        """Add the step's row to the history: from the store, or by running it."""
+        index = len(self.history.rows)
+        known = self.stored[index] if index < len(self.stored) else None
+        if known is not None and index < self.engine_at:
+            self._check_position(known, position)
             self.history.add(known)
             return
-        self.progress.step_begin(phase, round_number, number, steps, step.name)
-        self.running, self.at_rest = (phase, round_number, number, step), False
+        self.progress.step_begin(*position, steps, step.name)
+        self.running, self.at_rest = (position, step), False
         run = self.engine.precondition if step.untimed else self.engine.run
         result = run(step.workload, self.progress.step_progress)
-        record = self._record(result, phase, round_number, number, step, known)
+        record = self._record(result, position, step, known)
         row = row_of(columns_of(record))
         if known is None:
             with interrupt_deferred():
                 self.journal.append(record)
         elif row != known:
             raise _differs(known, row)
-        self.engine_at = position + 1
+        self.engine_at = index + 1
         self.running, self.at_rest = None, True
         self.history.add(row)
         self.progress.step_end(row, self.history, again=known is not None)
         if self.checkpoints.due():
-            self._checkpoint(self.engine_at)
+            self.checkpoints.save(self.engine_at)
 
     def _record(
         self,
         result: StepResult,
-        phase: str,
-        round_number: int,
-        number: int,
+        position: StepPosition,
         step: Step,
         known: StepRow | None = None,
     ) -> RoundRecord:
@@ -341,10 +341,8 @@ class _Driver:
             self.device_zero_ns = self._device_zero(result, known)
         return record_of(
             result,
-            phase=phase,
-            round_number=round_number,
-            number=number,
-            step=step,
+            position,
+            step,
             started_ns=result.started_ns - self.device_zero_ns,
             written_before_bytes=self.history.host_write_bytes_total,
             capacity_bytes=self.identity.capacity_bytes,
@@ -361,31 +359,25 @@ class _Driver:
         elif simulated and stored is not None and not self.new_clock:
             return stored
         else:
-            # A real drive's clock starts anew with every session: go on where the last row ended.
+            # A real drive's clock restarts with every session: continue where the last row ended.
             zero = result.started_ns - self.history.rows[-1].ended_ns
         self.journal.device_zero_ns, self.new_clock = zero, False
         return zero
 
-    def _checkpoint(self, position: int) -> None:
-        if self.engine.kind == "sim":
-            self.checkpoints.save(position)
-
-    def _check_place(self, row: StepRow, phase: str, round_number: int, number: int) -> None:
-        if (row.phase, row.round, row.step) != (phase, round_number, number):
+    def _check_position(self, row: StepRow, position: StepPosition) -> None:
+        if (row.phase, row.round, row.step) != position:
             raise StoreError(
-                f"{self.directory} holds step {row.step} of round {row.round} where step {number} "
-                f"of round {round_number} is expected",
+                f"{self.directory} has step {row.step} of round {row.round} where step "
+                f"{position.step} of round {position.round} is expected",
                 hint="the run was made with other options or is damaged; start a new run",
             )
 
 
 def _differs(stored: StepRow, again: StepRow) -> StoreError:
-    """The error for a simulated step that did not come out as stored."""
-    for name, old in vars(stored).items():
-        if getattr(again, name) != old:
-            return StoreError(
-                f"round {stored.round} step {stored.step} ({stored.label}) was run again and "
-                f"{name} is {getattr(again, name)}, not {old} as stored",
-                hint="the run was made by another version of the simulator; start a new run",
-            )
-    raise AssertionError("rows are equal")
+    """The error for a simulated step that ran again and gave another row than the stored one."""
+    names = [name for name, old in vars(stored).items() if getattr(again, name) != old]
+    return StoreError(
+        f"round {stored.round} step {stored.step} ({stored.label}) was run again and "
+        f"{names[0]} is {getattr(again, names[0])}, not {getattr(stored, names[0])} as stored",
+        hint="the run was made by another version of the simulator; start a new run",
+    )

@@ -1,7 +1,7 @@
-"""From what an engine measured to the record that is stored, and to the row that a history keeps.
+"""Turns what an engine measured into the record that is stored and the row that a history keeps.
 
-Quantiles come from the histograms of the step's jobs, merged over jobs and operations, so that each
-is one of all I/Os and never an average of quantiles.
+Quantiles come from the histograms of all jobs and operations of the step, merged: each is that of
+all I/Os, never an average of quantiles.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from writecliff.procedures.model import Step, StepRow
+from writecliff.procedures.model import Step, StepPosition, StepRow
 from writecliff.store.record import RoundRecord
 from writecliff.workload.model import access_of
 
@@ -38,11 +38,9 @@ def merged_service(result: StepResult) -> Histogram | None:
 
 def record_of(
     result: StepResult,
-    *,
-    phase: str,
-    round_number: int,
-    number: int,
+    position: StepPosition,
     step: Step,
+    *,
     started_ns: int,
     written_before_bytes: int,
     capacity_bytes: int,
@@ -54,9 +52,7 @@ def record_of(
     measured = latency is not None and latency.count
     figures = step.figures(result) if step.figures is not None else {}
     return RoundRecord(
-        phase=phase,
-        round=round_number,
-        step=number,
+        **position._asdict(),
         label=step.name,
         access=access_of(step.workload),
         started_ns=started_ns,

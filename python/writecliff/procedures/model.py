@@ -1,8 +1,8 @@
-"""The parts a test procedure is made of: stages, steps, tracking variables, ends, totals, plans.
+"""The parts of a test procedure: stages, steps, tracking variables, ends, histories, plans.
 
-A procedure (see `Procedure`) only *declares*: its stages one after the other, and for each what
-comes before its rounds, which steps a round has, what is tracked and what may end it. The driver in
-`framework.py` owns the control flow, and `store/` owns what is kept. Nothing here does I/O.
+A procedure (see `Procedure`) only declares its stages in order, and for each of them what comes
+before its rounds, which steps a round has, what is tracked and what may end it. The driver in
+`framework.py` owns the control flow, `store/` owns what is kept. Nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from writecliff.procedures.steady import Decision, SteadyStateTracker
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One workload of a procedure. `name` is what tables and progress lines call it.
+    """One workload of a procedure; tables and progress lines call it `name`.
 
-    `figures` reads what only this procedure knows to ask for out of the measurement; it is stored
-    with the row. An `untimed` step is about the drive's state and not its speed: a simulated drive
-    may do it without simulating time.
+    `figures` reads figures that only this procedure needs out of the measurement; they are stored
+    with the row. An `untimed` step matters for the drive's state, not for its speed: a simulated
+    drive may do it without simulating time.
     """
 
     name: str
@@ -37,17 +37,25 @@ class Step:
     untimed: bool = False
 
 
-@dataclass(frozen=True)
-class StepRow:
-    """What is kept of one step in the table of results; the store keeps histograms beside it.
+class StepPosition(NamedTuple):
+    """Where a step is in its run."""
 
-    Latencies are service times in nanoseconds over all operations of the step; None where the
-    sample is too small to support the figure. Totals count from the purge, and include this step.
-    """
-
-    phase: str  # of its stage; preparing steps have one of their own
+    phase: str  # of its stage; the steps that prepare a stage have their own phase
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """One step in the table of results; the store keeps its histograms beside it.
+
+    Latencies are service times in nanoseconds over all operations of the step; None where the
+    sample is too small for the figure. Totals count from the purge and include this step.
+    """
+
+    phase: str  # this and the next two: see `StepPosition`
+    round: int
+    step: int
     label: str
     pattern: str | None  # this and the next four: see `workload.model.Access`
     block_bytes: int | None
@@ -70,10 +78,11 @@ class StepRow:
     drive_fills: float
     cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
-    figures: Mapping[str, float] = field(default_factory=dict)  # those of its `Step`
+    figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
 
     @property
     def ended_ns(self) -> int:
+        """Device time at its end, on the clock of `started_ns`."""
         return self.started_ns + self.elapsed_ns
 
     @property
@@ -92,7 +101,7 @@ class TrackingVariable:
 
 @dataclass
 class StageHistory:
-    """What has happened in the rounds of one stage, as its end conditions see it."""
+    """What has been measured in one stage, as its end conditions see it."""
 
     phase: str
     tracking: Sequence[TrackingVariable] = ()
@@ -110,7 +119,7 @@ class StageHistory:
         self._elapsed_ns += row.elapsed_ns
 
     def round_complete(self, round_number: int) -> Decision | None:
-        """Judge the round that is now complete; None before the fifth, or with nothing tracked."""
+        """Judge a round that is now complete. None before the fifth, or if nothing is tracked."""
         self.rounds_done = round_number
         if self.tracker is None:
             return None
@@ -122,13 +131,13 @@ class StageHistory:
 
     @property
     def steady_at_round(self) -> int | None:
-        """The round after which steady state was found for the first time."""
+        """The round after which the stage was steady for the first time; None: not yet."""
         first = self.tracker.first_steady if self.tracker is not None else None
         return None if first is None else first.round
 
     @property
     def decision(self) -> Decision | None:
-        """The window to report: the last steady one; without one, the last there is."""
+        """The window to report: the last steady one, otherwise the last one; None: no window."""
         if self.tracker is None:
             return None
         return self.tracker.last_steady or self.tracker.current
@@ -147,7 +156,7 @@ class StageHistory:
         return [row for row in self.rows if row.round == round_number]
 
     def window_rows(self) -> list[StepRow]:
-        """All rows of the rounds of the reported window; without one, of the last round."""
+        """The rows of the reported window; without a window, of the last round."""
         decision = self.decision
         rounds = decision.rounds if decision is not None else (self.rounds_done,)
         return [row for row in self.rows if row.round in rounds]
@@ -155,13 +164,14 @@ class StageHistory:
 
 @dataclass
 class History:
-    """What has happened since the run began."""
+    """What has been measured since the run began."""
 
     rows: list[StepRow] = field(default_factory=list)
     stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in order
     host_write_bytes_total: int = 0  # since the last purge
 
     def begin(self, stage: Stage) -> StageHistory:
+        """Add a stage, to which the rows of its phase go from now on."""
         self.stages[stage.phase] = StageHistory(
             stage.phase, stage.tracking, max_rounds=stage.rounds_max
         )
@@ -175,7 +185,7 @@ class History:
 
     @property
     def current(self) -> StageHistory:
-        """The stage that was begun last."""
+        """The stage that began last."""
         return next(reversed(self.stages.values()))
 
     @property
@@ -188,14 +198,14 @@ class History:
 class End:
     """A condition that ends the rounds of a stage.
 
-    `reached` is asked after every step, or, with `per_round`, after every complete round.
+    `reached` is called after every step, or with `per_round` after every complete round.
     """
 
-    name: str  # as the option `--end` and the manifest call it
-    text: str  # for people: "4 drive fills written"
+    name: str  # in the option `--end` and the manifest
+    text: str  # in reports: "4 drive fills written"
     reached: Callable[[StageHistory], bool]
     per_round: bool = False
-    fraction: Callable[[StageHistory], float] | None = None  # of the way to it; None: unknown
+    fraction: Callable[[StageHistory], float] | None = None  # done so far; None: unknown
 
 
 @dataclass(frozen=True)
@@ -228,12 +238,12 @@ class Stage:
     runs that need it (`engines.preconditioned`). A real drive runs them as steps before `prepare`.
     """
 
-    phase: str  # as the store names its rows; unique within the procedure
-    title: str  # for people: "rounds", "response-time histogram"
-    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of the pass: round 0
+    phase: str  # of its rows in the store; unique within the procedure
+    title: str  # in reports: "rounds", "response-time histogram"
+    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of a single pass: 0
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
-    rounds_max: int | None = None  # steady state counts as "not achieved" from here on
+    rounds_max: int | None = None  # rounds after which steady state is "not achieved"
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
@@ -246,14 +256,14 @@ class Stage:
         return cls(phase=phase, title=title, steps=lambda history, number: steps, **more)
 
     def preparation(self, *, simulated: bool) -> Sequence[Step]:
-        """The steps before its own, as a run stores them."""
+        """The steps before those of the stage, as a run stores them."""
         state = () if simulated else self.state
         return [*(Step(load.name, load) for load in state), *self.prepare]
 
     @property
     def prepare_phase(self) -> str:
-        """ "rounds-128k" is prepared by "preconditioning-128k"; where several stages begin in
-        states of their own, each has a name of its own."""
+        """The phase of `preparation`: "preconditioning-128k" for "rounds-128k". Stages that begin
+        in different states have different names."""
         _, dash, label = self.phase.partition("-")
         if self.state and not dash:
             return f"preconditioning-{self.phase}"
@@ -262,27 +272,27 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will take, by a pilot at 1/`scale` of size and time (see `estimate.py`)."""
+    """What a run will cost, by pilots at down to 1/`scale` of size and time (`estimate.py`)."""
 
     device_time_ns: int  # of all steps
     write_bytes: int
     read_bytes: int
     drive_fills: float  # written, over the whole run
     steps: int
-    rounds: Mapping[str, int]  # by phase, of the stages that have rounds
-    wall_time_s: float  # rough: that of the run, on this machine
+    rounds: Mapping[str, int]  # by phase, for stages that have rounds
+    wall_time_s: float  # of the run on this machine, roughly
     scale: float
     pilots: int
     took_s: float  # processor time of the pilots
-    apart_pct: float | None  # the last two pilots, in time or volume; None: there was one
+    apart_pct: float | None  # difference of the last two pilots in time or volume; None: one pilot
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will do, before it does it. None: no bound can be given."""
+    """What a run will do and cost. None: there is no bound."""
 
     title: str
-    phases: tuple[str, ...]  # one sentence each, in order
+    phases: tuple[str, ...]  # a sentence each, in order
     steps_min: int
     steps_max: int | None
     device_time_min_ns: int
@@ -295,42 +305,45 @@ class Plan:
 
 
 class Procedure(ABC):
-    """A test of the standard with its options settled. Stateless: the driver holds the state."""
+    """A test with its options. Stateless: the driver holds the state."""
 
     name: ClassVar[str]  # that of its entry in `registry.PROCEDURES`
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """As reports print it: "Write Saturation Test"."""
+        """The title as reports print it: "Write Saturation Test"."""
 
     @property
     @abstractmethod
     def edition(self) -> str:
-        """As reports print it: "PTS-E 1.1"."""
+        """The edition as reports print it: "PTS-E 1.1"."""
 
     @abstractmethod
     def options_mapping(self) -> dict[str, Any]:
-        """All options as plain values, enough to build the same procedure again."""
+        """All options as JSON values, from which the same procedure can be built."""
 
     @abstractmethod
-    def deviations(self) -> tuple[Deviation, ...]: ...
+    def deviations(self) -> tuple[Deviation, ...]:
+        """The options that differ from what the standard or campaign says."""
 
     @abstractmethod
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Parameters for the report's header block: data pattern, active range, TC/QD, ..."""
+        """Parameters for the header of the report: data pattern, active range, TC/QD, ..."""
 
     @property
     @abstractmethod
-    def write_cache(self) -> bool: ...
+    def write_cache(self) -> bool:
+        """Whether the volatile write cache is on during the test."""
 
     @property
     @abstractmethod
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """The seed from which the seeds of all steps are derived."""
 
     @abstractmethod
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """The parts of the test in order; the first one purges."""
+        """The stages of the test in order; the first one purges."""
 
     def plan(self, identity: DeviceIdentity) -> Plan:
         """Bounds of what a run will do."""
@@ -339,11 +352,11 @@ class Procedure(ABC):
         return plan_of(self, identity)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        """What will be done, a sentence a phase."""
+        """What will be done, a sentence per phase."""
         return [stage.title for stage in self.stages(identity)]
 
     def warnings(self, history: History) -> Sequence[str]:
-        """What the reader of the results must know; asked when the run ends."""
+        """What readers of the results must know, once the run has ended."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Operating points of a demand variation: the loads at which response times are looked at closely.
+"""Operating points of a demand variation: the loads at which response times are examined.
 
 The rule (PTS-E 1.1, ECW and DIRTH): of all cells of threads x queue depth whose average response
 time is below 5 ms,
@@ -7,8 +7,8 @@ time is below 5 ms,
     MinIOPS   the cell with the least load: TC 1/QD 1
     MidIOPS   the cell whose IOPS are closest to half way between the two
 
-Of cells that are equal in that, the one with the shorter response time is taken, then the one with
-fewer outstanding I/Os. If no cell is below the limit, there is no operating point.
+Among equal cells, the one with the shorter response time is taken, then the one with fewer
+outstanding I/Os. If no cell is below the limit, there is no operating point.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
 
 @dataclass(frozen=True)
 class Cell:
-    """One load of a demand variation and what the drive did under it, over a few rounds."""
+    """One load of a demand variation, with the means of what the drive did under it."""
 
     threads: int
     queue_depth: int
@@ -41,8 +41,8 @@ class Cell:
 
 
 def cells_of(rows: Iterable[StepRow]) -> tuple[Cell, ...]:
-    """The cells among `rows`, each with the means of its rounds; rows that are no samples of the
-    loop must not be among them. In the order of the loop."""
+    """The cells of `rows` with the means of their rounds, in the order of the loop. All rows must
+    be samples of the loop."""
     found: dict[tuple[int, int], list[StepRow]] = {}
     for row in rows:
         if row.threads is not None and row.queue_depth is not None:
@@ -76,7 +76,7 @@ def operating_points(
 
 
 def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:
-    """The rounds by which operating points are chosen: the reported window, or the last one."""
+    """The rows that determine operating points: of the reported window, or of the "last" round."""
     if source == "last":
         return stage.round_rows(stage.rounds_done)
     return stage.window_rows()

@@ -1,4 +1,4 @@
-"""What a running procedure tells whoever watches it. The CLI draws it; tests record it."""
+"""The events of a running procedure. The command line shows them; tests record them."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ if TYPE_CHECKING:
 
 
 class RunProgress:
-    """Receives the events of a run; every method may be left as it is (it does nothing)."""
+    """Receives the events of a run. Override the methods of interest; the others do nothing."""
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        """Once, before the drive is touched."""
+        """The run begins; the drive has not been touched."""
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
-        """The run goes on after `rows_stored` steps, of which `rows_again` are run once more."""
+        """The run resumes after `rows_stored` steps, the last `rows_again` of which run again."""
 
     def phase(self, name: str, detail: str = "") -> None:
-        """A phase begins, or has ended as `detail` says.
+        """A phase begins, or has ended with the result `detail`.
 
-        Names: "purge", "write cache", and what the stages of the procedure are called.
+        Phases are "purge", "write cache", "preconditioning" and the titles of the stages.
         """
 
     def stage_begin(self, stage: Stage) -> None:
-        """The steps of a stage follow."""
+        """A stage begins; its steps follow."""
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
-        """A step starts: the `step`-th of `steps` of its round or phase."""
+        """A step begins, number `step` of `steps` in its round or phase."""
 
     def step_progress(self, progress: Progress) -> None:
-        """A live look at the running step."""
+        """The running step has progressed."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """A step is measured and stored; `again`: it was stored before and came out the same."""
+        """A step is measured and stored. `again`: it was stored before, with the same row."""
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
         """A round is complete; `decision` is None before the fifth."""
@@ -47,4 +47,4 @@ class RunProgress:
         """A warning for the user."""
 
     def end(self, status: str, reason: str) -> None:
-        """Always the last event."""
+        """The run has ended; this is the last event."""

@@ -1,7 +1,7 @@
-"""The history of a stored run, rebuilt by the procedure that made it.
+"""Judges a stored run again, by the procedure that made it.
 
-Reports read steady-state windows and operating points from here, so that each of them is decided in
-one place: by the procedure's own stages, from the rows that it stored.
+Reports read steady-state windows and operating points from here. So the stages of the procedure
+alone decide them, from the rows that it stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from writecliff.store.rundir import RunDirectory
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A run as its procedure saw it, as far as it went."""
+    """A run as its procedure judges it, as far as it went."""
 
     procedure: Procedure
     stages: Sequence[Stage]

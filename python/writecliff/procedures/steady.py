@@ -6,8 +6,8 @@ Over a measurement window of five consecutive rounds, with average `avg` of the 
     slope excursion   max - min of the least-squares line           <= 10 % of avg
 
 The line is a function of the round number; over five rounds its excursion is |slope| * 4. Both
-comparisons are "no more than". The verdict is computed in exact rational arithmetic, so that it
-depends neither on how the rounds are numbered nor on rounding at the limit.
+comparisons are "no more than". The verdict is computed in exact rational arithmetic, so it depends
+neither on the numbering of the rounds nor on rounding at the limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
 
 @dataclass(frozen=True)
 class SteadyState:
-    """The determination table of one window. Excursions, average and line in its unit."""
+    """The determination table of one window, in the unit of the tracking variable."""
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]
@@ -56,21 +56,21 @@ class SteadyState:
 
     @property
     def data_excursion_pct(self) -> float | None:
-        """Measured data excursion in percent of the average; None for an average of 0."""
+        """Data excursion in percent of the average; None for an average of 0."""
         return 100 * self.data_excursion / self.average if self.average else None
 
     @property
     def slope_excursion_pct(self) -> float | None:
-        """Measured slope excursion in percent of the average; None for an average of 0."""
+        """Slope excursion in percent of the average; None for an average of 0."""
         return 100 * self.slope_excursion / self.average if self.average else None
 
     def fitted(self, round_number: float) -> float:
-        """The least-squares line at a round: what plots must draw, never the end points."""
+        """The value of the least-squares line at a round, for plots."""
         return self.slope * round_number + self.intercept
 
 
 def _number(value: float) -> str:
-    """Six digits or more after the point as needed, without an exponent and trailing zeros."""
+    """At least six significant digits, without an exponent and without trailing zeros."""
     if value == 0:
         return "0"
     digits = max(0, 6 - math.floor(math.log10(abs(value))) - 1)
@@ -85,10 +85,10 @@ def judge(
     data_excursion_pct: float = DATA_EXCURSION_PCT,
     slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
 ) -> SteadyState:
-    """Judge one window: `values[i]` is the tracking variable in round `rounds[i]`.
+    """Judge one window, in which `values[i]` is the tracking variable in round `rounds[i]`.
 
     Raises ValueError for fewer than two values, a value that is not finite, or rounds that are not
-    consecutive: then there is no window.
+    consecutive.
     """
     if len(values) != len(rounds):
         raise ValueError(f"{len(values)} values for {len(rounds)} rounds")
@@ -138,14 +138,14 @@ def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The state of affairs after one complete round, one `SteadyState` a tracking variable."""
+    """The judgement after one complete round: a `SteadyState` per tracking variable."""
 
     round: int
     states: Mapping[str, SteadyState]
 
     @property
     def steady(self) -> bool:
-        """All variables are steady in this same window."""
+        """Whether all variables are steady in this window."""
         return all(state.steady for state in self.states.values())
 
     @property
@@ -156,8 +156,8 @@ class Decision:
 class SteadyStateTracker:
     """Judges a run round by round.
 
-    Every complete window is judged and kept, also the failing ones and those after the first
-    success, so that allowed and measured excursions can be shown at any time.
+    Every complete window is judged and kept, also after the first steady one, so that allowed and
+    measured excursions can be shown at any time.
     """
 
     def __init__(
@@ -169,9 +169,10 @@ class SteadyStateTracker:
         slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
         max_rounds: int | None = MAX_ROUNDS,
     ) -> None:
-        """`max_rounds` is when an unsteady run counts as "not achieved"; None: never.
+        """After `max_rounds` an unsteady run is "not achieved"; None: never.
 
-        Raises ValueError for no variable, a window below two rounds, or `max_rounds` below it.
+        Raises ValueError for no variable, a window of less than two rounds, or `max_rounds` less
+        than the window.
         """
         if not variables:
             raise ValueError("at least one tracking variable is needed")
@@ -189,9 +190,9 @@ class SteadyStateTracker:
         self.decisions: list[Decision] = []
 
     def add(self, value: float | Mapping[str, float], round_number: int | None = None) -> Verdict:
-        """Add the next round: a value for every variable (a bare number if there is only one).
+        """Add the next round: a value per variable, or a number if there is only one variable.
 
-        Rounds count from 1 and on from the last one unless `round_number` says where to start.
+        Rounds count from 1 unless the first one has another `round_number`. Returns the verdict.
         Raises ValueError for a missing or unknown variable, or a gap between rounds.
         """
         given = value if isinstance(value, Mapping) else {self.variables[0]: value}
@@ -225,12 +226,12 @@ class SteadyStateTracker:
 
     @property
     def current(self) -> Decision | None:
-        """The decision on the last window; None before the first one is complete."""
+        """The decision on the last window; None before a window is complete."""
         return self.decisions[-1] if self.decisions else None
 
     @property
     def first_steady(self) -> Decision | None:
-        """Where the standard's procedure would have stopped."""
+        """The first steady window, at which the standard stops; None: not steady yet."""
         return next((decision for decision in self.decisions if decision.steady), None)
 
     @property
@@ -239,7 +240,7 @@ class SteadyStateTracker:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the last window. "not achieved" is a result too: `max_rounds` without steady state."""
+        """The verdict on the last window; "not achieved" if `max_rounds` had no steady one."""
         if self.current is None:
             return "undecided"
         if self.current.steady:

@@ -108,7 +108,7 @@ def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
     assert said.code == 130
     assert said.err.endswith(
         "error: stopped; complete steps kept: 1, in r\n"
-        "hint: go on with `writecliff test wsat --resume r`\n"
+        "hint: resume with `writecliff test wsat --resume r`\n"
     )
     fresh = FakeEngine()
     drive.__dict__.update(fresh.__dict__)
@@ -124,7 +124,7 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     assert said.err == (
         "error: fake drive gone\n"
         "hint: complete steps kept: 1; when the cause is removed, "
-        "go on with `writecliff test wsat --resume r`\n"
+        "resume with `writecliff test wsat --resume r`\n"
     )
 
 
@@ -245,7 +245,7 @@ hint: to confirm, repeat the command with --destroy and that serial number
     )
     assert said.code == 130
     assert said.err.endswith(
-        "hint: go on with `writecliff test wsat --resume r --destroy FAKE0001`\n"
+        "hint: resume with `writecliff test wsat --resume r --destroy FAKE0001`\n"
     )
     assert "all data on /dev/fake will be lost\n" in said.err
 
@@ -269,7 +269,7 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
         + ["--output", "r 1", "--destroy", "/dev/fake"]
     )
     assert said.err.endswith(
-        "hint: go on with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
+        "hint: resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = failing_at(drive.runs + 1, "fio failed: killed by SIGKILL")
     said = cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"])
@@ -277,7 +277,7 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     assert said.err.endswith(
         "error: fio failed: killed by SIGKILL\n"
         "hint: complete steps kept: 1; when the cause is removed, "
-        "go on with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
+        "resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = None
     assert cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"]).code == 0

@@ -15,7 +15,7 @@ from writecliff.engines.scaled import ScaledEngine
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import EngineError
 from writecliff.procedures.estimate import estimate, with_estimate
-from writecliff.procedures.framework import rehearse
+from writecliff.procedures.framework import simulate
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
 
@@ -41,7 +41,7 @@ def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None
     assert before is not None
     assert before.scale >= 2  # not the run itself
     # The driver of a run, without a run directory: storing hundreds of steps takes far longer.
-    rows = rehearse(procedure, engine).rows
+    rows = simulate(procedure, engine).rows
     took_ns = sum(row.elapsed_ns for row in rows)
     written = sum(row.host_write_bytes for row in rows)
     read = sum(row.read_bytes for row in rows)
