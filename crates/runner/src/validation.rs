@@ -62,7 +62,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
         GcPolicy::Fifo => theory::fifo(alpha),
         GcPolicy::DChoices { d: 1 } => theory::random(alpha),
         GcPolicy::DChoices { d } => theory::d_choices(alpha, case.slots, d),
-        GcPolicy::CostBenefit => f64::NAN,
+        _ => f64::NAN, // no closed form is known
     };
     let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
     Ok(WafRow { waf_measured, waf_theory })
