@@ -208,7 +208,8 @@ fn policies() -> impl Strategy<Value = Policies> {
             Just(GcPolicy::Greedy),
             Just(GcPolicy::Fifo),
             Just(GcPolicy::DChoices { d: 3 }),
-            Just(GcPolicy::CostBenefit)
+            Just(GcPolicy::CostBenefit),
+            Just(GcPolicy::WindowedGreedy { window: 3 })
         ],
         prop_oneof![
             Just(GcPacing::Incremental),

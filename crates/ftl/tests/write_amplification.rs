@@ -107,6 +107,17 @@ fn cost_benefit_lies_between_greedy_and_random() {
 }
 
 #[test]
+fn windowed_greedy_lies_between_fifo_and_greedy() {
+    let of = |window| steady_waf(GcPolicy::WindowedGreedy { window }, GcPacing::Incremental);
+    let fifo = steady_waf(GcPolicy::Fifo, GcPacing::Incremental);
+    let greedy = steady_waf(GcPolicy::Greedy, GcPacing::Incremental);
+    assert_eq!(of(1), fifo);
+    assert_eq!(of(1 << 20), greedy);
+    let waf = of(32);
+    assert!(greedy < waf && waf < fifo, "{greedy} {waf} {fifo}");
+}
+
+#[test]
 fn one_stream_a_sequential_writer_amplifies_nothing() {
     let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
     let user = u64::from(ftl.config().user_slots);

@@ -148,6 +148,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("d-choices", GcPolicy::DChoices { d }),
         ("random", GcPolicy::DChoices { d: 1 }),
         ("cost-benefit", GcPolicy::CostBenefit),
+        ("windowed-greedy", GcPolicy::WindowedGreedy { window: gc_window(table)? }),
     ];
     let gc_pacing =
         [GcPacing::Incremental, GcPacing::PerVictim, GcPacing::OnDemand].map(|p| (p.name(), p));
@@ -183,6 +184,19 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         seed,
         reduction: None,
     })
+}
+
+/// The units that `gc = "windowed-greedy"` chooses from; 0 with another policy.
+fn gc_window(table: &Table<'_>) -> Answer<u32> {
+    const KEY: &str = "gc_window";
+    if table.optional_text("gc")? == Some("windowed-greedy") {
+        return table.required_integer(KEY, 1..=1 << 20).map(|window| window as u32);
+    }
+    if table.has(KEY) {
+        let message = format!("{KEY} requires gc = \"windowed-greedy\"");
+        return Err(table.error(KEY, message, None));
+    }
+    Ok(0)
 }
 
 /// The streams of `gc_destination = "per-handle"` that never share a unit, as a set.

@@ -69,6 +69,7 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
             ":26: ",
             "some of the 4 streams",
         ),
+        ("gc_destination = \"shared\"\ngc_window = 4", ":26: ", "requires gc"),
         ("gc_destination = \"shared\"\nspare = \"self-tuned\"", ":26: ", "requires gc_destination"),
         ("gc_destination = \"per-stream\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
     ];

@@ -8,6 +8,7 @@ mod cost_benefit;
 mod d_choices;
 mod fifo;
 mod greedy;
+mod windowed_greedy;
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
@@ -24,6 +25,8 @@ pub enum GcPolicy {
     DChoices { d: u32 },
     /// Most space gained for the copying, weighted by age.
     CostBenefit,
+    /// Fewest valid slots among the `window` units closed longest ago.
+    WindowedGreedy { window: u32 },
 }
 
 impl GcPolicy {
@@ -41,6 +44,7 @@ impl GcPolicy {
             Self::Fifo => fifo::choose(table, among),
             Self::DChoices { d } => d_choices::choose(table, among, d, random),
             Self::CostBenefit => cost_benefit::choose(table, among, now),
+            Self::WindowedGreedy { window } => windowed_greedy::choose(table, among, window),
         }?;
         debug_assert!(table.is_candidate(victim, among));
         Some(victim)
@@ -53,6 +57,7 @@ impl GcPolicy {
             Self::DChoices { d: 1 } => "random".to_owned(),
             Self::DChoices { d } => format!("d-choices({d})"),
             Self::CostBenefit => "cost-benefit".to_owned(),
+            Self::WindowedGreedy { window } => format!("windowed-greedy({window})"),
         }
     }
 }
@@ -81,6 +86,9 @@ mod tests {
             (GcPolicy::DChoices { d: 64 }, 3),
             // Benefit/cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4 30*.5/.5.
             (GcPolicy::CostBenefit, 3),
+            (GcPolicy::WindowedGreedy { window: 1 }, 2),
+            (GcPolicy::WindowedGreedy { window: 2 }, 4),
+            (GcPolicy::WindowedGreedy { window: 64 }, 3),
         ];
         for (policy, victim) in rows {
             let chosen = policy.choose(&table, Among::All, 50, &mut random);

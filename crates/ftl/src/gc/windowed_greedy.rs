@@ -1,0 +1,19 @@
+//! Windowed greedy: of the `window` units that were closed longest ago, the one with the fewest valid
+//! slots (Hu et al., "Write amplification analysis in flash-based solid state drives", SYSTOR 2009).
+//!
+//! A window of one unit is FIFO; one that holds every closed unit is greedy, except that a completely
+//! valid unit is relocated if there is no other.
+
+use writecliff_base::ReclaimUnitId;
+
+use crate::table::{Among, UnitTable};
+
+pub(super) fn choose(table: &UnitTable, among: Among, window: u32) -> Option<ReclaimUnitId> {
+    let age = |unit: &ReclaimUnitId| (table.closed_at[unit.index()], unit.0);
+    let mut units: Vec<ReclaimUnitId> = table.candidates(among).collect();
+    if units.len() > window as usize {
+        units.select_nth_unstable_by_key(window as usize, age);
+        units.truncate(window as usize);
+    }
+    units.into_iter().min_by_key(|unit| (table.valid[unit.index()], age(unit)))
+}
