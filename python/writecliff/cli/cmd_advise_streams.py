@@ -55,7 +55,8 @@ def advise_streams(
     """
     from writecliff.replay.advice import NAMES, advice_mapping, compare, stream_counts
     from writecliff.replay.model import lay_out
-    from writecliff.report.stream_advice import write_advice
+    from writecliff.report.pages import write_page
+    from writecliff.report.stream_advice import advice_page
 
     numbers = stream_counts(counts)
     io = options.read(trace)
@@ -75,7 +76,7 @@ def advise_streams(
         seed=options.seed,
         on_cell=say,
     )
-    page = write_advice(found, output or Path("stream-advice.html"))
+    page = write_page(advice_page(found), output or Path("stream-advice.html"))
     if json:
         emit_json({"report": page, **advice_mapping(found)})
     else:

@@ -32,10 +32,11 @@ def compare(
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
     from writecliff.report.comparison import drives_of, run_directories
-    from writecliff.report.comparison_page import comparison_mapping, write_comparison
+    from writecliff.report.comparison_page import comparison_mapping, comparison_page
+    from writecliff.report.pages import write_page
 
     drives = drives_of(run_directories(paths))
-    page = write_comparison(drives, output or Path("comparison.html"))
+    page = write_page(comparison_page(drives), output or Path("comparison.html"))
     if json:
         emit_json({"report": page, **comparison_mapping(drives)})
     else:

@@ -36,10 +36,11 @@ def experiment(
     json
         Print all figures with the precondition that they belong to, and "report", the page.
     """
-    from writecliff.experiments import EXPERIMENTS, experiment, write_page
+    from writecliff.experiments import EXPERIMENTS, experiment
+    from writecliff.report.pages import write_page
 
     if list_:
-        known = [{"name": item.name, "about": item.about} for item in EXPERIMENTS]
+        known = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
         if json:
             emit_json({"experiments": known})
         else:

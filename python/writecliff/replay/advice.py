@@ -9,7 +9,7 @@ of it, the one with the fewest streams. It is replayed again with tagging errors
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +44,6 @@ SEPBIT_STREAMS = 2  # user writes take two classes; the others belong to collect
 
 
 @dataclass(frozen=True)
-class MisTagged:
-    """Write amplification with a share of the writes in a wrong stream."""
-
-    share_pct: float
-    waf: float
-
-
-@dataclass(frozen=True)
 class StreamAdvice:
     """The assignments compared, and the best of them."""
 
@@ -59,7 +51,7 @@ class StreamAdvice:
     setup: ReplaySetup
     cells: tuple[Replayed, ...]
     best: Replayed  # that a host can achieve; no streams where they gain nothing
-    mistagged: tuple[MisTagged, ...] = field(default_factory=tuple)  # of the best with streams
+    mistagged: tuple[Replayed, ...] = ()  # the best with streams, with tagging errors
     mistagged_of: Replayed | None = None
 
     @property
@@ -143,7 +135,7 @@ def compare(
         setup=setup,
         cells=tuple(cells),
         best=best,
-        mistagged=tuple(MisTagged(cell.mistag_pct, cell.waf) for cell in tagged),
+        mistagged=tuple(tagged),
         mistagged_of=with_streams,
     )
 
@@ -184,7 +176,7 @@ def verdict(advice: StreamAdvice) -> tuple[str, ...]:
     if advice.mistagged and advice.mistagged_of is not None:
         last, right = advice.mistagged[-1], advice.mistagged_of
         said.append(
-            f"With {last.share_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
+            f"With {last.mistag_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
             f"with {right.streams} streams has {last.waf:.3f} instead of {right.waf:.3f}."
         )
     if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in advice.cells):
@@ -213,7 +205,7 @@ def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:
             "streams": right.streams if right is not None else None,
             "cells": [
                 {
-                    "share_pct": cell.share_pct,
+                    "share_pct": cell.mistag_pct,
                     "waf": cell.waf,
                     "endurance_bytes": setup.endurance_bytes(cell.waf),
                 }

@@ -4,7 +4,6 @@ campaigns have of both."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from writecliff import units
@@ -13,19 +12,12 @@ from writecliff.report.campaigns import improvement
 from writecliff.report.comparison import Drive, Value, compared_figures
 from writecliff.report.csvs import data_file, lines_csv
 from writecliff.report.model import DataFile, Section, Table, section, table
-from writecliff.report.pages import Page, render_page
+from writecliff.report.pages import Page
 from writecliff.report.plots import lines, normalised
-from writecliff.store.files import write_atomically
 
 SCHEMA = "writecliff/comparison/1"
 NOT_STEADY, NOT_CONFORMANT = "*", "†"
 WRITE_CACHE = {True: "WCE", False: "WCD", None: units.UNKNOWN}
-
-
-def write_comparison(drives: Sequence[Drive], path: Path) -> Path:
-    """Write the page; an existing file of the same name is replaced as a whole."""
-    write_atomically(path, render_page(comparison_page(drives)).encode())
-    return path
 
 
 def comparison_page(drives: Sequence[Drive]) -> Page:

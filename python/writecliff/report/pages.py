@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from writecliff.report.csvs import with_data
 from writecliff.report.model import DataFile, Section
 from writecliff.report.render import rendered
+from writecliff.store.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,9 @@ def render_page(page: Page) -> str:
     shown = [part for part in page.sections if part.figures or part.tables]
     sections, files = with_data(shown, page.data)
     return rendered("comparison.html.j2", page=replace(page, sections=sections, data=files))
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write the page to `path` and return it; an existing file is replaced atomically."""
+    write_atomically(path, render_page(page).encode())
+    return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
@@ -12,10 +11,9 @@ from writecliff.replay.summary import stream_rows
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text, lines_csv
 from writecliff.report.model import DataFile, Figure, Section, Table, section
-from writecliff.report.pages import Page, render_page
+from writecliff.report.pages import Page
 from writecliff.report.plots import lines
 from writecliff.report.stream_figures import held, lifetime_line, lifetimes
-from writecliff.store.files import write_atomically
 
 if TYPE_CHECKING:
     from writecliff.replay.model import Replayed
@@ -27,12 +25,6 @@ ORIGINS_CSV = "origins.csv"
 MISTAG_CSV = "mistagged.csv"
 TOO_FEW = "too few reads"
 FILLS_STEADY = 3.0  # the first half of them brings the drive there
-
-
-def write_advice(advice: StreamAdvice, path: Path) -> Path:
-    """Write the page to `path` and return it; an existing file is replaced atomically."""
-    write_atomically(path, render_page(advice_page(advice)).encode())
-    return path
 
 
 def advice_page(advice: StreamAdvice) -> Page:
@@ -204,7 +196,7 @@ def _mistagged(advice: StreamAdvice) -> Section:
     right, setup = _shown(advice), advice.setup
     table = Table.of(
         "",
-        [(0.0, right.waf), *((m.share_pct, m.waf) for m in advice.mistagged)],
+        [(0.0, right.waf), *((m.mistag_pct, m.waf) for m in advice.mistagged)],
         ("Writes in a wrong stream", "right", lambda point: f"{point[0]:g} %"),
         ("Write amplification", "right", lambda point: units.number(point[1], 3)),
         ("Lifetime", "right", lambda point: f"{100 * (right.waf / point[1] - 1):+.1f} %"),
@@ -250,7 +242,7 @@ def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:
     )
     head = ("assign", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", "reads")
     x, y = "written_bytes", "dead_pct"
-    tagged = ((m.share_pct, m.waf) for m in advice.mistagged)
+    tagged = ((m.mistag_pct, m.waf) for m in advice.mistagged)
     return (
         DataFile(CELLS_CSV, csv_text(head, cells)),
         DataFile(STREAMS_CSV, csv_text(("stream", "origin", "written_bytes"), held_rows)),

@@ -17,9 +17,8 @@ from writecliff.report.comparison import Drive, drives_of
 from writecliff.report.comparison_page import comparison_mapping, sections_of
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section, table
-from writecliff.report.pages import Link, Page, render_page
+from writecliff.report.pages import Link, Page, write_page
 from writecliff.report.plots import Setting, two_settings
-from writecliff.store.files import write_atomically
 from writecliff.store.rundir import RunDirectory
 
 PAGE_NAME = "summary.html"
@@ -86,9 +85,7 @@ def write_suite_page(folder: Folder) -> Path:
         ),
         stamp="" if conformant else "NOT PTS-CONFORMANT",
     )
-    path = folder.path / PAGE_NAME
-    write_atomically(path, render_page(page).encode())
-    return path
+    return write_page(page, folder.path / PAGE_NAME)
 
 
 def _title(folder: Folder, drives: Sequence[Drive]) -> str:

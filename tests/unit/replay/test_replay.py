@@ -220,7 +220,7 @@ def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
     found = compare(Path("store.parquet"), setup, (2, 8), timed=False)
     assert found.best is best_of([c for c in found.cells[1:] if c.scheme != "oracle"])
     assert found.best.scheme == "rules"
-    assert [m.share_pct for m in found.mistagged] == [1, 2, 5, 10]
+    assert [m.mistag_pct for m in found.mistagged] == [1, 2, 5, 10]
     said = " ".join(verdict(found))
     assert f"{found.best.waf:.3f}" in said and "rules" in said
     mapping = advice_mapping(found)

@@ -7,7 +7,6 @@ for byte.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.capture.apps.process import last_lines
+from writecliff.engines.preconditioned import default_folder
 from writecliff.errors import TargetError, WritecliffError
 
 if TYPE_CHECKING:
@@ -23,27 +23,7 @@ if TYPE_CHECKING:
 VERSION = "5.0.2"
 LOCK = Path(__file__).with_name("cassandra.lock")
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-_POM = f"""\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>writecliff</groupId>
-  <artifactId>capture</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.cassandra</groupId>
-      <artifactId>cassandra-all</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-
-
-def cache_folder() -> Path:
-    """The user's cache folder for this program (XDG base directories)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "writecliff"
+_POM = LOCK.with_name("cassandra-pom.xml")
 
 
 def jars(log: Log) -> Path:
@@ -51,7 +31,7 @@ def jars(log: Log) -> Path:
 
     Raises TargetError without Maven, WritecliffError if it fails or downloads other files.
     """
-    folder = cache_folder() / f"cassandra-{VERSION}"
+    folder = default_folder() / f"cassandra-{VERSION}"
     wanted = locked()
     if folder.is_dir():
         if problem(folder, wanted) is None:
@@ -75,9 +55,10 @@ def jars(log: Log) -> Path:
 
 
 def _resolve(work: Path) -> None:
-    (work / "pom.xml").write_text(_POM)
+    shutil.copy(_POM, work / "pom.xml")
     log = work / "mvn.log"
-    command = ["mvn", "-B", "-q", "-ntp", _PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
+    options = [f"-DoutputDirectory={work / 'lib'}", f"-Dcassandra.version={VERSION}"]
+    command = ["mvn", "-B", "-q", "-ntp", _PLUGIN, *options]
     with log.open("wb") as file:
         code = subprocess.run(
             command, cwd=work, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False
