@@ -75,20 +75,13 @@ def _latency_parts(row: StepRow) -> tuple[str, str, str]:
 
 def steady_lines(round_number: int, decision: Decision) -> list[str]:
     """A steady-state decision, one line per variable: measured excursions and those allowed."""
+    from writecliff.report.steady import excursions_text
+
     return [
         f"round {round_number}: {'steady' if state.steady else 'not steady'}; "
-        f"{name}: average {_figure(state.average)}, "
-        f"data excursion {_figure(state.data_excursion)} "
-        f"(allowed {_figure(state.data_excursion_allowed)}), "
-        f"slope excursion {_figure(state.slope_excursion)} "
-        f"(allowed {_figure(state.slope_excursion_allowed)})"
+        f"{name}: average {units.significant(state.average)}, {excursions_text(state)}"
         for name, state in decision.states.items()
     ]
-
-
-def _figure(value: float) -> str:
-    """Whole numbers where they say enough: IOPS, but not write amplification."""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
 
 
 class ProgressView(RunProgress):
@@ -204,6 +197,8 @@ class ProgressView(RunProgress):
         return Group(head, Text(self._step, style="dim"), body)
 
     def _figures(self) -> list[tuple[str, str]]:
+        from writecliff.report.steady import excursions_text
+
         now, row = self._progress, self._row
         iops = now.iops if now is not None else row.iops if row is not None else None
         waf = now.waf if now is not None and now.waf is not None else row.waf if row else None
@@ -218,10 +213,7 @@ class ProgressView(RunProgress):
             figures.append(
                 (
                     "steady state",
-                    f"{'yes' if state.steady else 'no'}: data excursion "
-                    f"{state.data_excursion:,.0f} (allowed {state.data_excursion_allowed:,.0f}), "
-                    f"slope {state.slope_excursion:,.0f} "
-                    f"(allowed {state.slope_excursion_allowed:,.0f})",
+                    f"{'yes' if state.steady else 'no'}: {excursions_text(state)}",
                 )
             )
         return figures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +21,7 @@ from writecliff.procedures.registry import procedure_from_mapping
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity
     from writecliff.procedures.framework import RunOutcome
-    from writecliff.procedures.model import Estimate, Plan, Procedure, StageHistory
-    from writecliff.procedures.steady import Decision
+    from writecliff.procedures.model import Estimate, Plan, Procedure
 
 
 def run_test(
@@ -174,39 +173,12 @@ def _bounds(low: str, high: str | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _steady_mapping(decision: Decision | None) -> dict[str, Any]:
-    """The last window, by tracking variable; empty before the fifth round."""
-    states = decision.states if decision is not None else {}
-    return {name: {**vars(state), "steady": state.steady} for name, state in states.items()}
-
-
-def _stage_mapping(stage: StageHistory) -> dict[str, Any]:
-    return {
-        "phase": stage.phase,
-        "rounds": stage.rounds_done,
-        "steady_at_round": stage.steady_at_round,
-        "steady_state": _steady_mapping(stage.decision),
-    }
-
-
-def _steady_text(stages: Sequence[StageHistory]) -> str:
-    """By stage, where there are several."""
-    texts = {
-        stage.phase: "not reached"
-        if stage.steady_at_round is None
-        else f"at round {stage.steady_at_round}"
-        for stage in stages
-    }
-    if not texts:
-        return "not looked for"
-    if len(texts) == 1:
-        return next(iter(texts.values()))
-    return ", ".join(f"{phase} {text}" for phase, text in texts.items())
-
-
 def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
+    from writecliff.report.steady import SteadyView, views_text
+
     last = outcome.history.rows[-1]
     stages = [stage for stage in outcome.history.stages.values() if stage.tracker is not None]
+    views = [SteadyView(stage, stage.phase) for stage in stages]
     if as_json:
         emit_json(
             {
@@ -215,7 +187,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 "status": "complete",
                 "ended_by": outcome.ended_by,
                 "steps": len(outcome.history.rows),
-                "stages": [_stage_mapping(stage) for stage in stages],
+                "stages": [view.mapping() for view in views],
                 "device_time_ns": outcome.history.elapsed_ns,
                 "host_write_bytes_total": last.host_write_bytes_total,
                 "drive_fills": last.drive_fills,
@@ -230,7 +202,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
             (
                 ("run", str(outcome.run_directory)),
                 ("ended by", outcome.reason),
-                ("steady state", _steady_text(stages)),
+                ("steady state", views_text(views) or "not required"),
                 ("device time", units.duration(outcome.history.elapsed_ns)),
                 ("written", f"{written} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),

@@ -1,4 +1,4 @@
-"""Expected against found on two axes alike: points near the diagonal agree."""
+"""Expected against found values on equal axes: points near the diagonal agree."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def agreement(
 ) -> Figure | None:
     """Points (x: expected, y: found) in one unit, the diagonal, and lines 20 % above and below it.
 
-    Both axes get the same limits; both are logarithmic or neither is. None without a point that
-    can be drawn.
+    Both axes have the same limits; both are logarithmic or neither is. None if no point can be
+    drawn.
     """
     found = [(line.label, *finite(line, x_log=x.log, y_log=y.log)) for line in series]
     found = [entry for entry in found if np.isfinite(entry[2]).any()]

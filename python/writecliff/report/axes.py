@@ -1,7 +1,7 @@
-"""Axes and series of the generic figures, and how they become matplotlib's.
+"""Axes and series of the generic figures, and how matplotlib draws them.
 
-Values come in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all that is drawn
-on it, so that units never flip within a plot; limits always rise, ticks are plain numbers.
+Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all that is drawn
+on it, so that units never change within a plot; limits always rise, ticks are plain numbers.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows, in which units it may be printed and how it is divided.
+    """An axis: what it shows, in which units and with which ticks.
 
     `label` is without the unit. `units` are candidates (`units.LATENCY_UNITS`, `(MB_S,)`): the one
-    in which the median of all values reads best is taken and written beside the label; none of them
-    means that the label says it all ("IOPS"). `ticks` are (value in base units, text) for an axis
-    that has named places; `whole` allows ticks on whole numbers only (rounds). A linear axis begins
-    at 0 unless `from_zero` is off. `top` (base units) fixes the upper end, as 100 % of a share.
+    in which the median of all values reads best is written beside the label; without candidates
+    the label says it all ("IOPS"). `ticks` are (value in base units, text) for an axis of named
+    values; `whole` allows ticks at whole numbers only (rounds). A linear axis begins at 0 unless
+    `from_zero` is off. `top` (base units) fixes the upper end, as 100 % of a share.
     """
 
     label: str
@@ -54,9 +54,11 @@ class Axis:
     top: float | None = None
 
     def unit(self, values: Iterable[float]) -> Unit:
+        """The unit for all of `values`."""
         return common_unit(values, self.units) if self.units else Unit("", 1.0)
 
     def title(self, unit: Unit) -> str:
+        """The label with its unit and scale."""
         said = [unit.name] if unit.name else []
         said += ["logarithmic"] if self.log and not self.ticks else []
         return f"{self.label} ({', '.join(said)})" if said else self.label
@@ -74,6 +76,7 @@ def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:
 
 
 def round_axis() -> Axis:
+    """The rounds of a test."""
     return Axis("Round", whole=True, from_zero=False)
 
 
@@ -83,10 +86,10 @@ def time_axis(duration_ns: float, label: str = "Time") -> Axis:
 
 
 def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:
-    """Its coordinates; what cannot be drawn is NaN in y (and left out where x is unknown)."""
+    """The coordinates of a line. What cannot be drawn is NaN in y, and left out if x is unknown."""
     x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64).copy()
     if x.shape != y.shape:
-        raise ValueError(f"{line.label}: {x.size} places for {y.size} values")
+        raise ValueError(f"{line.label}: {x.size} x values for {y.size} y values")
     known = np.isfinite(x) & ((x > 0) if x_log else True)
     x, y = x[known], y[known]
     y[~np.isfinite(y) | ((y <= 0) if y_log else False)] = np.nan
@@ -109,9 +112,9 @@ def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> No
             mine.set_major_locator(MaxNLocator(most, steps=steps, integer=axis.whole))
         _linear(plot, which, axis, low, high)
     if axis.ticks:
-        places = [value / unit.size for value, _ in axis.ticks]
-        texts = dict(zip(places, (text for _, text in axis.ticks), strict=True))
-        mine.set_major_locator(FixedLocator(places))
+        positions = [value / unit.size for value, _ in axis.ticks]
+        texts = dict(zip(positions, (text for _, text in axis.ticks), strict=True))
+        mine.set_major_locator(FixedLocator(positions))
         mine.set_major_formatter(FuncFormatter(lambda v, _: texts.get(v, "")))
         mine.set_minor_locator(NullLocator())
 
@@ -137,5 +140,5 @@ def _log(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
     text = style.compact if high >= 1e6 else style.plain
     style.log_axis(plot, which, low / room, high * room, text)
     if not axis.ticks and math.floor(math.log10(high * room)) <= math.log10(low / room):
-        # No power of ten in sight: 1-2-5 has at least two places within a factor of five.
+        # No power of ten in sight: 1-2-5 ticks have at least two within a factor of five.
         getattr(plot, f"set_{which}lim")(low / max(room, 1.6), high * max(room, 1.6))

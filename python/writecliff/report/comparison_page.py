@@ -28,11 +28,12 @@ def comparison_page(drives: Sequence[Drive]) -> Page:
         "first minute after the purge.",
         sections=tuple(sections_of(drives)),
         summary=comparison_mapping(drives),
-        disclosures=tuple(_disclosures(drives)),
+        disclosures=tuple(mark_disclosures(drives)),
     )
 
 
-def _disclosures(drives: Sequence[Drive]) -> Iterator[str]:
+def mark_disclosures(drives: Sequence[Drive]) -> Iterator[str]:
+    """What the marks of figures mean, as far as there are any."""
     marked = [value for drive in drives for value in drive.values.values()]
     if not all(value.steady for value in marked):
         yield (

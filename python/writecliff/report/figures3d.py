@@ -1,8 +1,8 @@
 """3-D columns over two categories, as the standard draws IOPS, latency and CPU use.
 
 The columns are real boxes in space. Each is drawn whole, from the back to the front along the line
-of sight, which is exact for boxes on a grid seen in parallel projection; matplotlib by itself sorts
-faces by their mean distance and lets columns shine through taller ones in front.
+of sight, which is exact for boxes on a grid in parallel projection. matplotlib by itself sorts
+faces by their mean distance, so that columns show through taller ones in front.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
-_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # seen from the front, a little from the left and above
+_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # from the front, a little from the left and above
 _SIDE = 0.62  # of a column, in steps of the grid
 _VALUES_UP_TO = 12  # so many columns still have their values written on them
 _ON_TOP = "#10151a"  # the tops are light on dark pages too

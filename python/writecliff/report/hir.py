@@ -235,8 +235,8 @@ class HirReport(TestReport):
             )
             for wait in self.waits
         ]
-        head = ("Wait state", "Wait", "IOPS of bursts", "Best burst", "to steady state",
-                "IOPS after return", "to steady state")  # fmt: skip
+        head = ("Wait state", "Wait", "IOPS of bursts", "Best burst", "of steady state",
+                "IOPS after return", "of steady state")  # fmt: skip
         note = "IOPS after return: mean of the last five steps of the return to the baseline."
         return table("Recovery by wait state", head, rows, "r", note=note)
 

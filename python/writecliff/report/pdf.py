@@ -64,7 +64,7 @@ def _weasyprint() -> Any:
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")
-    logger.setLevel(logging.ERROR)  # it warns of what a style sheet says for browsers only
+    logger.setLevel(logging.ERROR)  # it warns about rules that are for browsers only
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     return weasyprint
 
@@ -83,7 +83,7 @@ def _fetcher(allowed: list[str]) -> Any:
     class Fonts(URLFetcher):  # type: ignore[misc]
         def fetch(self, url: str, headers: Any = None) -> Any:
             if url not in allowed:
-                raise ValueError(f"a report refers to nothing outside: {url}")
+                raise ValueError(f"a report must not refer to {url}")
             return super().fetch(url, headers)
 
     return Fonts(allowed_protocols=("file",))
@@ -93,5 +93,6 @@ _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
 
 
 def _literal(page: str) -> str:
-    """Colours and fonts in figures by value: drawings know no variables outside of browsers."""
+    """The page with the colours and fonts of figures by value: in SVG, WeasyPrint ignores CSS
+    variables."""
     return _VARIABLE.sub(lambda found: _FAMILY if found[1] == "font" else found[2], page)

@@ -289,4 +289,5 @@ def _draw(
             linewidth=1.2,
             color=_colour(number, max(count, 4) if first else count),
             label=label,
+            clip_on=not marked,  # a marker at the end of an axis is shown whole
         )

@@ -1,7 +1,7 @@
-"""What happened inside steps: the stored series, and samples of longer times made from it.
+"""What happened inside steps: the stored intervals, and longer samples made from them.
 
-An interval belongs to the sample in which its middle lies; figures of a sample are over the whole
-time of its intervals, maxima are maxima, means are weighted by I/Os. Nothing is averaged twice.
+An interval belongs to the sample that its middle lies in. Rates of a sample are over the whole time
+of its intervals, maxima are maxima, means are weighted by I/Os: nothing is averaged twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.float64]
 
-_LEAST = 0.5  # of its length that a sample must cover to count
+_MIN_SHARE = 0.5  # of its length that a sample must cover to count
 
 _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
@@ -36,7 +36,7 @@ order by seq, end_ns
 
 @dataclass(frozen=True)
 class Series:
-    """Intervals in order; times in ns since the first of the steps began. NaN is unknown."""
+    """Intervals in order; times since the first of the steps began. NaN is unknown."""
 
     seq: npt.NDArray[np.int64]
     begin_ns: Numbers
@@ -60,7 +60,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Samples:
-    """Equal parts of a time, one value each; NaN is unknown."""
+    """Equal parts of a time span with one value each; NaN is unknown."""
 
     number: npt.NDArray[np.int64]  # from 1; parts in which nothing ran are left out
     time_ns: Numbers  # their middle
@@ -74,38 +74,37 @@ class Samples:
 
 
 def series(data: TestData, rows: Sequence[StepRow]) -> Series:
-    """All intervals of `rows`, all jobs and operations together."""
+    """The intervals of `rows`, all jobs and operations together."""
     found = data.run.query(_SQL, [[data.seq(row) for row in rows]])
     column = {
         name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("end_ns", "ios", "bytes", "mean_ns", "max_ns")
     }
     seq = found.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
+    begin_ns, end_ns = timeline(data, rows, seq, column.pop("end_ns"))
+    return Series(seq, begin_ns, end_ns, **column)
+
+
+def timeline(
+    data: TestData, rows: Sequence[StepRow], seq: npt.NDArray[np.int64], inside_ns: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Begin and end of intervals since the first of `rows` began, from their ends inside steps."""
     zero_ns = rows[0].started_ns if rows else 0
     start = {data.seq(row): row.started_ns - zero_ns for row in rows}
     offset = np.array([start[int(number)] for number in seq], dtype=np.float64)
-    inside = column["end_ns"]
     first = np.append(True, seq[1:] != seq[:-1])[: len(seq)]
-    begin = np.where(first, 0.0, np.append(0.0, inside[:-1])[: len(seq)])
-    return Series(
-        seq,
-        begin + offset,
-        inside + offset,
-        column["ios"],
-        column["bytes"],
-        column["mean_ns"],
-        column["max_ns"],
-    )
+    begin = np.where(first, 0.0, np.append(0.0, inside_ns[:-1])[: len(seq)])
+    return begin + offset, inside_ns + offset
 
 
 def samples(intervals: Series, length_ns: float) -> Samples:
-    """The series in parts of `length_ns`; a part of which less than half ran is left out, unless
-    there is no other."""
+    """The series in parts of `length_ns`. A part that ran for less than half of its time is left
+    out, unless there is no other."""
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
         return Samples(np.array([], dtype=np.int64), *[nothing] * 5)
-    place = (intervals.middle_ns // length_ns).astype(np.int64)
-    parts, index = np.unique(place, return_inverse=True)
+    part = (intervals.middle_ns // length_ns).astype(np.int64)
+    parts, index = np.unique(part, return_inverse=True)
 
     def total(values: Numbers) -> Numbers:
         return np.bincount(index, weights=values, minlength=len(parts)).astype(np.float64)
@@ -119,7 +118,7 @@ def samples(intervals: Series, length_ns: float) -> Samples:
     highest = np.full(len(parts), -np.inf)
     np.maximum.at(highest, index, np.where(np.isfinite(intervals.max_ns), intervals.max_ns, 0.0))
     highest[highest <= 0] = np.nan
-    keep = width >= _LEAST * length_ns
+    keep = width >= _MIN_SHARE * length_ns
     if not keep.any():
         keep[:] = True
     return Samples(

@@ -14,7 +14,7 @@ from writecliff import units
 from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
 from writecliff.report.comparison import Drive, drives_of
-from writecliff.report.comparison_page import comparison_mapping, sections_of
+from writecliff.report.comparison_page import comparison_mapping, mark_disclosures, sections_of
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Link, Page, write_page
@@ -78,7 +78,7 @@ def write_suite_page(folder: Folder) -> Path:
             },
             **comparison_mapping(drives),
         },
-        disclosures=tuple(_disclosures(reports)),
+        disclosures=(*_disclosures(reports), *mark_disclosures(drives)),
         links=tuple(
             Link(f"{name}: {report.title}", f"{name}/{REPORT_NAME}", report.data.stamp)
             for name, report in reports.items()
@@ -135,7 +135,7 @@ def _results(folder: Folder, reports: Reports) -> Section:
         for figure in report.key_figures()
     ]
     head = ("Run" if folder.kind == "suite" else _words(folder), "Figure", "Value", "")
-    return section("Key figures", "", table("Key figures", head, rows, "llrl"))
+    return section("Key figures", "", table("", head, rows, "llrl"))
 
 
 def _label(folder: Folder, name: str) -> str:

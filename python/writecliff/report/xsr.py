@@ -177,7 +177,7 @@ class XsrReport(TestReport):
             yield KeyFigure(f"{one.group.name}, {one.group.text}", value, "MB/s", note)
         for label, share in (("Recovery", 1.0), ("Within 1 %", NEARLY)):
             unit = "" if self.recovery_minutes(share) is None else "min"
-            yield KeyFigure(label, self.recovery_text(share), unit, "of the mean of AG1")
+            yield KeyFigure(label, self.recovery_text(share), unit, f"to {share:.0%} of AG1's mean")
 
     @cached_property
     def _shown(self) -> Sequence[StepRow]:

@@ -36,7 +36,7 @@ def test_dry_run_and_run_agree(cli: CommandLine, tmp_path: Path) -> None:
     assert expected["device_time_ns"] == pytest.approx(took["device_time_ns"], rel=0.05)
     assert expected["write_bytes"] == pytest.approx(written, rel=0.05)
     assert expected["steps"] == pytest.approx(took["steps"], rel=0.05)
-    assert expected["rounds"] == {"rounds": took["stages"][0]["rounds"]}
+    assert expected["rounds"] == {"rounds": took["stages"][0]["rounds_done"]}
     assert expected["wall_time_s"] > 0
 
 

@@ -64,7 +64,7 @@ def test_run_in_lines(cli: CommandLine, tmp_path: Path) -> None:
     assert said.out == snapshot("""\
 run           r
 ended by      0.05 h of writes
-steady state  not reached
+steady state  undecided (0 of 5 rounds)
 device time   3 min
 written       58.9 GB (0.12 fills)
 last step     80,554 IOPS
@@ -220,7 +220,7 @@ WAF           1.00
 latency       mean 1.61 ms, 99.99 % 16.1 ms, max 83.8 ms
 written       236 GB, 0.49 drive fills
 device time   12 min
-steady state  yes: data excursion 1,299 (allowed 15,984), slope 349 (allowed 7,992)\
+steady state  yes: data excursion 1.62 % (allowed: 20 %), slope excursion 0.44 % (allowed: 10 %)\
 """)
 
 

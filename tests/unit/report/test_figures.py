@@ -218,7 +218,7 @@ def test_what_cannot_be_drawn_is_a_gap_and_nothing_is_none(figure: list[Any]) ->
     assert plots.two_settings(*HEAD, []) is None
     assert columns_3d(*HEAD, ["a"], ["b"], [[nan]], "x", "y", Axis("z")) is None
     assert [line.get_label() for line in figure[-1].axes[0].lines] == ["a"]
-    with pytest.raises(ValueError, match="3 places for 2 values"):
+    with pytest.raises(ValueError, match="3 x values for 2 y values"):
         plots.lines(*HEAD, [Line("a", [1, 2, 3], [1, 2])], Axis("x"), Axis("y"))
 
 

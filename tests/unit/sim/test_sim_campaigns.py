@@ -29,7 +29,6 @@ from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import summarise, write_report
 from writecliff.report.campaigns.power import PowerSeries, power_figure
 from writecliff.report.campaigns.seconds import Seconds
-from writecliff.report.style import house_style
 from writecliff.report.testdata import load
 from writecliff.store.rundir import RunDirectory
 from writecliff.workload.model import BlockSize, Job, Workload
@@ -211,8 +210,7 @@ def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Pa
     power = PowerSeries(data, seq, begins, ends, np.array([1.0, 3.0, 3.0, 1.0]))
     assert [power.mean_of(row) for row in rows] == pytest.approx([2.5, 1.5])
     assert power.mean_of(data.rows[0]) is None
-    with house_style():
-        (figure,) = power_figure(power, rows)
+    figure = power_figure(power, rows)
     assert figure.svg.count("<path") > 10 and "Power (W)" in figure.svg
     assert power.file().text.splitlines()[1] == "0,1e+09,1"
 

@@ -17,6 +17,7 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure
+from writecliff.report.series import timeline
 from writecliff.report.style import house_style
 from writecliff.report.testdata import TestData
 from writecliff.units import KIB
@@ -69,14 +70,9 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
     if not found.num_rows:
         return None
     seq = found.column("seq").to_numpy().astype(np.int64)
-    inside = found.column("end_ns").to_numpy().astype(np.float64)
+    inside_ns = found.column("end_ns").to_numpy().astype(np.float64)
     watts = found.column("watts").to_numpy().astype(np.float64)
-    zero_ns = rows[0].started_ns
-    start = {data.seq(row): row.started_ns - zero_ns for row in rows}
-    offset = np.array([start[int(number)] for number in seq], dtype=np.float64)
-    first = np.append(True, seq[1:] != seq[:-1])
-    begin = np.where(first, 0.0, np.append(0.0, inside[:-1]))
-    return PowerSeries(data, seq, begin + offset, inside + offset, watts)
+    return PowerSeries(data, seq, *timeline(data, rows, seq, inside_ns), watts)
 
 
 @house_style()
@@ -99,7 +95,7 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     bars.minorticks_off()
     bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # the smallest is seen too
     bars.spines["right"].set_visible(True)
-    # While the last I/Os of a step complete, the drive falls idle: slivers that are no load's.
+    # Short intervals at the end of a step, in which its last I/Os complete, show an idle drive.
     width = power.end_ns - power.begin_ns
     whole = width >= np.median(width) / 2
     middle = ((power.begin_ns + power.end_ns) / 2 / unit.size)[whole]

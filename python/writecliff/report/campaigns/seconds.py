@@ -1,12 +1,12 @@
 """A load second by second: what reviewers and white papers call consistency.
 
 average      mean of the IOPS of the seconds
-spread       their standard deviation
-worst case   of a second: queue depth over the longest latency that ended in it, the rate that a
-             host would see if every I/O were as slow (AnandTech)
+deviation    their standard deviation
+worst case   of a second: queue depth over the longest latency that ended in it, the rate if every
+             I/O were as slow (AnandTech)
 consistency  IOPS of the 99.9th percentile of the seconds, from the fast end, over the average
-             (Samsung PM863 white paper, 2015); nearest rank, so 1,000 seconds are needed for it
-             to be other than that of the slowest second
+             (Samsung PM863 white paper, 2015); nearest rank, so below 1,000 seconds it is that of
+             the slowest second
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECONDS_NEEDED = round(1 / SLOW_SHARE)
 
 @dataclass(frozen=True)
 class Seconds:
-    """One value a second; NaN is unknown."""
+    """One value per second; NaN is unknown."""
 
     time_ns: Numbers  # middle of the second, since the load began
     iops: Numbers
@@ -44,23 +44,28 @@ class Seconds:
         return len(self.iops)
 
     def since(self, begin_ns: float) -> Seconds:
+        """The seconds from `begin_ns` on."""
         keep = self.time_ns >= begin_ns
         return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep])
 
     @property
     def average(self) -> float | None:
+        """Mean IOPS of the seconds."""
         return float(self.iops.mean()) if len(self) else None
 
     @property
     def deviation(self) -> float | None:
+        """Standard deviation of their IOPS."""
         return float(self.iops.std()) if len(self) else None
 
     @property
     def lowest(self) -> float | None:
+        """IOPS of the slowest second."""
         return float(self.iops.min()) if len(self) else None
 
     @property
     def lowest_worst(self) -> float | None:
+        """The lowest worst case of a second."""
         known = self.worst_iops[np.isfinite(self.worst_iops)]
         return float(known.min()) if len(known) else None
 
@@ -74,12 +79,13 @@ class Seconds:
 
     @property
     def consistency_pct(self) -> float | None:
+        """`slow` in percent of the average."""
         average, slow = self.average, self.slow
         return None if not average or slow is None else 100 * slow / average
 
 
 def seconds_of(data: TestData, rows: Sequence[StepRow], outstanding: int) -> Seconds:
-    """The seconds of steps that follow each other, at so many outstanding I/Os."""
+    """The seconds of consecutive steps with `outstanding` I/Os."""
     found = samples(series(data, rows), SECOND_NS)
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = outstanding / (found.max_ns / SECOND_NS)
