@@ -68,9 +68,8 @@ class Drive:
     @property
     def placement(self) -> PlacementCommands: ...
     def counters(self) -> dict[str, Any]:
-        """Since the drive was new: bytes (`*_bytes`), collections, free_reclaim_units, erases_min,
-        erases_mean, erases_max, percentage_used. Of a disk: host_*_bytes, unmapped_read_bytes,
-        cache_hits, flash_hits, media_accesses, retries, recalibrations."""
+        """Values since the drive was new, by declared name; None where the drive has no such
+        counter."""
     def check(self) -> None:
         """Check every invariant of the state; raises ValueError naming the first violated one."""
     def save(self, path: str) -> None:
@@ -295,6 +294,10 @@ def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
 def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | None]]) -> str:
     """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
     there). Raises NativeConfigError: a key whose table is not there."""
+
+def counter_declarations() -> list[tuple[str, str, str, bool, bool, bool]]:
+    """All drive counters: name, unit, meaning, whether it is a level, whether it grows with the
+    size of the drive, whether it is not a whole number."""
 
 def parse_size(text: str) -> int:
     """Bytes of "4 KiB", "120 GB", ... Raises NativeConfigError."""

@@ -22,7 +22,6 @@ import numpy as np
 from writecliff._native import Histogram
 from writecliff.engines.base import (
     CacheReport,
-    Counters,
     DeviceIdentity,
     JobResult,
     OperationResult,
@@ -31,6 +30,7 @@ from writecliff.engines.base import (
     PurgeReport,
     StepResult,
 )
+from writecliff.engines.counters import Counters
 from writecliff.errors import EngineError
 from writecliff.workload.model import SECOND_NS, Workload
 

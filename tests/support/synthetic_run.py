@@ -17,13 +17,13 @@ import numpy as np
 
 from writecliff.engines.base import (
     CacheReport,
-    Counters,
     DeviceIdentity,
     JobResult,
     OperationResult,
     PurgeReport,
     StepResult,
 )
+from writecliff.engines.counters import Counters
 from writecliff.store.manifest import Manifest
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory

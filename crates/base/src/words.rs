@@ -13,6 +13,11 @@ impl WordWriter {
         self.words.push(word.into());
     }
 
+    /// Counts, as `counts!` gives them.
+    pub fn counts<const N: usize>(&mut self, counts: [u64; N]) {
+        self.words.extend(counts);
+    }
+
     /// A length, then each item.
     pub fn list<T>(
         &mut self,
@@ -36,6 +41,14 @@ impl<'a> WordReader<'a> {
 
     pub fn get(&mut self) -> Result<u64, CodecError> {
         self.words.next().copied().ok_or_else(damaged)
+    }
+
+    pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], CodecError> {
+        let mut counts = [0; N];
+        for count in &mut counts {
+            *count = self.get()?;
+        }
+        Ok(counts)
     }
 
     pub fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, CodecError> {

@@ -2,35 +2,33 @@
 
 use writecliff_base::Bytes;
 use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_base::counts;
 use writecliff_flash::geometry::SLOT_BYTES;
 
 use crate::reduce::ReductionCounters;
 
-/// Cumulative counters; never reset, not even by a purge (as SMART counters are not).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Bytes that the host has written, to the byte.
-    pub host_bytes: u64,
-    /// Slots written for the host.
-    pub host_slots: u64,
-    /// Slots moved by garbage collection.
-    pub gc_slots: u64,
-    /// Slots moved by wear levelling.
-    pub wear_slots: u64,
-    /// Slots programmed without data because a unit had to be closed early.
-    pub padding_slots: u64,
-    /// Slots that a TRIM unmapped.
-    pub trimmed_slots: u64,
-    /// Host writes smaller than a slot that had to read the slot's old data first.
-    pub merge_reads: u64,
-    /// Reclaim units collected.
-    pub collections: u64,
-    /// Of these, collections that the host had to wait for as a whole.
-    pub foreground_collections: u64,
-    /// Program operations.
-    pub programs: u64,
-    /// Slots in the program operations, data and padding.
-    pub programmed_slots: u64,
+counts! {
+    /// Cumulative counters; never reset, not even by a purge (as SMART counters are not).
+    pub struct Counters {
+        /// Bytes that the host has written, to the byte.
+        host_bytes,
+        /// Slots written for the host.
+        host_slots,
+        /// Slots moved by garbage collection.
+        gc_slots,
+        /// Slots moved by wear levelling.
+        wear_slots,
+        /// Slots programmed without data because a unit had to be closed early.
+        padding_slots,
+        /// Slots that a TRIM unmapped.
+        trimmed_slots,
+        /// Reclaim units collected.
+        collections,
+        /// Program operations.
+        programs,
+        /// Slots in the program operations, data and padding.
+        programmed_slots,
+    }
 }
 
 /// What has been placed on flash, and why.
@@ -71,8 +69,6 @@ impl Placed {
 }
 
 impl Counters {
-    pub const FIELDS: usize = 11;
-
     /// Slots written to flash for each slot written by the host since `earlier`; data that are
     /// placed but not yet programmed count as written.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
@@ -85,37 +81,5 @@ impl Counters {
     #[inline]
     pub fn moved_slots(&self) -> u64 {
         self.gc_slots + self.wear_slots
-    }
-
-    pub fn to_array(&self) -> [u64; Self::FIELDS] {
-        [
-            self.host_bytes,
-            self.host_slots,
-            self.gc_slots,
-            self.wear_slots,
-            self.padding_slots,
-            self.trimmed_slots,
-            self.merge_reads,
-            self.collections,
-            self.foreground_collections,
-            self.programs,
-            self.programmed_slots,
-        ]
-    }
-
-    pub fn from_array(a: [u64; Self::FIELDS]) -> Self {
-        Self {
-            host_bytes: a[0],
-            host_slots: a[1],
-            gc_slots: a[2],
-            wear_slots: a[3],
-            padding_slots: a[4],
-            trimmed_slots: a[5],
-            merge_reads: a[6],
-            collections: a[7],
-            foreground_collections: a[8],
-            programs: a[9],
-            programmed_slots: a[10],
-        }
     }
 }

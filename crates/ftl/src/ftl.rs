@@ -214,7 +214,6 @@ impl Ftl {
     pub(crate) fn merge<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
         let old = self.lookup(lpn);
         if !old.is_none() {
-            self.counters.merge_reads += 1;
             sink.read_for(frontier, old, 1);
         }
     }

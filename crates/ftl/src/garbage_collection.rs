@@ -130,7 +130,6 @@ impl Ftl {
             if !self.collection.is_running() && !self.choose_victim() {
                 return;
             }
-            self.counters.foreground_collections += 1;
             while self.collection.is_running() {
                 self.collect_group(sink);
             }

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_base::counters::Value;
+use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
 use writecliff_runner::{Counters, Live, StepOutcome};
-use writecliff_ssd::DriveCounters;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::histogram::PyHistogram;
@@ -104,62 +104,27 @@ fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDic
     Ok(result)
 }
 
-/// What the drive counts, under the same names for all kinds where they mean the same; what a kind
-/// does not have is absent.
+/// All declared counters, `None` for those that the drive does not have.
 pub(crate) fn counters_to_dict<'py>(
     py: Python<'py>,
     counters: &Counters,
 ) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
-    result.set_item("host_write_bytes", counters.host_write_bytes())?;
-    result.set_item("host_read_bytes", counters.host_read_bytes())?;
-    result.set_item("unmapped_read_bytes", counters.unmapped_read_bytes())?;
-    match counters {
-        Counters::Ssd(c) => flash_counters(&result, c)?,
-        Counters::Disk(c) => {
-            result.set_item("cache_hits", c.cache_hits)?;
-            result.set_item("flash_hits", c.flash_hits)?;
-            result.set_item("media_accesses", c.media_accesses)?;
-            result.set_item("retries", c.retries)?;
-            result.set_item("recalibrations", c.recalibrations)?;
+    for reading in counter_readings(Some(counters)) {
+        match reading.value {
+            Some(Value::Integer(value)) => result.set_item(reading.name, value)?,
+            Some(Value::Real(value)) => result.set_item(reading.name, value)?,
+            None => result.set_item(reading.name, py.None())?,
         }
     }
     Ok(result)
 }
 
-fn flash_counters(result: &Bound<'_, PyDict>, c: &DriveCounters) -> PyResult<()> {
-    result.set_item("nand_write_bytes", c.nand_write_bytes)?;
-    result.set_item("gc_moved_bytes", c.gc_moved_bytes)?;
-    result.set_item("wear_moved_bytes", c.wear_moved_bytes)?;
-    result.set_item("padding_bytes", c.padding_bytes)?;
-    result.set_item("trimmed_bytes", c.trimmed_bytes)?;
-    result.set_item("collections", c.collections)?;
-    result.set_item("free_reclaim_units", c.free_reclaim_units)?;
-    result.set_item("erases_min", c.wear.min)?;
-    result.set_item("erases_mean", c.wear.mean)?;
-    result.set_item("erases_max", c.wear.max)?;
-    result.set_item("percentage_used", c.wear.percentage_used)?;
-    result.set_item("energy_j", c.energy.map(|energy| energy.total()))?;
-    result.set_item("flash_energy_j", c.energy.map(|energy| energy.flash))?;
-    result.set_item("read_retries", c.ecc.map(|ecc| ecc.retries))?;
-    result.set_item("uncorrectable_reads", c.ecc.map(|ecc| ecc.uncorrectable_reads))?;
-    result.set_item("temperature_c", c.thermal.map(|thermal| thermal.celsius))?;
-    result.set_item("throttled_ns", c.thermal.map(|thermal| thermal.throttled.0))?;
-    result.set_item("held_up_ns", c.held_up.map(|time| time.0))?;
-    let slc = c.slc_cache;
-    let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
-    result.set_item("slc_write_bytes", slc.map(|done| bytes(done.writes + done.padding)))?;
-    result.set_item("slc_fold_bytes", slc.map(|done| bytes(done.folds)))?;
-    result.set_item("slc_coalesced_bytes", slc.map(|done| bytes(done.coalesced)))?;
-    result.set_item("slc_bypassed_bytes", slc.map(|done| bytes(done.bypassed)))?;
-    result.set_item("slc_held_bytes", slc.map(|done| bytes(done.held)))?;
-    let reduced = c.reduction;
-    result.set_item("stored_bytes", reduced.map(|done| done.stored_bytes()))?;
-    result.set_item("duplicate_bytes", reduced.map(|done| bytes(done.duplicate_slots)))?;
-    let kept = c.housekeeping;
-    result.set_item("media_operations", kept.map(|done| done.media_operations))?;
-    result.set_item("journal_programs", kept.map(|done| done.journal_programs))?;
-    result.set_item("checkpoints", kept.map(|done| done.checkpoints))?;
-    result.set_item("hiccups", kept.map(|done| done.hiccups))?;
-    Ok(())
+/// All counters that a drive may have: name, unit, meaning, whether it is a level, whether it grows
+/// with the size of the drive, whether it is not a whole number.
+#[pyfunction]
+pub(crate) fn counter_declarations()
+-> Vec<(&'static str, &'static str, &'static str, bool, bool, bool)> {
+    let declared = counter_readings(None).into_iter();
+    declared.map(|c| (c.name, c.unit.name(), c.meaning, c.is_level, c.scales, c.is_real)).collect()
 }

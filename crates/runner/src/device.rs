@@ -7,6 +7,7 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Reading, Unit, readings};
 use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos};
@@ -85,6 +86,28 @@ impl Counters {
             Self::Disk(_) => None,
         }
     }
+}
+
+impl Counted for Counters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::new(
+            "host_write_bytes",
+            Unit::Bytes,
+            "written by the host",
+            Self::host_write_bytes,
+        ),
+        Counter::new("host_read_bytes", Unit::Bytes, "read by the host", Self::host_read_bytes),
+    ];
+}
+
+/// All counters that a drive of either kind may have, with the values of this one.
+pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
+    let (ssd, disk) = match counters {
+        Some(Counters::Ssd(ssd)) => (Some(ssd), None),
+        Some(Counters::Disk(disk)) => (None, Some(disk)),
+        None => (None, None),
+    };
+    readings(counters).chain(DriveCounters::readings(ssd)).chain(readings(disk)).collect()
 }
 
 /// Methods that both kinds have under the same name.

@@ -7,6 +7,8 @@
 //! one does that has parity over its dies; such reads are counted.
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counts;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, ReclaimUnitId};
@@ -36,17 +38,35 @@ pub struct EccConfig {
     pub retries_max: u8,
 }
 
-/// What errors have cost, since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EccCounters {
-    /// Reads of flash, for whatever reason.
-    pub reads: u64,
-    /// Of these, reads that were repeated.
-    pub retried_reads: u64,
-    /// Repetitions.
-    pub retries: u64,
-    /// Reads that the last repetition did not correct either.
-    pub uncorrectable_reads: u64,
+counts! {
+    /// What errors have cost, since the drive was new.
+    pub struct EccCounters {
+        /// Reads of flash, for whatever reason.
+        reads,
+        /// Of these, reads that were repeated.
+        retried_reads,
+        /// Repetitions.
+        retries,
+        /// Reads that the last repetition did not correct either.
+        uncorrectable_reads,
+    }
+}
+
+impl Counted for EccCounters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::new(
+            "read_retries",
+            Unit::Count,
+            "repetitions of reads with other read voltages (`[ecc]`)",
+            |c| c.retries,
+        ),
+        Counter::new(
+            "uncorrectable_reads",
+            Unit::Count,
+            "reads that no repetition corrected (`[ecc]`)",
+            |c| c.uncorrectable_reads,
+        ),
+    ];
 }
 
 /// Read the section.
@@ -224,10 +244,7 @@ impl Ecc {
         out.put(self.salt);
         out.list(self.written_at.iter(), |out, at| out.put(at.0));
         out.put(self.untimed_from);
-        let c = &self.counters;
-        for count in [c.reads, c.retried_reads, c.retries, c.uncorrectable_reads] {
-            out.put(count);
-        }
+        out.counts(self.counters.to_array());
     }
 
     /// Follow with `take_wear`.
@@ -239,12 +256,7 @@ impl Ecc {
         }
         self.written_at = written_at;
         self.untimed_from = input.get()?;
-        self.counters = EccCounters {
-            reads: input.get()?,
-            retried_reads: input.get()?,
-            retries: input.get()?,
-            uncorrectable_reads: input.get()?,
-        };
+        self.counters = EccCounters::from_array(input.counts()?);
         Ok(())
     }
 }

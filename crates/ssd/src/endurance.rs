@@ -6,6 +6,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
 use writecliff_base::located::{LocatedError, Table};
 
 use crate::config::DeviceConfig;
@@ -34,6 +35,19 @@ pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
     Ok(throttle.then_some(EnduranceConfig { life, reserve }))
 }
 
+/// How long altogether the plan has held writes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldUp(pub Nanos);
+
+impl Counted for HeldUp {
+    const COUNTERS: &'static [Counter<Self>] = &[Counter::new(
+        "held_up_ns",
+        Unit::Nanoseconds,
+        "time that writes waited for the plan of the flash's life (`[endurance]`)",
+        |c| c.0.0,
+    )];
+}
+
 /// The section at work.
 #[derive(Clone, Debug)]
 pub struct Endurance {
@@ -42,8 +56,7 @@ pub struct Endurance {
     rated_bytes: f64,
     /// An event will let writes in again.
     pub(crate) wake_scheduled: bool,
-    /// How long altogether the plan has held writes up.
-    held_up: Nanos,
+    held_up: HeldUp,
 }
 
 impl Endurance {
@@ -53,7 +66,7 @@ impl Endurance {
             config: section,
             rated_bytes: rated,
             wake_scheduled: false,
-            held_up: Nanos::ZERO,
+            held_up: HeldUp::default(),
         })
     }
 
@@ -67,22 +80,22 @@ impl Endurance {
     /// Writes wait from `now` until `opens`.
     pub fn hold_up(&mut self, now: Nanos, opens: Nanos) {
         self.wake_scheduled = true;
-        self.held_up += opens - now;
+        self.held_up.0 += opens - now;
     }
 
     /// Time that the plan has held up writes since the drive was new.
-    pub fn held_up(&self) -> Nanos {
+    pub fn held_up(&self) -> HeldUp {
         self.held_up
     }
 
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(self.wake_scheduled);
-        out.put(self.held_up.0);
+        out.put(self.held_up.0.0);
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.wake_scheduled = input.flag()?;
-        self.held_up = Nanos(input.get()?);
+        self.held_up = HeldUp(Nanos(input.get()?));
         Ok(())
     }
 }

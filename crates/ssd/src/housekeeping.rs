@@ -13,6 +13,8 @@
 //! command comes.
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counts;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
 use writecliff_base::{Bytes, Nanos, Prng};
@@ -61,14 +63,26 @@ pub struct HousekeepingConfig {
     pub hiccups: Option<Hiccups>,
 }
 
-/// What was done, since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HousekeepingCounters {
-    /// Media operations that met commands; those of silent times are not looked at.
-    pub media_operations: u64,
-    pub journal_programs: u64,
-    pub checkpoints: u64,
-    pub hiccups: u64,
+counts! {
+    /// What was done, since the drive was new.
+    pub struct HousekeepingCounters {
+        /// Media operations that met commands; those of silent times are not looked at.
+        media_operations,
+        journal_programs,
+        checkpoints,
+        hiccups,
+    }
+}
+
+impl Counted for HousekeepingCounters {
+    // The interval between two checkpoints shrinks with a scaled drive.
+    const COUNTERS: &'static [Counter<Self>] = &[Counter::<Self>::new(
+        "checkpoints",
+        Unit::Count,
+        "checkpoints of the mapping, which stop the firmware (`[housekeeping]`)",
+        |c| c.checkpoints,
+    )
+    .of_any_size()];
 }
 
 /// Read the section.
@@ -301,10 +315,7 @@ impl Housekeeping {
         for countdown in [&self.journal, &self.checkpoint] {
             out.put(countdown.map_or(0, |c| c.left));
         }
-        let c = &self.counters;
-        for count in [c.media_operations, c.journal_programs, c.checkpoints, c.hiccups] {
-            out.put(count);
-        }
+        out.counts(self.counters.to_array());
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -318,12 +329,7 @@ impl Housekeeping {
                 countdown.left = left;
             }
         }
-        self.counters = HousekeepingCounters {
-            media_operations: input.get()?,
-            journal_programs: input.get()?,
-            checkpoints: input.get()?,
-            hiccups: input.get()?,
-        };
+        self.counters = HousekeepingCounters::from_array(input.counts()?);
         Ok(())
     }
 }

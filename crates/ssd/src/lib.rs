@@ -48,5 +48,6 @@ pub mod ssd;
 pub mod thermal;
 
 pub use config::DeviceConfig;
-pub use ssd::{DriveCounters, Ssd};
+pub use ssd::Ssd;
+pub use ssd::counters::DriveCounters;
 pub use writecliff_host_interface::{Command, Completion, Duplex, LinkConfig, Operation};

@@ -6,6 +6,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
@@ -116,6 +117,11 @@ pub struct Energy {
     pub flash: f64,
     /// Channels and link.
     pub transfer: f64,
+}
+
+impl Counted for Energy {
+    const COUNTERS: &'static [Counter<Self>] =
+        &[Counter::real("energy_j", Unit::Joules, "energy taken (`[power]`)", Self::total)];
 }
 
 impl Energy {

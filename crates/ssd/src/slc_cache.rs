@@ -14,6 +14,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counts;
 use writecliff_base::located::positive_time;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
@@ -73,23 +75,56 @@ pub fn read(
     Ok(config)
 }
 
-/// What was done, in slots, since the drive was new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlcCounters {
-    /// Host slots that the cache took.
-    pub writes: u64,
-    /// Slots folded to the main flash.
-    pub folds: u64,
-    /// Slots written again before they were folded.
-    pub coalesced: u64,
-    pub trimmed: u64,
-    /// Left empty in units that were closed early.
-    pub padding: u64,
-    /// Slots that the host wrote past the full cache.
-    pub bypassed: u64,
-    /// Slots that wait for being folded now.
-    pub held: u64,
+counts! {
+    /// What was done, in slots, since the drive was new.
+    pub struct SlcCounters {
+        /// Host slots that the cache took.
+        writes,
+        /// Slots folded to the main flash.
+        folds,
+        /// Slots written again before they were folded.
+        coalesced,
+        trimmed,
+        /// Left empty in units that were closed early.
+        padding,
+        /// Slots that the host wrote past the full cache.
+        bypassed,
+        /// Slots that wait for being folded now.
+        held,
+    }
 }
+
+impl Counted for SlcCounters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::new(
+            "slc_write_bytes",
+            Unit::Bytes,
+            "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)",
+            |c| (c.writes + c.padding) * SLOT,
+        ),
+        Counter::new(
+            "slc_fold_bytes",
+            Unit::Bytes,
+            "moved from the SLC cache to the main flash (`[slc_cache]`)",
+            |c| c.folds * SLOT,
+        ),
+        Counter::new(
+            "slc_coalesced_bytes",
+            Unit::Bytes,
+            "written again before they were folded (`[slc_cache]`)",
+            |c| c.coalesced * SLOT,
+        ),
+        Counter::<Self>::new(
+            "slc_held_bytes",
+            Unit::Bytes,
+            "in the SLC cache and not folded yet (`[slc_cache]`)",
+            |c| c.held * SLOT,
+        )
+        .level(),
+    ];
+}
+
+const SLOT: u64 = SLOT_BYTES as u64;
 
 /// What the cache needs of the flash, besides what the FTL does.
 pub trait SlcSink: FlashSink {
@@ -432,14 +467,11 @@ impl SlcCache {
         out.list(self.entries.iter(), |out, entry| {
             out.put(u64::from(entry.stream.0) << 32 | u64::from(entry.lpn.0));
         });
-        let c = &self.counters;
         let direct = [self.direct as u64, (self.direct >> 64) as u64];
         for word in [self.fetched, self.owed, self.host_bytes].into_iter().chain(direct) {
             out.put(word);
         }
-        for count in [c.writes, c.folds, c.coalesced, c.trimmed, c.padding, c.bypassed] {
-            out.put(count);
-        }
+        out.counts(self.counters.to_array());
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -460,15 +492,7 @@ impl SlcCache {
         self.owed = input.get()?;
         self.host_bytes = input.get()?;
         self.direct = u128::from(input.get()?) | u128::from(input.get()?) << 64;
-        self.counters = SlcCounters {
-            writes: input.get()?,
-            folds: input.get()?,
-            coalesced: input.get()?,
-            trimmed: input.get()?,
-            padding: input.get()?,
-            bypassed: input.get()?,
-            held: 0,
-        };
+        self.counters = SlcCounters::from_array(input.counts()?);
         let most = self.capacity + self.unit_slots as usize;
         if self.entries.len() > most { Err(damaged()) } else { Ok(()) }
     }

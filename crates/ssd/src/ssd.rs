@@ -1,6 +1,7 @@
 //! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod admin;
+pub mod counters;
 mod energy;
 mod io;
 mod mapping_core;
@@ -13,22 +14,20 @@ use std::collections::VecDeque;
 
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_flash::wear::WearSummary;
-use writecliff_ftl::{ConfigError, FastForward, Ftl, ReductionCounters};
+use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::backend::Backend;
 use crate::command::InFlight;
 use crate::config::DeviceConfig;
 use crate::data_placement::{DataPlacement, Interface};
-use crate::ecc::EccCounters;
 use crate::endurance::Endurance;
 use crate::event::{Lane, SsdEvent};
-use crate::housekeeping::{Housekeeping, HousekeepingCounters};
-use crate::power::{ActiveTime, Energy};
-use crate::slc_cache::{SlcCache, SlcCounters};
+use crate::housekeeping::Housekeeping;
+use crate::power::ActiveTime;
+use crate::slc_cache::SlcCache;
 use crate::ssd::mapping_core::MappingCore;
-use crate::thermal::{Thermal, ThermalCounters};
+use crate::thermal::Thermal;
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
 pub struct Ssd {
@@ -79,33 +78,6 @@ impl WritePath {
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
         if plain { Self::Plain } else { Self::Otherwise }
     }
-}
-
-/// What the drive reports of itself, since it was new.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DriveCounters {
-    pub host_write_bytes: u64,
-    pub host_read_bytes: u64,
-    /// Of the reads, what held no data, in whole slots.
-    pub unmapped_read_bytes: u64,
-    /// Slots placed on flash for whatever reason, in bytes; data still in the buffer count.
-    pub nand_write_bytes: u64,
-    pub gc_moved_bytes: u64,
-    pub wear_moved_bytes: u64,
-    pub padding_bytes: u64,
-    pub trimmed_bytes: u64,
-    pub collections: u64,
-    pub free_reclaim_units: u32,
-    pub wear: WearSummary,
-    /// Of mechanisms that the device file describes; `None` of others.
-    pub housekeeping: Option<HousekeepingCounters>,
-    pub ecc: Option<EccCounters>,
-    pub energy: Option<Energy>,
-    pub thermal: Option<ThermalCounters>,
-    /// Time that the plan of the flash's life has held writes up.
-    pub held_up: Option<Nanos>,
-    pub slc_cache: Option<SlcCounters>,
-    pub reduction: Option<ReductionCounters>,
 }
 
 impl Ssd {
@@ -190,32 +162,6 @@ impl Ssd {
     pub fn host_write_bytes(&self) -> u64 {
         let of_ftl = self.ftl.counters().host_bytes;
         self.slc.as_ref().map_or(of_ftl, |slc| slc.host_bytes(of_ftl))
-    }
-
-    pub fn counters(&self) -> DriveCounters {
-        let (c, placed) = (self.ftl.counters(), self.ftl.placed());
-        let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
-        let slc = self.slc.as_ref().map(|slc| slc.counters());
-        DriveCounters {
-            host_write_bytes: self.host_write_bytes(),
-            host_read_bytes: self.host_read_bytes,
-            unmapped_read_bytes: bytes(self.unmapped_read_slots),
-            nand_write_bytes: self.nand_write_bytes(),
-            gc_moved_bytes: placed.gc.0,
-            wear_moved_bytes: placed.wear.0,
-            padding_bytes: placed.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
-            trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
-            collections: c.collections,
-            free_reclaim_units: self.ftl.free_units(),
-            wear: self.ftl.wear().summary(),
-            housekeeping: self.housekeeping.as_ref().map(|h| h.counters),
-            ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
-            energy: self.energy_until(self.backend.now),
-            thermal: self.thermal_at(self.backend.now),
-            held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
-            slc_cache: slc,
-            reduction: self.ftl.reduction().copied(),
-        }
     }
 
     /// Hand the drive a command at time `at`, which is not before anything that `step` has returned

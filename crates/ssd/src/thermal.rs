@@ -8,6 +8,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
+use writecliff_base::counters::{Counted, Counter, Unit};
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
@@ -40,6 +41,25 @@ pub struct ThermalCounters {
     pub celsius: f64,
     /// Time throttled since the drive was new.
     pub throttled: Nanos,
+}
+
+impl Counted for ThermalCounters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::<Self>::real(
+            "temperature_c",
+            Unit::DegreesCelsius,
+            "temperature of the drive (`[thermal]`)",
+            |c| c.celsius,
+        )
+        .level()
+        .of_any_size(),
+        Counter::new(
+            "throttled_ns",
+            Unit::Nanoseconds,
+            "time throttled for the drive's temperature (`[thermal]`)",
+            |c| c.throttled.0,
+        ),
+    ];
 }
 
 /// Read the section.

@@ -6,6 +6,7 @@ use common::{alone, closed_loop, config, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::Ssd;
 use writecliff_ssd::endurance::Endurance;
+use writecliff_ssd::endurance::HeldUp;
 
 /// The drive of the tests: 64 MiB of flash that may be erased 1000 times.
 const RATED: f64 = 64.0 * 1_048_576.0 * 1000.0;
@@ -25,7 +26,7 @@ fn writes_beyond_the_reserve_go_on_at_the_rate_of_the_plan() {
     let expected = (ssd.nand_write_bytes() as f64 - reserve) / (RATED / 10_000.0);
     let took = ssd.now().as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.005, "{took:.2} s, expected {expected:.2}");
-    assert!(ssd.counters().held_up.unwrap().as_secs_f64() > 0.5 * took);
+    assert!(ssd.counters().held_up.unwrap().0.as_secs_f64() > 0.5 * took);
     // Reads go past it.
     let waits = ssd.now();
     ssd.submit(waits, write(0, 1));
@@ -54,7 +55,7 @@ fn a_drive_that_rests_has_credit_again_and_untimed_writes_use_it_up() {
     let mut ssd = planned("life = \"10000 s\"\nreserve = \"0 %\"");
     ssd.idle_until(Nanos::from_secs(100));
     let free = alone(&mut ssd, write(0, 1));
-    assert_eq!(ssd.counters().held_up, Some(Nanos::ZERO));
+    assert_eq!(ssd.counters().held_up, Some(HeldUp(Nanos::ZERO)));
     for _ in 0..20 {
         (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     }

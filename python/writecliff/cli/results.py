@@ -36,7 +36,7 @@ def result_table(result: StepResult) -> str:
                 cells = _latency_cells(measured.response)
                 rows.append((job.name, f"{operation} (response)", "", "", *cells))
     lines = [table(header, rows, "llrrrrrrrr"), ""]
-    waf = result.counters_after.write_amplification_since(result.counters_before)
+    waf = result.waf
     ios, size = result.total()
     lines.append(
         f"{units.number(ios)} I/Os, {units.size(size)} in {units.duration(result.elapsed_ns)} "
@@ -53,7 +53,7 @@ def result_table(result: StepResult) -> str:
 
 def _power(result: StepResult) -> tuple[float, float | None] | None:
     """Mean watts of a step, and joules an I/O; None where the drive does not tell."""
-    joules = result.counters_after.joules_since(result.counters_before)
+    joules = result.counted.energy_j
     if joules is None or not result.elapsed_ns:
         return None
     ios, _ = result.total()
@@ -74,9 +74,10 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
         "workload": workload.name,
         "seed": workload.seed,
         "elapsed_ns": result.elapsed_ns,
-        "waf": result.counters_after.write_amplification_since(result.counters_before),
+        "waf": result.waf,
         "watts": watts,
         "joules_per_io": per_io_j,
+        "counters": dict(result.counted),
         "jobs": [
             {
                 "name": job.name,

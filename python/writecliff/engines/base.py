@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from writecliff.engines.counters import Counters
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -59,47 +61,6 @@ class CacheReport:
 
     enabled: bool | None  # None: the drive does not tell
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Counters:
-    """The drive's own counters, since it was new. None where the drive does not tell."""
-
-    host_write_bytes: int | None = None
-    host_read_bytes: int | None = None
-    nand_write_bytes: int | None = None
-    gc_moved_bytes: int | None = None
-    erases_min: int | None = None
-    erases_mean: float | None = None
-    erases_max: int | None = None
-    percentage_used: float | None = None
-    energy_j: float | None = None
-    temperature_c: float | None = None
-    throttled_ns: int | None = None  # for its temperature
-    held_up_ns: int | None = None  # its writes, by the plan of the flash's life
-    read_retries: int | None = None
-    uncorrectable_reads: int | None = None
-    checkpoints: int | None = None  # of the mapping, that stopped the firmware
-    stored_bytes: int | None = None  # of what the host wrote, what was left to store
-    duplicate_bytes: int | None = None  # of it, what was on the drive already
-    slc_write_bytes: int | None = None  # of nand_write_bytes, what was programmed in the SLC cache
-    slc_fold_bytes: int | None = None  # moved from there to the main flash
-    slc_coalesced_bytes: int | None = None  # written again before that, and never folded
-    slc_held_bytes: int | None = None  # that wait for it now
-
-    def joules_since(self, earlier: Counters) -> float | None:
-        """Energy taken since `earlier`; None if either is unknown."""
-        if self.energy_j is None or earlier.energy_j is None:
-            return None
-        return self.energy_j - earlier.energy_j
-
-    def write_amplification_since(self, earlier: Counters) -> float | None:
-        """NAND bytes written per host byte written since `earlier`; None if either is unknown."""
-        if None in (self.nand_write_bytes, earlier.nand_write_bytes):
-            return None
-        host = (self.host_write_bytes or 0) - (earlier.host_write_bytes or 0)
-        nand = (self.nand_write_bytes or 0) - (earlier.nand_write_bytes or 0)
-        return nand / host if host > 0 else None
 
 
 @dataclass(frozen=True)
@@ -161,15 +122,20 @@ class StepResult:
         return ios, size
 
     @property
+    def counted(self) -> Counters:
+        """What the drive counted in the step, and levels at its end."""
+        return self.counters_after.since(self.counters_before)
+
+    @property
+    def waf(self) -> float | None:
+        """NAND bytes written per host byte written; None if either is unknown."""
+        return self.counters_after.write_amplification_since(self.counters_before)
+
+    @property
     def written_bytes(self) -> int:
         """By the host. The fast-forward clock counts no I/Os, but the drive does its bytes."""
-        if self.elapsed_ns or None in (
-            self.counters_after.host_write_bytes,
-            self.counters_before.host_write_bytes,
-        ):
-            return self.total("write")[1]
-        before = self.counters_before.host_write_bytes or 0
-        return (self.counters_after.host_write_bytes or 0) - before
+        counted = self.counted.host_write_bytes
+        return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
     def iops(self, operation: Operation | None = None) -> float:
         return self.total(operation)[0] / (self.elapsed_ns / 1e9) if self.elapsed_ns else 0.0

@@ -16,7 +16,6 @@ import numpy as np
 
 from writecliff.engines.base import (
     CacheReport,
-    Counters,
     DeviceIdentity,
     JobResult,
     Operation,
@@ -26,6 +25,7 @@ from writecliff.engines.base import (
     PurgeReport,
     StepResult,
 )
+from writecliff.engines.counters import Counters
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import EngineError
 from writecliff.native_errors import as_user_errors
@@ -72,7 +72,7 @@ class ScaledEngine:
         return self._grown(result, workload)
 
     def counters(self) -> Counters:
-        return self._counters(self._small.counters())
+        return self._small.counters().scaled(self.scale)
 
     def health(self) -> Mapping[str, object] | None:
         return None
@@ -146,7 +146,7 @@ class ScaledEngine:
                     small,
                     elapsed_ns=round(small.elapsed_ns * self.scale),
                     ios=round(small.ios * self.scale),
-                    counters=None if small.counters is None else self._counters(small.counters),
+                    counters=small.counters and small.counters.scaled(self.scale),
                 )
             )
 
@@ -165,8 +165,8 @@ class ScaledEngine:
             elapsed_ns=elapsed_ns,
             jobs=tuple(_grown_job(job, grows) for job in result.jobs),
             intervals=columns,
-            counters_before=self._counters(result.counters_before),
-            counters_after=self._counters(result.counters_after),
+            counters_before=result.counters_before.scaled(self.scale),
+            counters_after=result.counters_after.scaled(self.scale),
         )
 
     def _elapsed_ns(self, result: StepResult, workload: Workload) -> int:
@@ -178,28 +178,6 @@ class ScaledEngine:
         if after_ns < 0:  # another end came first
             return round(result.elapsed_ns * self.scale)
         return _asked_ns(workload) + after_ns
-
-    def _counters(self, small: Counters) -> Counters:
-        def grown(value: int | None) -> int | None:
-            return None if value is None else round(value * self.scale)
-
-        return replace(
-            small,
-            host_write_bytes=grown(small.host_write_bytes),
-            host_read_bytes=grown(small.host_read_bytes),
-            nand_write_bytes=grown(small.nand_write_bytes),
-            gc_moved_bytes=grown(small.gc_moved_bytes),
-            energy_j=None if small.energy_j is None else small.energy_j * self.scale,
-            throttled_ns=grown(small.throttled_ns),
-            read_retries=grown(small.read_retries),
-            uncorrectable_reads=grown(small.uncorrectable_reads),
-            stored_bytes=grown(small.stored_bytes),
-            duplicate_bytes=grown(small.duplicate_bytes),
-            slc_write_bytes=grown(small.slc_write_bytes),
-            slc_fold_bytes=grown(small.slc_fold_bytes),
-            slc_coalesced_bytes=grown(small.slc_coalesced_bytes),
-            slc_held_bytes=grown(small.slc_held_bytes),
-        )
 
 
 def _asked_ns(workload: Workload) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,7 +11,6 @@ from writecliff import _native
 from writecliff.devices import DeviceDescription, describe, open_device, read_device_file
 from writecliff.engines.base import (
     CacheReport,
-    Counters,
     DeviceIdentity,
     Engine,
     JobResult,
@@ -22,15 +20,13 @@ from writecliff.engines.base import (
     PurgeReport,
     StepResult,
 )
+from writecliff.engines.counters import Counters
 from writecliff.engines.placement import Placement
 from writecliff.engines.placement_status import PlacementStatus, status_of
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
-
-# What only a hard disk counts.
-_DISK_COUNTERS = ("cache_hits", "flash_hits", "media_accesses", "retries", "recalibrations")
 
 
 class SimEngine:
@@ -133,14 +129,11 @@ class SimEngine:
             return _step_result(self._drive.fast_forward(workload.to_json(), _hook(on_progress)))
 
     def counters(self) -> Counters:
-        return _counters(self._drive.counters())
+        return Counters(**self._drive.counters())
 
     def health(self) -> Mapping[str, object] | None:
-        """The counters that a real drive would have in its SMART log, and its erase counts; of a
-        hard disk, what its arm and its caches did."""
-        raw = self._drive.counters()
-        log = {key: raw[key] for key in _DISK_COUNTERS if key in raw}
-        return {"source": "simulated drive", **asdict(_counters(raw)), **log}
+        """The counters, which are what a real drive would have in its SMART log."""
+        return {"source": "simulated drive", **self.counters()}
 
     def check(self) -> None:
         """Check every invariant of the drive's state; raises ValueError. For tests."""
@@ -188,14 +181,9 @@ def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:
         waf: float | None,
         counters: Mapping[str, Any],
     ) -> None:
-        on_progress(Progress(fraction, elapsed_ns, ios, iops, waf, _counters(counters)))
+        on_progress(Progress(fraction, elapsed_ns, ios, iops, waf, Counters(**counters)))
 
     return look
-
-
-def _counters(raw: Mapping[str, Any]) -> Counters:
-    """Hard disks have no counters of flash."""
-    return Counters(**{field.name: raw.get(field.name) for field in fields(Counters)})
 
 
 def _step_result(raw: Mapping[str, Any]) -> StepResult:
@@ -215,8 +203,8 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
         elapsed_ns=raw["elapsed_ns"],
         jobs=jobs,
         intervals=raw["intervals"],
-        counters_before=_counters(raw["before"]),
-        counters_after=_counters(raw["after"]),
+        counters_before=Counters(**raw["before"]),
+        counters_after=Counters(**raw["after"]),
         warnings=tuple(raw["warnings"]),
         placement=_placement(raw["placement"]),
     )

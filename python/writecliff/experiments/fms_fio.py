@@ -277,7 +277,7 @@ def _speed(
     seconds = result.elapsed_ns / 1e9
     assert result.placement is not None  # the drive has stream control
     before_it, after = result.placement
-    measured = result.counters_after.write_amplification_since(result.counters_before)
+    measured = result.waf
     return Speed(
         reading=reading,
         overprovision=op,

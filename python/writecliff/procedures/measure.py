@@ -60,7 +60,7 @@ def record_of(
         result=result,
         sample=step.sample,
         host_write_bytes_total=total,
-        waf=result.counters_after.write_amplification_since(result.counters_before),
+        waf=result.waf,
         extra={
             **{
                 name: latency.quantile(q).value_ns if latency is not None and measured else None

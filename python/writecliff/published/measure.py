@@ -238,10 +238,10 @@ def metrics_of(result: StepResult) -> dict[str, float]:
     per_second = _per_second(result)
     if len(per_second) > 1:
         metrics["iops_stddev"] = float(np.std(per_second, ddof=1))
-    waf = result.counters_after.write_amplification_since(result.counters_before)
+    waf = result.waf
     if waf is not None:
         metrics["waf"] = waf
-    joules = result.counters_after.joules_since(result.counters_before)
+    joules = result.counted.energy_j
     if joules is not None:
         metrics["power"] = joules / seconds
     return metrics

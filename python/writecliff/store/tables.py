@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from writecliff.engines.base import OPERATIONS, Counters, StepResult
+from writecliff.engines.base import OPERATIONS, StepResult
+from writecliff.engines.counters import declared
 from writecliff.store.record import RoundRecord
 
 if TYPE_CHECKING:
@@ -69,19 +70,10 @@ ROUNDS_SCHEMA = pa.schema(
         ("iops", pa.float64()),
         ("latency_mean_ns", pa.float64()),
         ("latency_max_ns", pa.int64()),
-        ("host_write_bytes", pa.int64()),  # in this step
+        # Sums are those of this step, levels those at its end.
+        *((c.name, pa.float64() if c.is_real else pa.int64()) for c in declared().values()),
         ("host_write_bytes_total", pa.int64()),  # since the purge, this step included
-        ("nand_write_bytes", pa.int64()),  # in this step
-        ("gc_moved_bytes", pa.int64()),  # in this step
         ("waf", pa.float64()),
-        ("erases_min", pa.int64()),  # since the drive was new, as are the next
-        ("erases_mean", pa.float64()),
-        ("erases_max", pa.int64()),
-        ("percentage_used", pa.float64()),
-        ("energy_j", pa.float64()),  # in this step, as are the next; null if not reported
-        ("throttled_ns", pa.int64()),  # because of its temperature
-        ("read_retries", pa.int64()),
-        ("uncorrectable_reads", pa.int64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
         ("placement", PLACEMENT),  # of simulated drives with such an interface; see `_placement`
         ("warnings", pa.list_(pa.string())),
@@ -164,12 +156,12 @@ def columns_of(record: RoundRecord) -> dict[str, Any]:
         "ios": ios,
         "bytes": size,
         "iops": result.iops(),
+        **result.counted,
         "host_write_bytes": result.written_bytes,
         "warnings": list(result.warnings),
         "cpu_busy_pct": _cpu_busy_pct(result),
         "placement": _placement(result),
         **_latency(result),
-        **_counters(result.counters_before, result.counters_after),
         **record.extra,
     }
     for operation in OPERATIONS:
@@ -213,25 +205,6 @@ def _latency(result: StepResult) -> dict[str, float | int | None]:
     return {
         "latency_mean_ns": sum((part.mean_ns or 0.0) * part.count for part in parts) / count,
         "latency_max_ns": max(part.max_ns or 0 for part in parts),
-    }
-
-
-def _counters(before: Counters, after: Counters) -> dict[str, float | int | None]:
-    def grown(name: str) -> int | None:
-        old, new = getattr(before, name), getattr(after, name)
-        return None if old is None or new is None else new - old
-
-    return {
-        "nand_write_bytes": grown("nand_write_bytes"),
-        "gc_moved_bytes": grown("gc_moved_bytes"),
-        "erases_min": after.erases_min,
-        "erases_mean": after.erases_mean,
-        "erases_max": after.erases_max,
-        "percentage_used": after.percentage_used,
-        "energy_j": after.joules_since(before),
-        "throttled_ns": grown("throttled_ns"),
-        "read_retries": grown("read_retries"),
-        "uncorrectable_reads": grown("uncorrectable_reads"),
     }
 
 

@@ -9,7 +9,6 @@ from textwrap import dedent
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.base import Counters
 from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.identity import identify_device
@@ -17,6 +16,7 @@ from writecliff.engines.blockdev.purge import purge_device
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.blockdev.vitals import read_vitals
+from writecliff.engines.counters import Counters
 from writecliff.errors import EngineError
 
 NVME = "/dev/nvme0n1"

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.base import Counters
 from writecliff.engines.blockdev.machine import CpuTimes, take_sample
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.blockdev.vitals import health_report, read_vitals
+from writecliff.engines.counters import Counters
 
 NVME_LOG = {
     "temperature": 318,

@@ -12,6 +12,8 @@ from tests.support.small_drive import write_small_drive
 from writecliff.cli.commands import commands
 from writecliff.cli.main import main
 from writecliff.cli.reference import reference
+from writecliff.engines.counters import declared
+from writecliff.engines.counters import reference as counters_reference
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory
@@ -67,4 +69,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 @pytest.mark.parametrize("table", ["rounds", "intervals", "histograms"])
 def test_every_column_that_a_run_writes_is_documented(run: RunDirectory, table: str) -> None:
     written = set(run.query(f"select * from {table}").column_names)
-    assert written == _documented(f"`{table}`") | _documented("Columns of every table")
+    known = _documented(f"`{table}`") | _documented("Columns of every table")
+    assert written == (known | declared().keys() if table == "rounds" else known)
+
+
+def test_the_reference_of_counters_is_what_the_simulator_declares() -> None:
+    written = (DOCS / "reference" / "counters.md").read_text(encoding="utf-8")
+    assert written == counters_reference(), (
+        "run: python -m writecliff.engines.counters > docs/reference/counters.md"
+    )

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from writecliff._native import Histogram
-from writecliff.engines.base import Counters, JobResult, OperationResult, StepResult
+from writecliff.engines.base import JobResult, OperationResult, StepResult
+from writecliff.engines.counters import Counters
 from writecliff.engines.fiojson import fio_json, to_fio_json
 from writecliff.engines.fiojson_stats import latency_block, latency_distribution
 from writecliff.workload.fiojob import FioJobFile, load_fio_job

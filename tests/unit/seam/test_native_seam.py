@@ -23,6 +23,7 @@ USERS = {
     "devices/edit.py",
     "devices/families.py",
     "devices/quantities.py",  # reads sizes and times of device files as the simulator does
+    "engines/counters.py",  # names, units and kinds of drive counters
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
     "engines/preconditioned.py",
     "engines/sim.py",
@@ -32,9 +33,8 @@ USERS = {
     "store/tables.py",  # rebuilds histograms
     "units.py",  # reads sizes as device files do
     "validate/handles.py",
-    "validate/reduction.py",
+    "validate/theory.py",
     "validate/streams.py",
-    "validate/waf.py",
     "workload/load.py",  # reads workload files as the simulator does
     "replay/columns.py",
     "replay/model.py",

@@ -85,7 +85,7 @@ def run(engine: SimEngine, seconds: int, read_pct: float = 0, queue_depth: int =
 
 def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
     result = run(engine_with(tmp_path, POWER), seconds=3)
-    joules = result.counters_after.joules_since(result.counters_before)
+    joules = result.counted.energy_j
     assert joules is not None
     ends = np.unique(result.intervals["end_ns"])
     watts = [result.intervals["watts"][result.intervals["end_ns"] == end][0] for end in ends]

@@ -25,6 +25,8 @@ mod shared;
 mod state;
 
 use writecliff_base::content::SECTORS_PER_SLOT;
+use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counts;
 use writecliff_base::{Content, Lpn, Ppa, StreamId, memory};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -65,17 +67,35 @@ impl ReductionConfig {
     }
 }
 
-/// What was stored, in sectors (sectors of 512 B), since the drive was new.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReductionCounters {
-    /// For the host.
-    pub host_sectors: u64,
-    pub gc_sectors: u64,
-    pub wear_sectors: u64,
-    /// Left empty because a unit was closed early.
-    pub padding_sectors: u64,
-    /// Host slots that were on the drive already.
-    pub duplicate_slots: u64,
+counts! {
+    /// What was stored, in sectors (512 B), since the drive was new.
+    pub struct ReductionCounters {
+        /// For the host.
+        host_sectors,
+        gc_sectors,
+        wear_sectors,
+        /// Left empty because a unit was closed early.
+        padding_sectors,
+        /// Host slots that were on the drive already.
+        duplicate_slots,
+    }
+}
+
+impl Counted for ReductionCounters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::new(
+            "stored_bytes",
+            Unit::Bytes,
+            "left to store of what the host wrote (`[reduction]`)",
+            Self::stored_bytes,
+        ),
+        Counter::new(
+            "duplicate_bytes",
+            Unit::Bytes,
+            "of what the host wrote, on the drive already (`[reduction]`)",
+            |c| c.duplicate_slots * u64::from(SLOT_BYTES),
+        ),
+    ];
 }
 
 impl ReductionCounters {

@@ -12,30 +12,6 @@ use super::{Reduction, ReductionCounters};
 use crate::ftl::Ftl;
 use crate::state::damaged;
 
-impl ReductionCounters {
-    const FIELDS: usize = 5;
-
-    fn to_array(self) -> [u64; Self::FIELDS] {
-        [
-            self.host_sectors,
-            self.gc_sectors,
-            self.wear_sectors,
-            self.padding_sectors,
-            self.duplicate_slots,
-        ]
-    }
-
-    fn from_array(a: [u64; Self::FIELDS]) -> Self {
-        Self {
-            host_sectors: a[0],
-            gc_sectors: a[1],
-            wear_sectors: a[2],
-            padding_sectors: a[3],
-            duplicate_slots: a[4],
-        }
-    }
-}
-
 impl Reduction {
     pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         out.bytes("ftl.sectors", &self.sectors)?;

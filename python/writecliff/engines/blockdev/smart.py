@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from writecliff.engines.base import Counters
 from writecliff.engines.blockdev.tools import Runner
+from writecliff.engines.counters import Counters
 
 NVME_DATA_UNIT = 512_000
 ENDURANCE_GROUP_UNIT = 1_000_000_000
@@ -91,21 +90,21 @@ def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def ata_counters(answer: Mapping[str, Any]) -> Counters:
     """Counters from attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
-    counters = Counters()
+    found: dict[str, float | None] = {}
     for row in ata_attributes(answer):
         name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))
         if raw is None:
             continue
         if match := _HOST_WRITES.match(name):
-            counters = replace(counters, host_write_bytes=_in_bytes(raw, match))
+            found["host_write_bytes"] = _in_bytes(raw, match)
         elif match := _HOST_READS.match(name):
-            counters = replace(counters, host_read_bytes=_in_bytes(raw, match))
+            found["host_read_bytes"] = _in_bytes(raw, match)
         elif match := _NAND_WRITES.match(name):
-            counters = replace(counters, nand_write_bytes=_in_bytes(raw, match))
+            found["nand_write_bytes"] = _in_bytes(raw, match)
         elif _WEAR.match(name) and isinstance(row.get("value"), int):
             # The normalised value falls from 100 as the rated cycles are used up.
-            counters = replace(counters, percentage_used=float(max(0, 100 - row["value"])))
-    return counters
+            found["percentage_used"] = float(max(0, 100 - row["value"]))
+    return Counters(**found)
 
 
 def _in_bytes(raw: int, match: re.Match[str]) -> int | None:

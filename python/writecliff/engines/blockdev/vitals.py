@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.base import Counters
 from writecliff.engines.blockdev import smart
 from writecliff.engines.blockdev.identity import is_nvme
 from writecliff.engines.blockdev.smart import integer
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
+from writecliff.engines.counters import Counters
 
 _KELVIN = 273
 

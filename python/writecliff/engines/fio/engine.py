@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 from writecliff.engines.base import (
     CacheReport,
-    Counters,
     DeviceIdentity,
     ProgressHook,
     PurgeReport,
     StepResult,
 )
 from writecliff.engines.blockdev.topology import System
+from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
 from writecliff.engines.fio.capability import Fio, Placement, find_fio

@@ -1,0 +1,122 @@
+//! What the drive reports of itself.
+
+use writecliff_base::counters::{Counted, Counter, Reading, Unit, readings};
+use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_flash::wear::WearSummary;
+use writecliff_ftl::ReductionCounters;
+
+use super::Ssd;
+use crate::ecc::EccCounters;
+use crate::endurance::HeldUp;
+use crate::housekeeping::HousekeepingCounters;
+use crate::power::Energy;
+use crate::slc_cache::SlcCounters;
+use crate::thermal::ThermalCounters;
+
+/// What the drive reports of itself, since it was new.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveCounters {
+    pub host_write_bytes: u64,
+    pub host_read_bytes: u64,
+    /// Of the reads, what held no data, in whole slots.
+    pub unmapped_read_bytes: u64,
+    /// Slots placed on flash for whatever reason, in bytes; data still in the buffer count.
+    pub nand_write_bytes: u64,
+    pub gc_moved_bytes: u64,
+    pub wear_moved_bytes: u64,
+    pub padding_bytes: u64,
+    pub trimmed_bytes: u64,
+    pub collections: u64,
+    pub wear: WearSummary,
+    /// Of mechanisms that the device file describes; `None` of others.
+    pub housekeeping: Option<HousekeepingCounters>,
+    pub ecc: Option<EccCounters>,
+    pub energy: Option<Energy>,
+    pub thermal: Option<ThermalCounters>,
+    /// Time that the plan of the flash's life has held writes up.
+    pub held_up: Option<HeldUp>,
+    pub slc_cache: Option<SlcCounters>,
+    pub reduction: Option<ReductionCounters>,
+}
+
+impl Counted for DriveCounters {
+    const COUNTERS: &'static [Counter<Self>] = &[
+        Counter::new(
+            "nand_write_bytes",
+            Unit::Bytes,
+            "written to flash, for whatever reason; data in the write buffer count",
+            |c| c.nand_write_bytes,
+        ),
+        Counter::new(
+            "gc_moved_bytes",
+            Unit::Bytes,
+            "of `nand_write_bytes`, moved by garbage collection",
+            |c| c.gc_moved_bytes,
+        ),
+        Counter::<Self>::new("erases_min", Unit::Count, "fewest erases of a block", |c| {
+            c.wear.min.into()
+        })
+        .level()
+        .of_any_size(),
+        Counter::<Self>::real("erases_mean", Unit::Count, "mean erases of a block", |c| {
+            c.wear.mean
+        })
+        .level()
+        .of_any_size(),
+        Counter::<Self>::new("erases_max", Unit::Count, "most erases of a block", |c| {
+            c.wear.max.into()
+        })
+        .level()
+        .of_any_size(),
+        Counter::<Self>::real(
+            "percentage_used",
+            Unit::Percent,
+            "mean erases over rated cycles, as in NVMe SMART; may exceed 100",
+            |c| c.wear.percentage_used,
+        )
+        .level()
+        .of_any_size(),
+    ];
+}
+
+impl DriveCounters {
+    /// The declared counters, with those of the mechanisms that device files describe.
+    pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
+        readings(counters)
+            .chain(readings(counters.and_then(|c| c.energy.as_ref())))
+            .chain(readings(counters.and_then(|c| c.thermal.as_ref())))
+            .chain(readings(counters.and_then(|c| c.held_up.as_ref())))
+            .chain(readings(counters.and_then(|c| c.ecc.as_ref())))
+            .chain(readings(counters.and_then(|c| c.housekeeping.as_ref())))
+            .chain(readings(counters.and_then(|c| c.reduction.as_ref())))
+            .chain(readings(counters.and_then(|c| c.slc_cache.as_ref())))
+            .collect()
+    }
+}
+
+impl Ssd {
+    pub fn counters(&self) -> DriveCounters {
+        let (c, placed) = (self.ftl.counters(), self.ftl.placed());
+        let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
+        let slc = self.slc.as_ref().map(|slc| slc.counters());
+        DriveCounters {
+            host_write_bytes: self.host_write_bytes(),
+            host_read_bytes: self.host_read_bytes,
+            unmapped_read_bytes: bytes(self.unmapped_read_slots),
+            nand_write_bytes: self.nand_write_bytes(),
+            gc_moved_bytes: placed.gc.0,
+            wear_moved_bytes: placed.wear.0,
+            padding_bytes: placed.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
+            trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
+            collections: c.collections,
+            wear: self.ftl.wear().summary(),
+            housekeeping: self.housekeeping.as_ref().map(|h| h.counters),
+            ecc: self.backend.ecc.as_ref().map(|ecc| ecc.counters),
+            energy: self.energy_until(self.backend.now),
+            thermal: self.thermal_at(self.backend.now),
+            held_up: self.endurance.as_ref().map(|plan| plan.held_up()),
+            slc_cache: slc,
+            reduction: self.ftl.reduction().copied(),
+        }
+    }
+}
