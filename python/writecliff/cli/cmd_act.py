@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
+from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions
 from writecliff.cli.output import log
-from writecliff.cli.run_options import NEW_RUN, RunOptions
 from writecliff.cli.runner import run_test
-from writecliff.cli.target_options import NO_TARGET, TargetOptions
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,10 +30,10 @@ def run(
     quick: bool = False,
     json: bool = False,
 ) -> int:
-    """Run ACT by one of its configuration files (of any version from 2.x to 6.x).
+    """Run ACT from one of its configuration files (of any version from 2.x to 6.x).
 
-    The drive is the one of --on; rates in the file are those of one device. `writecliff test act`
-    has the same test with options.
+    The drive is that of --on; rates in the file are per device. `writecliff test act` runs the
+    same test from options.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ def run(
         log(f"note: {note}")
     for device in found.devices:
         if device != target.on:
-            log(f"note: {config} names {device}; the drive is the one of --on")
+            log(f"note: {config} names {device}, but the test runs on the drive of --on")
     options = dict(found.options)
     if quick:
         for name in ("test_duration_sec", "report_interval_sec"):
@@ -63,7 +62,7 @@ def run(
 
 @app.command(name="log")
 def print_log(run: Path) -> int:
-    """Print the log of a run as ACT prints it, for tools that read it.
+    """Print the log of a run in the format of ACT, for tools that read it.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def print_log(run: Path) -> int:
 
 @app.command
 def latency(run: Path) -> int:
-    """Print the table of a run as ACT's act_latency.py prints it.
+    """Print the table of a run in the format of ACT's act_latency.py.
 
     Parameters
     ----------
@@ -109,5 +108,5 @@ def _tested(path: Path) -> tuple[TestData, Trial]:
         )
     trial = certified(data)
     if trial is None:
-        raise ConfigError(f"{path} has no test to show", hint="its search did not pass any load")
+        raise ConfigError(f"{path} has no complete test", hint="no load passed in its search")
     return data, trial

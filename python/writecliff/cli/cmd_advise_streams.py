@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from writecliff import units
+from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions
 from writecliff.cli.output import emit_json, latency_text, log, table
-from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
 
 if TYPE_CHECKING:
     from writecliff.replay.advice import StreamAdvice
@@ -24,29 +22,20 @@ def advise_streams(
     *,
     options: TraceOptions = NO_TRACE_OPTIONS,
     counts: str | None = None,
-    timed: Annotated[bool, Parameter(negative="--no-timed")] = True,
-    queue_depth: int = 32,
-    readers: int = 4,
     output: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Compare ways to give a trace's writes to streams, and say which is best.
+    """Compare ways to assign a trace's writes to streams, and recommend the best.
 
-    Compared are no streams, your rules (--streams), automatic schemes, and an oracle that knows
-    when data die; and what tagging errors would cost the best.
+    Compares no streams, your rules (--streams), automatic schemes, and an oracle that knows when
+    data become invalid; also shows what tagging errors cost the best of them.
 
     Parameters
     ----------
     trace
         The trace, from `writecliff capture`.
     counts
-        Numbers of streams to compare, a comma-separated list (default: 2,4,8).
-    timed
-        Replay the end on the timed clock too, with reads of live data, for latencies.
-    queue_depth
-        Writes outstanding in the timed part.
-    readers
-        Random 4 KiB reads of live data outstanding beside them.
+        A comma-separated list of stream counts to compare (default: 2,4,8).
     output
         The HTML file to write (default: stream-advice.html).
     json
@@ -63,16 +52,16 @@ def advise_streams(
     setup = lay_out(io, options.target, options.sizing(), streams=max(numbers))
 
     def say(cell: Replayed) -> None:
-        wrong = f", {cell.mistag_pct:g} % wrong" if cell.mistag_pct else ""
+        wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
     found = compare(
         trace,
         setup,
         numbers,
-        timed=timed,
-        queue_depth=queue_depth,
-        readers=readers,
+        timed=options.timed,
+        queue_depth=options.queue_depth,
+        readers=options.readers,
         seed=options.seed,
         on_cell=say,
     )

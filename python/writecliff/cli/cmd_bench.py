@@ -6,14 +6,14 @@ from dataclasses import asdict
 
 from cyclopts import App
 
+from writecliff.cli.options import NO_TARGET, TargetOptions, opened
 from writecliff.cli.output import emit_json, log, table
-from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
 
 GROUP = "validation and research", 5
 app = App(name="bench", help=__doc__)
 
 
-@app.command(name="sim", help="What fixed simulations cost this machine.")
+@app.command(name="sim", help="Measure the CPU time of fixed simulations.")
 def sim(
     *,
     case: str | None = None,
@@ -21,16 +21,16 @@ def sim(
     scale: float = 1.0,
     json: bool = False,
 ) -> int:
-    """What fixed simulations cost this machine, in CPU time. The whole suite takes some minutes.
+    """Measure the CPU time of fixed simulations. The whole suite takes some minutes.
 
     Parameters
     ----------
     case
-        Cases to run, a comma-separated list (default: all).
+        A comma-separated list of cases to run (default: all).
     device
-        The simulated drive (growth-60 and growth-3840 derive theirs from it).
+        The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
     scale
-        Shortens (or stretches) what is measured, not the preconditioning.
+        Factor on the length of what is measured, not of the preconditioning.
     json
         Print {"schema", "device", "scale", "rows": [{"case", "host_ios", "cpu_s",
         "ios_per_cpu_s", "ns_per_host_io", "ns_per_page_program", "peak_rss_mib", ...}]}.
@@ -45,7 +45,7 @@ def sim(
         document = {"schema": "writecliff/bench-sim/1", "device": device, "scale": scale}
         emit_json(document | {"rows": rows})
         return 0
-    header = ("case", "I/Os", "CPU", "M IO per CPU s", "ns an I/O", "ns a page", "peak memory")
+    header = ("case", "I/Os", "CPU", "M I/O per CPU s", "ns per I/O", "ns per page", "peak memory")
     print(
         table(
             header,
@@ -66,7 +66,7 @@ def sim(
     return 0
 
 
-@app.command(name="fio", help="What a cell on a real drive costs beyond bare fio.")
+@app.command(name="fio", help="Measure the overhead over plain fio on a real drive.")
 def fio(
     *,
     target: TargetOptions = NO_TARGET,
@@ -74,14 +74,14 @@ def fio(
     pairs: int = 3,
     json: bool = False,
 ) -> int:
-    """What a cell on a real drive costs beyond bare fio: 4 KiB random writes, both ways in turn.
+    """Measure the overhead over plain fio: 4 KiB random writes, run both ways in turn.
 
     Parameters
     ----------
     seconds
-        Length of a cell.
+        Length of each run.
     pairs
-        How often both are run.
+        Pairs of runs.
     json
         Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
         "cpu_ratio", "own_cpu_s", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s",
@@ -95,7 +95,7 @@ def fio(
         name = engine.identify().target
         for pair in run(engine, seconds=seconds, pairs=pairs):
             done.append(pair)
-            log(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of bare fio's IOPS")
+            log(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of plain fio's IOPS")
     whole = summary(done)
     rows = [
         asdict(pair) | {name: getattr(pair, name) for name in whole if name != "bare_spread"}
@@ -105,7 +105,7 @@ def fio(
         document = {"schema": "writecliff/bench-fio/1", "target": name, "seconds": seconds}
         emit_json(document | {"summary": whole, "rows": rows})
         return 0
-    header = ("pair", "way", "IOPS", "wall", "CPU an I/O")
+    header = ("pair", "way", "IOPS", "wall", "CPU per I/O")
     cells = [
         (
             str(number),
@@ -115,14 +115,14 @@ def fio(
             f"{row[f'{key}_cpu_us']:.2f} µs",
         )
         for number, row in enumerate(rows, 1)
-        for key, way in (("bare", "bare fio"), ("writecliff", "writecliff"))
+        for key, way in (("bare", "plain fio"), ("writecliff", "writecliff"))
     ]
     print(table(header, cells))
     print(
-        f"median of the pairs: {100 * whole['iops_ratio']:.1f} % of bare fio's IOPS (its own runs"
+        f"median of the pairs: {100 * whole['iops_ratio']:.1f} % of plain fio's IOPS (its own runs"
         f" differ by {100 * whole['bare_spread']:.1f} %), {100 * whole['cpu_ratio']:.1f} % of its"
-        f" CPU time an I/O, {whole['extra_wall_s']:+.2f} s of wall time a cell;"
-        f" writecliff itself took {whole['own_cpu_s']:.2f} s of CPU time a cell"
+        f" CPU time per I/O, {whole['extra_wall_s']:+.2f} s of wall time per run;"
+        f" writecliff itself took {whole['own_cpu_s']:.2f} s of CPU time per run"
     )
     return 0
 

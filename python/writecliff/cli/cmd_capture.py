@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from writecliff import units
+from writecliff.cli.options import new_path
 from writecliff.cli.output import emit_json, log, pairs
 from writecliff.errors import ConfigError
 
@@ -39,40 +39,40 @@ def capture(
     via: Literal["preload", "strace"] = "preload",
     json: bool = False,
 ) -> int:
-    """Run a command and write a trace of its file I/O: file, thread, process, hint of each write.
+    """Run a command and trace its file I/O: file, thread, process and write hint of each write.
 
-    The command and all that it starts are seen through a library that is loaded before the C
-    library. Its exit code is passed on. Not seen: statically linked programs, io_uring and writing
-    through mapped memory; where that happens it is said.
+    A preloaded library traces the command and every process that it starts; its exit code is passed
+    on. Statically linked programs, io_uring and writes through mapped memory are not traced, but
+    reported.
 
     Parameters
     ----------
     command
         The command and its arguments, after "--".
     output
-        The trace (default: traces/NAME-TIME.parquet).
+        The trace to write (default: traces/NAME-TIME.parquet).
     root
-        Keep only files below this folder, with paths relative to it.
+        Trace only files below this folder, with paths relative to it.
     reads
-        Capture reads as well.
+        Trace reads as well.
     repair_hints
-        Give the kernel a write hint again, as 64 bits, where it refused one that was too short.
+        Repeat a write hint that the kernel refused because it was not 64 bits wide.
     app
-        Capture a ready load instead of a command: rocksdb, postgres or cassandra.
+        Trace a ready-made load instead of a command: rocksdb, postgres or cassandra.
     records
-        Size of the load of --app: records that are loaded first (postgres: accounts).
+        With --app: records loaded first (postgres: accounts).
     operations
-        Size of the load of --app: operations on them (postgres: transactions).
+        With --app: operations on them (postgres: transactions).
     folder
-        Where --app keeps its data meanwhile (default: a temporary folder).
+        With --app: folder of its data (default: a temporary folder).
     recover
-        Make the trace of the events that a killed capture left.
+        Build the trace from the events file of a killed capture.
     via
-        How to see: "preload" by a library, "strace" by strace: several times slower, but static
-        programs too, and mapped files where they are synced.
+        "preload" or "strace", which is several times slower but also traces static programs, and
+        mapped files when they are synced.
     json
         Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
-        ...}; what the command prints goes to stderr then.
+        ...}; the output of the command then goes to stderr.
     """
     from writecliff.capture.run import Options
     from writecliff.capture.run import capture as run
@@ -80,7 +80,8 @@ def capture(
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
     _check_strace(via, command, repair_hints=repair_hints)
     name = app or (Path(command[0]).name if command else "recovered")
-    options = Options(output or _new_trace(name), root, reads, repair_hints)
+    path = output or new_path("traces", name).with_suffix(".parquet")
+    options = Options(path, root, reads, repair_hints)
     stdout = sys.stderr.fileno() if json else None
     if recover is not None:
         from writecliff.capture.run import recover as run_recover
@@ -93,7 +94,7 @@ def capture(
             done = run_app(app, options, Size(records, operations), folder=folder, log=log)
         except BaseException:
             if options.output.is_file():
-                log(f"what was captured until then is in {options.output}")
+                log(f"the trace up to then is in {options.output}")
             raise
     elif via == "strace":
         from writecliff.capture.strace import capture as run_strace
@@ -116,26 +117,20 @@ def _check_choice(
             hint="writecliff capture -- COMMAND, or --app rocksdb, postgres or cassandra",
         )
     if sum(given) > 1:
-        raise ConfigError("a command, --app and --recover exclude one another", hint="give one")
+        raise ConfigError("a command, --app and --recover exclude each other", hint="give one")
     if app is None:
         for name, value in of_app.items():
             if value is not None:
-                raise ConfigError(f"--{name} is of the ready loads", hint="give --app with it")
+                raise ConfigError(f"--{name} requires --app", hint="for example --app rocksdb")
 
 
 def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> None:
     if via != "strace":
         return
     if not command:
-        raise ConfigError("--via strace is for a command", hint="give it after --")
+        raise ConfigError("--via strace requires a command", hint="give it after --")
     if repair_hints:
-        raise ConfigError(
-            "--repair-hints is done by the library", hint="leave out --via strace, or it"
-        )
-
-
-def _new_trace(name: str) -> Path:
-    return Path("traces") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}.parquet"
+        raise ConfigError("--repair-hints requires --via preload", hint="omit --via strace")
 
 
 def _show(done: Captured, *, as_json: bool) -> None:
@@ -146,7 +141,7 @@ def _show(done: Captured, *, as_json: bool) -> None:
     hints = metadata["hints"]
     errors = ", ".join(f"{name} {count}" for name, count in hints["errors"].items())
     given = hints["delivered"] + hints["refused"]
-    audit = f"{hints['delivered']} of {given} taken by the kernel" if given else "none given"
+    audit = f"kernel accepted {hints['delivered']} of {given}" if given else "none given"
     lines = [
         ("trace", f"{done.output}, {units.size(done.output.stat().st_size)}"),
         ("written", f"{units.size(metadata['bytes_written'])} to {metadata['files']} files"),

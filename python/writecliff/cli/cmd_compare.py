@@ -15,19 +15,19 @@ def compare(
     output: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Compare drives by the runs that were made on them, on one page.
+    """Compare drives by their runs, on one page.
 
-    Runs of campaigns give tables of the first drive's improvement over each other one.
+    For runs of campaigns, tables show the improvement of the first drive over each other drive.
 
     Parameters
     ----------
     paths
         Run directories, suites, or folders of them.
     output
-        The HTML file to write (default: comparison.html; an existing file is replaced).
+        The HTML file to write (default: comparison.html); an existing file is replaced.
     json
         Print {"report": PATH, "drives": [...], "improvements": [...]} with every figure, its run,
-        and whether it was taken in steady state and by the standard.
+        and whether it was measured in steady state and according to the standard.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from writecliff.cli.options import TargetOptions, opened
 from writecliff.cli.output import emit_json, log
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
-from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 7
@@ -32,11 +32,11 @@ def demo(
     on
         The simulated drive.
     output
-        Directory for the run and its report; it must not exist or be empty.
+        Directory of the run and its report; it must be empty or not exist.
     json
         Print {"run": PATH, "report": PATH, "summary": {...}}.
     quiet
-        No progress on stderr.
+        Show no progress on stderr.
     """
     if not on.startswith("sim:"):
         raise ConfigError(
@@ -62,5 +62,5 @@ def demo(
         return 0
     log("")
     print(path)
-    log(f"open it in a browser; the whole test: writecliff test wsat --on {on}")
+    log(f"open it in a browser; run the whole test with: writecliff test wsat --on {on}")
     return 0

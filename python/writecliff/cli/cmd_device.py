@@ -41,9 +41,9 @@ def list_command(*, json: bool = False) -> int:
     return 0
 
 
-@app.command(name="show", help="Show what a simulated drive is made of.")
+@app.command(name="show", help="Show the parameters of a simulated drive.")
 def show(name: str, *, json: bool = False) -> int:
-    """Show what a simulated drive is made of.
+    """Show the parameters of a simulated drive, each with its source.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def show(name: str, *, json: bool = False) -> int:
     reports = description.pop("placement_reports")
     print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
     if reports:
-        print(f"\n{description['placement_interface']}: what a new drive reports")
+        print(f"\n{description['placement_interface']}, as a new drive reports it")
         print(pairs((label(key), _report_text(key, value)) for key, value in reports.items()))
     print()
     rows = [
@@ -70,21 +70,21 @@ def show(name: str, *, json: bool = False) -> int:
         for row in values
         if row["source"] or "." in row["key"]
     ]
-    print(table(("key", "value", "source, or the reasoning that bounds it"), rows))
+    print(table(("key", "value", "source, or the reasoning behind it"), rows))
     return 0
 
 
-@app.command(name="probe", help="Find out which write hints and streams reach a real drive.")
+@app.command(name="probe", help="Test which write hints and streams a real drive supports.")
 def probe_command(path: str, *, json: bool = False) -> int:
-    """Find out which write hints and streams the kernel and a real drive take. Writes nothing.
+    """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
 
-    Tries every hint (F_SET_RW_HINT) and sets back what was set; reads the queue's write streams;
-    asks an NVMe drive for FDP and the Streams directive, where nvme-cli is installed.
+    Tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's write streams;
+    queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed.
 
     Parameters
     ----------
     path
-        A block device, a file, or a folder (in which an unnamed file is tried).
+        A block device, a file, or a folder (tried with an unnamed file in it).
     json
         Print {"path", "disk", "kernel", "hints": [{"call", "hint", "refused"}],
         "max_write_streams", "fdp_handles", "streams", "notes", "verdict"}.
@@ -95,7 +95,7 @@ def probe_command(path: str, *, json: bool = False) -> int:
     if json:
         emit_json(found.mapping())
         return 0
-    rows = [(answer.call, answer.hint, answer.refused or "taken") for answer in found.hints]
+    rows = [(answer.call, answer.hint, answer.refused or "accepted") for answer in found.hints]
     print(table(("call", "hint", "kernel"), rows))
     print()
     shown = asdict(found)

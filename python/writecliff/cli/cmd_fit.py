@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.output import emit_json, latency_text, log, table
+from writecliff.cli.options import ListFlag
+from writecliff.cli.output import emit_json, latency_text, log, show_list, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,25 +22,25 @@ def fit(
     *,
     figures: Path | None = None,
     output: Path | None = None,
-    list_: Annotated[bool, Parameter(name="--list")] = False,
+    list_: ListFlag = False,
     json: bool = False,
 ) -> int:
-    """Estimate free parameters of simulated drives from measured figures.
+    """Fit free parameters of simulated drives to measured figures.
 
-    Says how well the figures determine each parameter, and which of them they cannot tell apart.
+    Shows how well the figures determine each parameter, and which combinations they leave open.
 
     Parameters
     ----------
     name
-        One of --list, or a .toml file that names drives, parameters and their bounds.
+        A name from --list, or a .toml file of drives, parameters and their bounds.
     figures
-        A CSV file of measured figures (default: the published ones that come with the program).
+        A CSV file of measured figures (default: the published figures).
     output
-        Write the device file of the first drive with the values found; refused if it exists.
+        Write the device file of the first drive with the fitted values; it must not exist.
     list_
-        List the fits that made the presets.
+        List the fits behind the presets.
     json
-        Print all of it as JSON; times in ns, rates in bytes/s.
+        Print the result as JSON; times in ns, rates in bytes/s.
     """
     from writecliff.published.figures import SHIPPED, read_figures
     from writecliff.published.fit import FITS, fitted_text, read_specification
@@ -49,18 +48,22 @@ def fit(
 
     known = sorted(path.stem for path in FITS.glob("*.toml"))
     if list_:
-        _list(known, json=json)
-        return 0
+        specs = [(name, read_specification(FITS / f"{name}.toml")) for name in known]
+        fits = [
+            {"name": name, "drives": spec.drives, "parameters": [p.key for p in spec.parameters]}
+            for name, spec in specs
+        ]
+        return show_list("fits", fits, as_json=json)
     if name is None:
-        raise ConfigError("which fit?", hint="writecliff fit --list names them")
+        raise ConfigError("no fit given", hint="see `writecliff fit --list`")
     path = Path(name) if name.endswith(".toml") else FITS / f"{name}.toml"
     if not path.is_file():
         raise ConfigError.unknown("fit", name, known)
     if output is not None and output.exists():
-        raise ConfigError(f"{output} exists; name another file")
+        raise ConfigError(f"{output} exists", hint="name another file")
     spec = read_specification(path)
     measured = read_figures(figures or SHIPPED)
-    log(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: some minutes")
+    log(f"{len(spec.parameters)} parameters on {len(spec.drives)} drives: takes some minutes")
     result = run_fit(spec, measured, log)
     if output is not None:
         _write(spec, fitted_text, result, output)
@@ -69,20 +72,6 @@ def fit(
     else:
         _show(result)
     return 0
-
-
-def _list(known: list[str], *, json: bool) -> None:
-    from writecliff.published.fit import FITS, read_specification
-
-    specs = [(name, read_specification(FITS / f"{name}.toml")) for name in known]
-    if json:
-        emit_json({"fits": [{"name": name, "drives": spec.drives} for name, spec in specs]})
-        return
-    rows = [
-        (name, ", ".join(spec.drives), ", ".join(p.key for p in spec.parameters))
-        for name, spec in specs
-    ]
-    print(table(("fit", "drives", "parameters"), rows))
 
 
 def _write(spec: Specification, change: Any, result: FitResult, output: Path) -> None:
@@ -134,14 +123,14 @@ def _show(result: FitResult) -> None:
             _value(e.start, e.unit),
             _value(e.value, e.unit),
             "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
-            "at its bound" if e.at_bound else "" if e.determined else "the figures do not tell",
+            "at its bound" if e.at_bound else "" if e.determined else "not determined",
         )
         for e in result.estimates
     ]
     print(table(("parameter", "was", "found", "standard error", ""), rows))
     for combination in result.unidentifiable:
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
-        print(f"hardly any figure changes along: {parts}")
+        print(f"no figure constrains the combination {parts}")
     print()
     figures = [
         (
@@ -155,7 +144,7 @@ def _show(result: FitResult) -> None:
         )
         for before, after in zip(result.before, result.after, strict=True)
     ]
-    header = ("drive", "load", "figure", "measured", "simulated", "error was", "error is")
+    header = ("drive", "load", "figure", "measured", "simulated", "error before", "error after")
     print(table(header, figures))
 
 

@@ -20,7 +20,7 @@ _JSON = bool
 
 @app.command(name="list")
 def list_(*, json: bool = False) -> int:
-    """List the ready workloads; `writecliff run NAME` runs one.
+    """List the ready-made workloads; `writecliff run NAME` runs one.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ def list_(*, json: bool = False) -> int:
         emit_json({"profiles": [_mapping(item) for item in found]})
         return 0
     rows = [(item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in found]
-    print(table(("profile", "block sizes", "reads", "pattern", "what it is"), rows))
+    print(table(("profile", "block sizes", "reads", "pattern", "description"), rows))
     return 0
 
 
 @app.command
 def show(name: str, *, json: bool = False) -> int:
-    """Print a ready workload as a file, to be copied and changed.
+    """Print a ready-made workload as a file, to copy and edit.
 
     Parameters
     ----------
     name
         Name of the profile.
     json
-        Print it as JSON: name, title, source, jobs.
+        Print it as JSON: {"name", "title", "source", "jobs"}.
     """
     from writecliff.profiles import profile
 

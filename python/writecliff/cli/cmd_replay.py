@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from writecliff import units
+from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions, Whole
 from writecliff.cli.output import (
     emit_json,
     latency_text,
@@ -15,8 +14,6 @@ from writecliff.cli.output import (
     pairs,
     table,
 )
-from writecliff.cli.trace_options import NO_TRACE_OPTIONS, TraceOptions
-from writecliff.cli.values import Whole
 
 if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
@@ -32,30 +29,21 @@ def replay(
     assign: str | None = None,
     count: Whole = None,
     mistag: float = 0.0,
-    timed: Annotated[bool, Parameter(negative="--no-timed")] = True,
-    queue_depth: int = 32,
-    readers: int = 4,
     json: bool = False,
 ) -> int:
-    """Replay a trace on a simulated drive and see what its streams win.
+    """Replay a trace on a simulated drive and show what its streams gain.
 
     Parameters
     ----------
     trace
         The trace, from `writecliff capture`.
     assign
-        How writes get streams: none, rules, sfr, multi-queue, sepbit or oracle (default: rules if
-        --streams is given, else none).
+        How writes are assigned to streams: none, rules, sfr, multi-queue, sepbit or oracle
+        (default: rules if --streams is given, else none).
     count
-        Streams that may be used (default: all that the drive has).
+        Streams to use (default: all that the drive has).
     mistag
-        Percentage of the writes that go to a wrong stream.
-    timed
-        Replay the end on the timed clock too, with reads of live data, for latencies.
-    queue_depth
-        Writes outstanding in the timed part.
-    readers
-        Random 4 KiB reads of live data outstanding beside them.
+        Percentage of the writes that are assigned to a wrong stream.
     json
         Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
     """
@@ -71,9 +59,9 @@ def replay(
         scheme,
         count if count is not None else setup.simulated.streams,
         mistag_pct=mistag,
-        timed=timed,
-        queue_depth=queue_depth,
-        readers=readers,
+        timed=options.timed,
+        queue_depth=options.queue_depth,
+        readers=options.readers,
         seed=options.seed,
     )
     if (said := overflow_text(done)) is not None:
@@ -94,7 +82,7 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
     lines = [
         (
             "drive",
-            f"{setup.device.name}, {units.size(simulated.capacity_bytes)} of its kind, "
+            f"{setup.device.name}, {units.size(simulated.capacity_bytes)} simulated, "
             f"over-provisioning {simulated.overprovision_pct:.1f} %",
         ),
         (
@@ -117,11 +105,11 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
             )
         )
     if years is not None:
-        lines.append(("at the trace's rate", f"{years:.3g} years"))
+        lines.append(("lifetime at this rate", f"{years:.3g} years"))
     if done.reads.count:
         lines += [
             (
-                "reads beside it",
+                "concurrent reads",
                 f"mean {latency_text(done.reads.mean_ns)}, "
                 f"p99.99 {latency_text(done.read_p9999_ns)} of {units.number(done.reads.count)}",
             ),
@@ -149,4 +137,4 @@ def _streams(setup: ReplaySetup, done: Replayed) -> str:
         )
         for row in stream_rows(setup, done)
     ]
-    return table(("stream", "written", "median lifetime", "mostly by"), rows, "rrrl")
+    return table(("stream", "written", "median lifetime", "mostly from"), rows, "rrrl")

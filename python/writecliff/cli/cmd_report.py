@@ -18,18 +18,18 @@ def report(
     csv: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Write the report of a run and print where it is.
+    """Write the report of a run and print its path.
 
     Parameters
     ----------
     run
-        The run directory that `writecliff test` named.
+        The run directory, as printed by `writecliff test`.
     output
         The HTML file to write (default: report.html in the run directory).
     pdf
-        Write it as PDF too, beside the HTML file: report.pdf.
+        Also write it as PDF, next to the HTML file: report.pdf.
     csv
-        A folder for the numbers of every figure and table as CSV; made if it is not there.
+        A folder for the data of every figure and table as CSV; created if needed.
     json
         Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
@@ -46,7 +46,7 @@ def report(
             raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / REPORT_NAME}")
     for path, given in ((page, output), (csv, csv)):
         if path is not None and given is not None and not path.parent.is_dir():
-            raise ConfigError(f"{path.parent} is not a directory", hint="make it first")
+            raise ConfigError(f"{path.parent} is not a directory", hint="create it first")
     if csv is not None and csv.exists() and not csv.is_dir():
         raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
     write_report(run, page, pdf=paper, csv=csv)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from writecliff.cli.output import emit_json, log, table
-from writecliff.cli.sets import check_jobs
-from writecliff.cli.values import Whole
+from writecliff.cli.options import ListFlag, Whole, check_jobs, new_path
+from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,11 +22,11 @@ def reproduce(
     figures: Path | None = None,
     output: Path | None = None,
     jobs: Whole = None,
-    list_: Annotated[bool, Parameter(name="--list")] = False,
+    list_: ListFlag = False,
     json: bool = False,
     quiet: bool = False,
 ) -> int:
-    """Put simulated drives to published tests and show published and simulated figures together.
+    """Simulate published tests and compare the results with the published figures.
 
     Writes a folder with report.html, figures.csv (every figure with its error and how it was
     simulated) and results.json. Prepared drives are cached.
@@ -38,26 +34,26 @@ def reproduce(
     Parameters
     ----------
     campaign
-        One of --list, or all. With --figures, a source in it (default: all).
+        A name from --list. With --figures, a source in that file (default: all).
     figures
         A CSV file of your own in the form of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
         path of a device file.
     output
-        Directory to write; it must not exist or be empty (default: reproductions/NAME-TIME).
+        Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
-        Drives at a time (default: one a core, as memory allows).
+        Drives at a time (default: one per core, as memory allows).
     list_
         List the campaigns.
     json
         Print what results.json holds, and "report", the page.
     quiet
-        No progress on stderr.
+        Show no progress on stderr.
     """
     if list_:
         return _list(json)
     if campaign is None and figures is None:
-        raise ConfigError("which campaign?", hint="writecliff reproduce --list names them")
+        raise ConfigError("no campaign given", hint="see `writecliff reproduce --list`")
     check_jobs(jobs)
     from writecliff.engines.preconditioned import StateCache, default_folder
     from writecliff.published import output as files
@@ -65,7 +61,7 @@ def reproduce(
     from writecliff.published.reproduce import reproduce as run
 
     chosen = choose(campaign or "all", figures)
-    path = output or Path("reproductions") / f"{chosen.name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = output or new_path("reproductions", chosen.name)
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
     cache = StateCache(default_folder())
@@ -100,11 +96,7 @@ def _list(as_json: bool) -> int:
     known.append({"name": "all", "figures": len(figures), "about": "all of them"})
     others = len(read_figures(OTHERS))
     known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
-    if as_json:
-        emit_json({"campaigns": known})
-    else:
-        print(table(tuple(known[0]), [tuple(map(str, one.values())) for one in known], "lrl"))
-    return 0
+    return show_list("campaigns", known, "lrl", as_json=as_json)
 
 
 def _print(found: Reproduction) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from writecliff import units
+from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
 from writecliff.cli.output import emit_json, factor_text, log
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.cli.screen import Screen
-from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
-from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
@@ -32,25 +31,25 @@ def run(
     json: bool = False,
     quiet: bool = False,
 ) -> int:
-    """Run one job or workload file on a drive and show what it measured.
+    """Run a job or workload file on a drive and show the results.
 
     Parameters
     ----------
     file
-        A fio job file (.fio), a workload file (.toml), or the name of a ready workload
+        A fio job file (.fio), a workload file (.toml), or the name of a ready-made workload
         (`writecliff profile list`).
     seed
-        Fixes every random choice (default: that of the file).
+        Seed of all random choices (default: that of the file).
     precondition
-        State to bring the drive to first. fill: the whole capacity once, 128 KiB in order;
-        sustained: then twice, 4 KiB at random; act: twice in order, as for ACT. A simulated drive
-        is made once and cached; on a real one it takes hours.
+        State to bring the drive to first. fill: write the whole capacity once, 128 KiB
+        sequentially; sustained: then twice, 4 KiB at random; act: twice sequentially, as for ACT.
+        Simulated drives are prepared once and cached; on a real drive this takes hours.
     output_format
-        table for people, json (stable, small; times in ns), or fio-json as fio prints it.
+        table for people, json (stable and small, times in ns), or fio-json as fio prints it.
     json
         Same as --output-format json.
     quiet
-        No progress and no notes on stderr.
+        Show no progress and no notes on stderr.
     """
     form = "json" if json else output_format
     from writecliff.profiles import find_workload

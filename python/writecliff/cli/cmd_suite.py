@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.cli.output import emit_json, log, table
-from writecliff.cli.sets import check_jobs, go_on, new_folder, run_members
-from writecliff.cli.target_options import NO_TARGET, TargetOptions, opened
-from writecliff.cli.values import Whole
+from writecliff.cli.options import (
+    NEW_SET,
+    NO_TARGET,
+    SetOptions,
+    Settings,
+    TargetOptions,
+    Whole,
+    check_jobs,
+    new_path,
+    opened,
+)
+from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
+from writecliff.cli.sets import new_folder, run_members, stored_folder
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,17 +31,14 @@ def suite(
     edition: str | None = None,
     *,
     target: TargetOptions = NO_TARGET,
+    options: SetOptions = NEW_SET,
     revision: Literal["1.x", "2.0"] = "1.x",
     tests: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
+    set_: Settings = (),
     quick: bool = False,
     seed: Whole = None,
-    output: Path | None = None,
-    resume: Path | None = None,
-    jobs: Whole = None,
     dry_run: bool = False,
     json: bool = False,
-    quiet: bool = False,
 ) -> int:
     """Run all tests of an edition on a drive, each from a purge, and write one summary.
 
@@ -45,37 +47,30 @@ def suite(
     edition
         pts-e (enterprise) or pts-c (client).
     revision
-        Revision of the standard (default: 1.x).
+        Revision of the standard.
     tests
-        A list of tests to run (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
+        A comma-separated list of tests to run (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     set_
-        An option of one test, as TEST.OPTION=VALUE; may be given again.
+        An option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
         A shortened form; every page is stamped NOT PTS-CONFORMANT.
     seed
-        Fixes every random choice (default: 1).
-    output
-        Directory of the suite; it must not exist or be empty (default: suites/EDITION-TARGET-TIME).
-    resume
-        Go on with the unfinished suite in this directory, with its options.
-    jobs
-        Tests at a time, on a simulated drive (default: one a core, as memory allows).
+        Seed of all random choices (default: 1).
     dry_run
         Show what would be run and how long it would take; touch nothing.
     json
         Print {"kind", "about", "folder", "report", "runs": [{"name", "test", "status", "run",
         "report"}]}.
-    quiet
-        No progress on stderr.
     """
-    check_jobs(jobs)
-    if resume is not None:
-        others = (edition, output, set_, tests)
-        return go_on(resume, "suite", target, others, jobs=jobs, as_json=json, quiet=quiet)
+    check_jobs(options.jobs)
+    if options.resume is not None:
+        others = (edition, options.output, set_, tests)
+        folder = stored_folder(options.resume, "suite", target, others)
+        return run_members(folder, target, options, as_json=json)
     from writecliff.suite.plan import plan_suite
 
     if edition is None:
-        raise ConfigError("no edition is named", hint="give pts-e or pts-c")
+        raise ConfigError("no edition given", hint="give pts-e or pts-c")
     common: dict[str, Any] = {"revision": revision, "quick": quick}
     if seed is not None:
         common["seed"] = seed
@@ -84,8 +79,9 @@ def suite(
     )
     if dry_run:
         return _show_plan({name: m.options for name, m in members.items()}, target, json)
-    folder = new_folder("suite", edition, members, target, output)
-    return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+    path = options.output or new_path("suites", edition, target.on)
+    folder = new_folder(path, "suite", edition, members, target)
+    return run_members(folder, target, options, as_json=json)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -99,15 +95,14 @@ def _names(text: str | None) -> list[str] | None:
 
 def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
     """`iops.threads=8` for each test."""
-    from writecliff.cli.test_commands import option_from_text
+    from writecliff.cli.test_commands import setting
 
     found: dict[str, dict[str, Any]] = {}
     for text in texts:
-        match = re.fullmatch(r"([a-z-]+)\.([a-z0-9_-]+)=(.*)", text.strip())
-        if match is None:
+        test, dot, rest = text.strip().partition(".")
+        if not dot or "=" in test:
             raise ConfigError(f"--set '{text}' is not TEST.OPTION=VALUE", hint="iops.threads=8")
-        test, option = match[1], match[2].replace("-", "_")
-        found.setdefault(test, {})[option] = option_from_text(test, option, match[3])
+        found.setdefault(test, {}).update([setting(test, rest)])
     return found
 
 
@@ -127,11 +122,8 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans})
         return 0
-    if identity.simulated:
-        print(_estimates(plans))
-    else:
-        print(_bounds(plans))
-    print("\nnothing was done (--dry-run)")
+    print(_estimates(plans) if identity.simulated else _bounds(plans))
+    print(NOTHING_DONE)
     return 0
 
 
@@ -150,29 +142,24 @@ def _bounds(plans: Mapping[str, Plan]) -> str:
 
 
 def _estimates(plans: Mapping[str, Plan]) -> str:
-    """One line a test, and their sum; a test that no pilot could estimate has none."""
-    known = {name: plan.estimate for name, plan in plans.items() if plan.estimate is not None}
-    rows: list[tuple[str, ...]] = [
-        (
-            name,
-            f"{e.steps:,}",
-            units.duration(e.device_time_ns),
-            units.size(e.write_bytes),
-            f"{e.drive_fills:.1f}",
-            units.duration(e.wall_time_s * 1e9),
-        )
-        for name, e in known.items()
-    ]
-    rows += [(name, *("-" for _ in range(5))) for name in plans if name not in known]
-    rows.append(
-        (
-            "all",
-            f"{sum(e.steps for e in known.values()):,}",
-            units.duration(sum(e.device_time_ns for e in known.values())),
-            units.size(sum(e.write_bytes for e in known.values())),
-            f"{sum(e.drive_fills for e in known.values()):.1f}",
-            units.duration(sum(e.wall_time_s for e in known.values()) * 1e9),
-        )
-    )
+    """A row per test and one for all; a test that no pilot run could estimate has no figures."""
+    totals = [0.0] * 5
+    rows = []
+    for name, plan in plans.items():
+        e = plan.estimate
+        if e is None:
+            rows.append((name, *("-" for _ in totals)))
+            continue
+        figures = (e.steps, e.device_time_ns, e.write_bytes, e.drive_fills, e.wall_time_s * 1e9)
+        totals = [total + figure for total, figure in zip(totals, figures, strict=True)]
+        rows.append((name, *_estimate_cells(*figures)))
+    rows.append(("all", *_estimate_cells(*totals)))
     header = ("test", "steps", "device time", "written", "drive fills", "CPU time here")
     return table(header, rows, "lrrrrr")
+
+
+def _estimate_cells(
+    steps: float, device_time_ns: float, write_bytes: float, fills: float, cpu_ns: float
+) -> tuple[str, ...]:
+    time, cpu = units.duration(device_time_ns), units.duration(cpu_ns)
+    return units.number(steps), time, units.size(write_bytes), f"{fills:.1f}", cpu

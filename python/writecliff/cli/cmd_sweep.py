@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
-from writecliff.cli.output import emit_json, table
-from writecliff.cli.sets import check_jobs, default_path, go_on, new_folder, run_members
-from writecliff.cli.target_options import NO_TARGET, TargetOptions
-from writecliff.cli.values import Whole
+from writecliff.cli.options import (
+    NEW_SET,
+    NO_TARGET,
+    ListFlag,
+    SetOptions,
+    Settings,
+    TargetOptions,
+    check_jobs,
+    new_path,
+)
+from writecliff.cli.output import show_list
+from writecliff.cli.sets import new_folder, run_members, stored_folder
 from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 5
@@ -20,61 +25,54 @@ def sweep(
     name: str | None = None,
     *,
     target: TargetOptions = NO_TARGET,
+    options: SetOptions = NEW_SET,
     test: str = "wsat",
     vary: str | None = None,
     values: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
-    output: Path | None = None,
-    resume: Path | None = None,
-    jobs: Whole = None,
-    list_: Annotated[bool, Parameter(name="--list")] = False,
+    set_: Settings = (),
+    list_: ListFlag = False,
     json: bool = False,
-    quiet: bool = False,
 ) -> int:
-    """Run one test several times with one thing varied, each from a purge, and show all on a page.
+    """Run a test several times with one option varied, each from a purge; compare on one page.
 
     Parameters
     ----------
     name
-        A sweep with a name, see --list: active-range, over-provisioning, write-cache, ...
+        A predefined sweep, see --list: active-range, over-provisioning, write-cache, ...
     test
-        The test that is run (default: wsat).
+        The test to run.
     vary
         Instead of a name: an option of the test, with its values, as OPTION=V1,V2,...
     values
-        Other values for a sweep with a name, as V1,V2,...
+        Other values for a predefined sweep, as V1,V2,...
     set_
-        An option of the test that stays the same, as OPTION=VALUE; may be given again.
-    output
-        Directory of the sweep; it must not exist or be empty (default: sweeps/NAME-TARGET-TIME).
-    resume
-        Go on with the unfinished sweep in this directory.
-    jobs
-        Runs at a time, on a simulated drive (default: one a core, as memory allows).
+        An option of the test that stays the same, as OPTION=VALUE; may be repeated.
     list_
-        List the sweeps with a name.
+        List the predefined sweeps.
     json
         Print {"kind", "about", "folder", "report", "runs": [...]}.
-    quiet
-        No progress on stderr.
     """
+    from writecliff.suite.sweep import PRESETS, plan_sweep
+
     if list_:
-        return _show_list(json)
-    check_jobs(jobs)
-    if resume is not None:
-        others = (name, vary, output, set_)
-        return go_on(resume, "sweep", target, others, jobs=jobs, as_json=json, quiet=quiet)
+        presets = [{"name": name, **vars(preset)} for name, preset in PRESETS.items()]
+        return show_list("sweeps", presets, as_json=json)
+    check_jobs(options.jobs)
+    if options.resume is not None:
+        others = (name, vary, options.output, set_)
+        folder = stored_folder(options.resume, "sweep", target, others)
+        return run_members(folder, target, options, as_json=json)
+    from writecliff.cli.test_commands import setting
     from writecliff.store.files import write_atomically
-    from writecliff.suite.sweep import plan_sweep
 
     option, chosen = _varied(test, name, vary, values)
-    path = output or default_path("sweep", option.replace("_", "-"), target)
-    common = dict(_setting(test, text) for text in set_)
+    path = options.output or new_path("sweeps", option.replace("_", "-"), target.on)
+    common = dict(setting(test, text) for text in set_)
     plan = plan_sweep(test, target.on or "", option, chosen, common, folder=path)
-    folder = new_folder("sweep", option, plan.members, target, path)
+    folder = new_folder(path, "sweep", option, plan.members, target)
     for device, text in plan.devices.items():
         write_atomically(device, text.encode())
-    return run_members(folder, target, jobs=jobs, as_json=json, quiet=quiet)
+    return run_members(folder, target, options, as_json=json)
 
 
 def _varied(
@@ -85,7 +83,7 @@ def _varied(
     from writecliff.suite.sweep import OVERPROVISION, PRESETS
 
     if (name is None) == (vary is None):
-        raise ConfigError("what is varied?", hint="give the name of a sweep, or --vary OPTION=...")
+        raise ConfigError("nothing to vary", hint="give the name of a sweep, or --vary OPTION=...")
     if name is not None:
         if name not in PRESETS:
             raise ConfigError.unknown("sweep", name, PRESETS)
@@ -109,27 +107,6 @@ def _percent(text: str) -> float:
         value = float("nan")
     if not 0 < value <= 1000:
         raise ConfigError(
-            f"'{text}' is no over-provisioning in percent", hint="for example 7,14,28"
+            f"invalid over-provisioning '{text}'", hint="give percentages, for example 7,14,28"
         )
     return value
-
-
-def _setting(test: str, text: str) -> tuple[str, Any]:
-    from writecliff.cli.test_commands import option_from_text
-
-    option, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set '{text}' is not OPTION=VALUE", hint="drive_fills=2")
-    option = option.strip().replace("-", "_")
-    return option, option_from_text(test, option, value)
-
-
-def _show_list(as_json: bool) -> int:
-    from writecliff.suite.sweep import PRESETS
-
-    if as_json:
-        emit_json({"sweeps": [{"name": name, **vars(preset)} for name, preset in PRESETS.items()]})
-        return 0
-    rows = [(name, ",".join(p.values), p.summary) for name, p in PRESETS.items()]
-    print(table(("sweep", "values", "what is varied"), rows))
-    return 0

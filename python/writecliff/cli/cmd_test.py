@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from cyclopts import App
 
-from cyclopts import App, Parameter
-
+from writecliff.cli.options import ListFlag
 from writecliff.cli.output import emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
@@ -16,7 +15,7 @@ app = App(name="test", help=__doc__)
 @app.default
 def overview(
     *,
-    list_: Annotated[bool, Parameter(name="--list")] = False,
+    list_: ListFlag = False,
     json: bool = False,
 ) -> int:
     """Run a test of the standard, or a published campaign, on a drive.
@@ -30,7 +29,7 @@ def overview(
         "campaign"}]}.
     """
     if not list_ and not json:
-        print(f"tests: {', '.join(PROCEDURES)}; `writecliff test NAME --help` shows one")
+        print(f"tests: {', '.join(PROCEDURES)}; see `writecliff test NAME --help`")
         return 0
     if json:
         keys = ("name", "title", "summary", "editions", "required", "campaign")
@@ -41,7 +40,7 @@ def overview(
         (e.name, e.title, e.campaign or ", ".join(e.editions), e.summary)
         for e in PROCEDURES.values()
     ]
-    print(table(("test", "title", "after", "what it does"), rows))
+    print(table(("test", "title", "source", "what it does"), rows))
     return 0
 
 

@@ -1,8 +1,7 @@
-"""Entry point: dispatch, and the manners of errors.
+"""Entry point: dispatch, exit codes, and how errors are shown.
 
-Owns the exit codes (0 done, 1 failed, 2 usage/config/target, 130 interrupted) and what is said when
-something goes wrong. stdout carries data only; everything said to people goes to stderr. Under
-`--json` an error is one JSON object on stderr:
+Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 130 interrupted. stdout carries data
+only; diagnostics go to stderr. With `--json` an error is one JSON object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
 """
@@ -26,7 +25,7 @@ EXIT_INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    end = arguments.index("--") if "--" in arguments else len(arguments)  # of our own options
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # of our options
     ours, others = arguments[:end], arguments[end:]
     debug = "--debug" in ours
     arguments = [argument for argument in ours if argument != "--debug"] + others
@@ -79,7 +78,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
-    """Say what is wrong on stderr, in one of the two forms; returns `code`."""
+    """Report an error on stderr, as text or as JSON; returns `code`."""
     try:
         if as_json:
             import json
@@ -99,13 +98,13 @@ def _os_error(error: OSError, as_json: bool) -> int:
     where = f": {error.filename}" if error.filename else ""
     hint = None
     if error.errno == errno.ENOSPC:
-        hint = "free some space; a test that was stopped by this goes on with --resume RUN"
+        hint = "free some space, then resume the test with --resume RUN"
     text = (error.strerror or str(error)).lower()
     return complain(f"{text}{where}", hint, EXIT_FAILED, as_json)
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:
-    """A fault of this program: one line, and the traceback in a file for the report of it."""
+    """A bug: one line, and the traceback in a file for a bug report."""
     import tempfile
     import traceback
 
@@ -116,9 +115,9 @@ def _unexpected(error: Exception, as_json: bool) -> int:
             "w", prefix="writecliff-", suffix=".traceback", delete=False
         ) as file:
             traceback.print_exception(error, file=file)
-        hint = f"this is a fault of writecliff; the traceback is in {file.name}"
+        hint = f"this is a bug in writecliff; the traceback is in {file.name}"
     except OSError:
-        hint = "this is a fault of writecliff; --debug shows the traceback"
+        hint = "this is a bug in writecliff; --debug shows the traceback"
     return complain(message, hint, EXIT_FAILED, as_json)
 
 
@@ -129,14 +128,14 @@ def _print_traceback() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A shell's `>&-` leaves no stream at all, not even one to fail on: say it to nobody."""
+    """A shell's `>&-` leaves no stream at all: replace it by one that discards everything."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _silence_stdout() -> None:
-    """The reader has gone: without this the interpreter complains once more when it exits."""
+    """The reader of a pipe has gone: keep the interpreter from complaining when it exits."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

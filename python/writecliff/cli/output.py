@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from writecliff import units
+
+NOTHING_DONE = "\nnothing was done (--dry-run)"
 
 
 def log(text: str) -> None:
@@ -25,6 +27,21 @@ def emit_json(value: Any) -> None:
     """One JSON object, indented, with a newline, on stdout. NaN and infinities become null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def show_list(
+    name: str, items: Sequence[Mapping[str, Any]], align: str = "", *, as_json: bool
+) -> int:
+    """Answer --list with {name: items}, or with a table that has a column per key; returns 0."""
+    if as_json:
+        emit_json({name: items})
+    else:
+        print(table(tuple(items[0]), [[*map(_cell, item.values())] for item in items], align))
+    return 0
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list | tuple) else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.output import emit_json, pairs
-from writecliff.cli.progress import ProgressView, written_text
-from writecliff.cli.run_options import RunOptions
+from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
+from writecliff.cli.output import NOTHING_DONE, emit_json, pairs
+from writecliff.cli.progress import ProgressView, drive_text, written_text
 from writecliff.cli.screen import Screen
-from writecliff.cli.target_options import TargetOptions, opened
 from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
 
@@ -27,12 +24,12 @@ if TYPE_CHECKING:
 def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
-    """Run the test `name` with the options that were `given`, or go on with `run.resume`."""
+    """Run the test `name` with the options that were `given`, or resume `run.resume`."""
     if run.resume is not None:
-        procedure, target, directory = _taken_up(name, given, target, run)
+        procedure, target, directory = _stored(name, given, target, run)
     else:
         procedure = procedure_from_mapping(name, given)
-        directory = run.output or _new_directory(name, target.on or "drive")
+        directory = run.output or new_path("runs", name, target.on)
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
             identity = engine.identify()
@@ -64,19 +61,19 @@ def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
         who = " ".join(filter(None, (identity.vendor, identity.model))) or "a drive"
         size = units.size(identity.capacity_bytes)
         if identity.serial:
-            number, consent = f"serial number {identity.serial}", "that serial number"
+            number, confirm = f"serial number {identity.serial}", "serial number: --destroy SERIAL"
         else:
-            number, consent = "no serial number", f"its path, {target.on}"
+            number, confirm = "no serial number", f"path: --destroy {target.on}"
         raise TargetError(
             f"this test destroys all data on {target.on} ({who}, {size}, {number})",
-            hint=f"to confirm, repeat the command with --destroy and {consent}",
+            hint=f"confirm with the drive's {confirm}",
         )
 
 
-def _taken_up(
+def _stored(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
-    """Procedure, target and directory of the run to go on with."""
+    """Procedure, target and directory of the run to resume."""
     from writecliff.store.rundir import RunDirectory
 
     assert run.resume is not None
@@ -84,7 +81,7 @@ def _taken_up(
         option = next(iter(given)).replace("_", "-")
         raise ConfigError(
             f"--{option} cannot be given with --resume",
-            hint="a run goes on with the options it was started with",
+            hint="a run is resumed with the options it was started with",
         )
     if run.output is not None:
         raise ConfigError("--output cannot be given with --resume", hint="drop --output")
@@ -100,12 +97,6 @@ def _taken_up(
     return procedure, target, run.resume
 
 
-def _new_directory(name: str, target: str) -> Path:
-    """`runs/wsat-sim-sata-tlc-120-20260131-142501`."""
-    short = re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
-    return Path("runs") / f"{name}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
-
-
 def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
     if as_json:
         emit_json(
@@ -116,35 +107,32 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
             }
         )
         return
-    who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
-    print(f"{plan.title} on {identity.target}: {who}, {units.size(identity.capacity_bytes)}\n")
+    print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
     for number, phase in enumerate(plan.phases, 1):
         print(f"{number}. {phase}")
     print()
-    print(
-        pairs(
-            (
-                ("steps", _bounds(str(plan.steps_min), _optional(plan.steps_max, str))),
-                (
-                    "device time",
-                    _bounds(
-                        units.duration(plan.device_time_min_ns),
-                        _optional(plan.device_time_max_ns, units.duration),
-                    ),
-                ),
-                ("written", written_text(plan, identity)),
-                *estimate_lines(plan.estimate, identity),
-                *(("deviation", str(deviation)) for deviation in plan.deviations),
-            )
-        )
+    bounds = (
+        ("steps", str, plan.steps_min, plan.steps_max),
+        ("device time", units.duration, plan.device_time_min_ns, plan.device_time_max_ns),
     )
-    print("\nnothing was done (--dry-run)")
+    lines = [(name, _bounds(text, low, high)) for name, text, low, high in bounds]
+    lines += [("host writes", written_text(plan, identity))]
+    lines += estimate_lines(plan.estimate, identity)
+    lines += [("deviation", str(deviation)) for deviation in plan.deviations]
+    print(pairs(lines))
+    print(NOTHING_DONE)
+
+
+def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:
+    if high is None:
+        return f"{text(low)} or more"
+    return text(low) if text(low) == text(high) else f"{text(low)} to {text(high)}"
 
 
 def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[tuple[str, str]]:
-    """What a run is expected to take, and how that is known."""
+    """What a run is expected to take, and how that was estimated."""
     if estimate is None:
-        why = "no pilot could be run" if identity.simulated else "a real drive has no pilot runs"
+        why = "no pilot run was possible" if identity.simulated else "no pilot runs on real drives"
         return [("expected", f"within these bounds; {why}")]
     what = [
         f"{units.duration(estimate.device_time_ns)} of device time",
@@ -153,24 +141,15 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     ]
     loops = ", ".join(f"{phase} {count}" for phase, count in estimate.rounds.items())
     counts = [f"{estimate.steps} steps", f"complete rounds: {loops}" if loops else ""]
-    pilots = "a pilot" if estimate.pilots == 1 else f"{estimate.pilots} pilots, the last"
-    apart = "" if estimate.apart_pct is None else f"; the last two {estimate.apart_pct:.1f} % apart"
+    pilots = "a pilot run" if estimate.pilots == 1 else f"{estimate.pilots} pilot runs, the last"
+    last = estimate.apart_pct
+    apart = "" if last is None else f"; the last two differ by {last:.1f} %"
     return [
         ("expected", ", ".join(filter(None, what))),
         ("", "; ".join(filter(None, counts))),
         ("", f"roughly {units.duration(estimate.wall_time_s * 1e9)} of wall time on this machine"),
-        ("", f"by {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s{apart}"),
+        ("", f"from {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s{apart}"),
     ]
-
-
-def _optional(value: Any, text: Any) -> str | None:
-    return None if value is None else text(value)
-
-
-def _bounds(low: str, high: str | None) -> str:
-    if high is None:
-        return f"{low} or more"
-    return low if low == high else f"{low} to {high}"
 
 
 def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:

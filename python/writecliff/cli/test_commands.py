@@ -15,10 +15,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from cyclopts import Parameter
 
-from writecliff.cli.run_options import NEW_RUN, RunOptions
+from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions, Whole
 from writecliff.cli.runner import run_test
-from writecliff.cli.target_options import NO_TARGET, TargetOptions
-from writecliff.cli.values import Whole
 from writecliff.errors import ConfigError
 from writecliff.procedures.options import CAMPAIGN, Rule, rule_of
 from writecliff.procedures.registry import PROCEDURES, procedure_class
@@ -177,7 +175,7 @@ def _words(item: Field[Any], text: str) -> list[Any]:
         return [kind(word) for word in words]
     except ValueError:
         raise ConfigError(
-            f"--{item.name.replace('_', '-')}: '{text}' is no list of numbers",
+            f"--{item.name.replace('_', '-')}: '{text}' is not a list of numbers",
             hint=f"for example {_value(sample)}",
         ) from None
 
@@ -203,10 +201,19 @@ def option_from_text(test: str, name: str, text: str) -> Any:
 def _plain_value(test: str, name: str, kind: type, text: str) -> Any:
     if kind is bool:
         if text not in ("on", "off"):
-            raise ConfigError(f"{test}.{name} is on or off, not '{text}'")
+            raise ConfigError(f"{test}.{name} must be on or off, not '{text}'")
         return text == "on"
     try:
         return kind(text)
     except ValueError:
         what = "a whole number" if kind is int else "a number"
-        raise ConfigError(f"{test}.{name} is {what}, not '{text}'") from None
+        raise ConfigError(f"{test}.{name} must be {what}, not '{text}'") from None
+
+
+def setting(test: str, text: str) -> tuple[str, Any]:
+    """An option and its value from `OPTION=VALUE`. Raises ConfigError as `option_from_text`."""
+    option, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set '{text}' is not OPTION=VALUE", hint="drive_fills=2")
+    option = option.strip().replace("-", "_")
+    return option, option_from_text(test, option, value)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Token,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 from writecliff.cli.commands import PROGRAM, commands
 from writecliff.errors import WritecliffError, did_you_mean
 from writecliff.procedures.registry import PROCEDURES
-
-if TYPE_CHECKING:
-    from cyclopts import CycloptsError
 
 _HELP_WORDS = ("help", "h", "?", "usage", "man")
 _VERSION_WORDS = ("version", "v")
@@ -24,37 +29,48 @@ class UsageError(WritecliffError):
 def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
     """What is wrong with `arguments`, in one line, and what is close to what was meant."""
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
+    hint = f"see `{chain} --help`"
     unknown = _unknown_option(error)
     if unknown is not None:
-        option, listed = unknown.split("=")[0], f"`{chain} --help` lists the options"
-        hint = did_you_mean(option, _option_names(error), listed)
-        return UsageError(f"unknown option '{unknown}' for `{chain}`", hint=hint)
-    name = type(error).__name__
-    if name in ("UnknownCommandError", "UnusedCliTokensError"):
+        near = did_you_mean(unknown.split("=")[0], _option_names(error), hint)
+        return UsageError(f"unknown option '{unknown}' for `{chain}`", hint=near)
+    if isinstance(error, UnknownCommandError | UnusedCliTokensError):
         return _unknown_word(error, (error.unused_tokens or arguments)[0], chain)
-    if name == "MissingArgumentError" and error.argument is not None:
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
         missing = error.argument.name
         if error.argument.index is not None:  # positional
-            missing = missing.lstrip("-").upper()
-            what = f"{missing} is missing for `{chain}`"
+            what = f"missing argument {missing.lstrip('-').upper()} for `{chain}`"
         else:
-            what = f"{missing} of `{chain}` needs a value"
-        return UsageError(what, hint=f"`{chain} --help` shows how it is used")
+            what = f"{missing} requires a value"
+        return UsageError(what, hint=hint)
+    if isinstance(error, CoercionError) and error.token is not None:
+        return _invalid_value(error, error.token, hint)
     error.verbose = False
     text = " ".join(str(error).split())
     text = text[:1].lower() + text[1:].rstrip(".")
-    return UsageError(text, hint=f"`{chain} --help` shows how it is used")
+    return UsageError(text, hint=hint)
+
+
+def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
+    """A text that is not what the option takes: one of its choices, a number, nothing at all."""
+    option = token.keyword or (error.argument.name if error.argument else "")
+    what = f"invalid value '{token.value}' for {option}"
+    choices = error.argument.get_choices() if error.argument else None
+    if choices:
+        return UsageError(what, hint=did_you_mean(token.value, choices))
+    kinds = {int: "not a whole number", float: "not a number", bool: "it takes no value"}
+    reason = error.msg or (kinds.get(error.target_type) if error.target_type else None)
+    return UsageError(f"{what}: {reason}" if reason else what, hint=hint)
 
 
 def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
-    known = _command_names(error)
+    known, hint = _command_names(error), f"see `{chain} --help`"
     if not known:
-        hint = f"`{chain} --help` shows how it is used"
         return UsageError(f"unexpected argument '{word}' for `{chain}`", hint=hint)
     if word.strip("-/").lower() in _HELP_WORDS:
-        hint = f"`{chain} --help` shows how it is used"
+        pass
     elif word.strip("-").lower() in _VERSION_WORDS:
-        hint = f"`{PROGRAM} --version` shows the version"
+        hint = f"see `{PROGRAM} --version`"
     elif chain == PROGRAM and word in PROCEDURES:
         hint = f"did you mean `{PROGRAM} test {word}`?"
     else:
@@ -63,13 +79,10 @@ def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
 
 
 def _unknown_option(error: CycloptsError) -> str | None:
-    if type(error).__name__ == "UnknownOptionError":
-        token = getattr(error, "token", None)
-        return str(getattr(token, "keyword", None) or getattr(token, "value", None) or "")
-    if type(error).__name__ == "UnusedCliTokensError":
-        for token in error.unused_tokens or ():
-            if token.startswith("-"):
-                return token
+    if isinstance(error, UnknownOptionError):
+        return error.token.keyword or error.token.value
+    if isinstance(error, UnusedCliTokensError):
+        return next((token for token in error.unused_tokens or () if token.startswith("-")), None)
     return None
 
 

@@ -172,21 +172,21 @@ Options:
   --on STR
       The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
   --destroy STR
-      For /dev/ targets: the drive's serial number, as proof that losing its data is
-      meant.
+      For /dev/ targets: the drive's serial number, to confirm that its data may be
+      destroyed.
   --wipe-signatures
-      For /dev/ targets: go on although partition tables or file systems are found.
+      For /dev/ targets: overwrite partition tables and file systems found on the drive.
   --size STR
-      For file: targets: size of a file that is to be made, such as 10GB or 8GiB.
+      For file: targets: size of the file to create, such as 10GB or 8GiB.
   --output PATH
-      Directory of the run; it must not exist or be empty (default:
+      Directory of the run; it must be empty or not exist (default:
       runs/TEST-TARGET-TIME).
   --resume PATH
-      Go on with the unfinished run in this directory, with its options.
+      Resume the unfinished run in this directory, with the options it was started with.
   --dry-run
       Show what would be done and how much would be written; touch nothing.
   --quiet
-      No progress on stderr.
+      Show no progress on stderr.
   --edition pts-e|pts-c
       Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
@@ -233,7 +233,7 @@ Options:
 
 def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
-test         title                                            after                     what it does
+test         title                                            source                    what it does
 iops         IOPS Test                                        pts-e, pts-c              random I/O at 8 block sizes and 7 read/write mixes until steady state
 tp           Throughput Test                                  pts-e, pts-c              sequential reads and writes of 1024 and 128 KiB until steady state
 lat          Latency Test                                     pts-e, pts-c              response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
@@ -271,20 +271,20 @@ error: unknown option '--edtion' for `writecliff test wsat`
 hint: did you mean '--edition'?
 """),
     "test wsat --on": snapshot("""\
-error: --on of `writecliff test wsat` needs a value
-hint: `writecliff test wsat --help` shows how it is used
+error: --on requires a value
+hint: see `writecliff test wsat --help`
 """),
     "test wsat": snapshot("""\
-error: no drive is named
+error: no target given
 hint: give --on, for example --on sim:sata-tlc-120
 """),
     "test wsat --edition pts-x --on sim:fake": snapshot("""\
-error: invalid value "pts-x" for --edition. Choose from: "pts-e", "pts-c". Did you mean "pts-e"?
-hint: `writecliff test wsat --help` shows how it is used
+error: invalid value 'pts-x' for --edition
+hint: did you mean 'pts-e'?
 """),
     "test wsat --time-hours soon --on sim:fake": snapshot("""\
-error: invalid value for --time-hours: unable to convert "soon" into float
-hint: `writecliff test wsat --help` shows how it is used
+error: invalid value 'soon' for --time-hours: not a number
+hint: see `writecliff test wsat --help`
 """),
     "test wsat --on sim:fake --end never": snapshot("""\
 error: unknown end 'never'
@@ -307,12 +307,12 @@ error: nowhere is not a run directory: it has no manifest.json
 hint: give the directory that `writecliff test` named
 """),
     "run": snapshot("""\
-error: FILE is missing for `writecliff run`
-hint: `writecliff run --help` shows how it is used
+error: missing argument FILE for `writecliff run`
+hint: see `writecliff run --help`
 """),
     "run a.fio b.fio --on sim:fake": snapshot("""\
 error: unexpected argument 'b.fio' for `writecliff run`
-hint: `writecliff run --help` shows how it is used
+hint: see `writecliff run --help`
 """),
     "run a.txt --on sim:fake": snapshot("""\
 error: a.txt is neither a fio job file nor a workload file
@@ -364,7 +364,7 @@ def test_unexpected_errors_leave_a_traceback_file(
     (file,) = tmp_path.glob("writecliff-*.traceback")
     assert said.err == (
         "error: unexpected ZeroDivisionError: two lines\n"
-        f"hint: this is a fault of writecliff; the traceback is in {file}\n"
+        f"hint: this is a bug in writecliff; the traceback is in {file}\n"
     )
     assert "ZeroDivisionError" in file.read_text()
     debug = cli("test wsat --on sim:fake --dry-run --debug")

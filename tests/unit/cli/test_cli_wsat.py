@@ -39,8 +39,8 @@ Write Saturation Test, PTS-C 1.2 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
 
 steps        54 to 1440
 device time  54 min to 24 h
-written      at most 1.96 TB (4.1 drive fills)
-expected     within these bounds; no pilot could be run
+host writes  at most 1.96 TB (4.1 drive fills)
+expected     within these bounds; no pilot run was possible
 deviation    queue_depth is 8; recommended by PTS WSAT: 16
 
 nothing was done (--dry-run)
@@ -183,7 +183,7 @@ def test_full_disk_is_one_line(cli: CommandLine, drive: FakeEngine) -> None:
     assert said.code == 1
     assert said.err == snapshot("""\
 error: no space left on device: r/rows
-hint: free some space; a test that was stopped by this goes on with --resume RUN
+hint: free some space, then resume the test with --resume RUN
 """)
 
 
@@ -235,7 +235,7 @@ def test_a_real_drive_needs_its_serial_number(
     assert said.code == 2
     assert said.err == snapshot("""\
 error: this test destroys all data on /dev/fake (Fake Formula 480, 480 GB, serial number FAKE0001)
-hint: to confirm, repeat the command with --destroy and that serial number
+hint: confirm with the drive's serial number: --destroy SERIAL
 """)
     assert drive.calls == []
     assert not any(tmp_path.iterdir())
@@ -259,9 +259,8 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )
     said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
-    assert (
-        "no serial number)\nhint: to confirm, repeat the command with --destroy and its path, "
-        in (said.err)
+    assert "no serial number)\nhint: confirm with the drive's path: --destroy /dev/fake\n" in (
+        said.err
     )
     drive.before_run = interrupted_at(2)
     said = cli(

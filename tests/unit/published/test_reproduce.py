@@ -111,7 +111,7 @@ def test_mistakes_are_told_before_anything_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, message, hint in (
-        ("reproduce", "which campaign?", "--list"),
+        ("reproduce", "no campaign given", "--list"),
         ("reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
         (f"reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
         ("reproduce --figures none.csv", "cannot read none.csv", ""),

@@ -71,7 +71,7 @@ def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path:
     ("words", "expected"),
     [
         ("replay nowhere.parquet --on sim:sata-tlc-120", "nowhere.parquet: no such trace"),
-        ("replay nowhere.parquet", "no drive is named"),
+        ("replay nowhere.parquet", "no target given"),
         ("advise-streams nowhere.parquet --on /dev/sda", "not simulated"),
     ],
 )

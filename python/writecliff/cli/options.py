@@ -1,0 +1,233 @@
+"""Options that several commands share: the target, the run, the set of runs, the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from writecliff.errors import ConfigError, TargetError
+from writecliff.units import parse_size
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import Engine
+    from writecliff.replay.columns import FileIO
+    from writecliff.replay.model import Sizing
+
+
+def _whole(_type: Any, tokens: Sequence[Token]) -> int:
+    """A whole number in decimal digits; cyclopts itself would round 2.7 threads to 3."""
+    text = tokens[0].value
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError("not a whole number")
+    return int(text)
+
+
+Whole = Annotated[int | None, Parameter(converter=_whole)]
+"""The annotation of an option that is a whole number or not given."""
+ListFlag = Annotated[bool, Parameter(name="--list")]
+"""The annotation of `list_`, which lists what a command can be given by name."""
+Settings = Annotated[tuple[str, ...], Parameter(name="--set")]
+"""The annotation of `set_`, options of tests as text."""
+
+
+def new_path(folder: str, about: str, target: str | None = None) -> Path:
+    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`."""
+    short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
+    return Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raises ConfigError, before anything is made on disk."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"--jobs must be at least 1, not {jobs}")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """Which drive, and what may be done to it."""
+
+    on: Annotated[str | None, Parameter(name="--on")] = None
+    """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
+
+    destroy: str | None = None
+    """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
+
+    wipe_signatures: bool = False
+    """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
+
+    size: str | None = None
+    """For file: targets: size of the file to create, such as 10GB or 8GiB."""
+
+    def opening(self) -> dict[str, Any]:
+        """Keyword arguments of `open_target`."""
+        return {
+            "destroy_serial": self.destroy,
+            "allow_signatures": self.wipe_signatures,
+            "size_bytes": None if self.size is None else parse_size(self.size),
+        }
+
+
+def target_of(on: str | None) -> str:
+    """The target that --on names. Raises ConfigError if it is not given."""
+    if on is None:
+        raise ConfigError("no target given", hint="give --on, for example --on sim:sata-tlc-120")
+    return on
+
+
+def _check_options_fit(options: TargetOptions, target: str) -> None:
+    """An option that has no effect on this kind of target would hide a mistake."""
+    for option, given, kind in (
+        ("--size", options.size is not None, "file:"),
+        ("--destroy", options.destroy is not None, "/dev/"),
+        ("--wipe-signatures", options.wipe_signatures, "/dev/"),
+    ):
+        if given and not target.startswith(kind):
+            raise ConfigError(f"{option} does not apply to {target}", hint=f"only to {kind}")
+
+
+@contextmanager
+def opened(options: TargetOptions, *, seed: int) -> Iterator[Engine]:
+    """The engine of the target, closed at the end. Raises TargetError, ConfigError."""
+    target = target_of(options.on)
+    _check_options_fit(options, target)
+    from writecliff.engines.target import open_target
+
+    engine = open_target(target, seed=seed, **options.opening())
+    try:
+        if engine.identify().capacity_bytes <= 0:
+            raise TargetError(f"{target} has no capacity", hint="is there a medium in the drive?")
+        yield engine
+    finally:
+        engine.close()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Where a run is kept, and whether it is resumed or only planned."""
+
+    output: Path | None = None
+    """Directory of the run; it must be empty or not exist (default: runs/TEST-TARGET-TIME)."""
+
+    resume: Path | None = None
+    """Resume the unfinished run in this directory, with the options it was started with."""
+
+    dry_run: bool = False
+    """Show what would be done and how much would be written; touch nothing."""
+
+    quiet: bool = False
+    """Show no progress on stderr."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SetOptions:
+    """Where the runs of a suite or sweep are kept, and how they are run."""
+
+    output: Path | None = None
+    """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
+    sweeps/OPTION-TARGET-TIME)."""
+
+    resume: Path | None = None
+    """Resume the unfinished runs in this directory, with the options they were started with."""
+
+    jobs: Whole = None
+    """Runs at a time on a simulated drive (default: one per core, as memory allows)."""
+
+    quiet: bool = False
+    """Show no progress on stderr."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TraceOptions:
+    """The drive on which a trace is replayed, its size, and the length of the replay."""
+
+    on: Annotated[str | None, Parameter(name="--on")] = None
+    """The drive: sim:NAME or sim:PATH.toml."""
+
+    rules: Annotated[str | None, Parameter(name="--streams")] = None
+    """Rules that assign writes to streams: a file, or the name of a preset."""
+
+    fill: float = 85.0
+    """Scale the drive down until the files fill this percentage of it at their peak."""
+
+    whole_drive: bool = False
+    """Use the drive at its full size, however empty the trace leaves it."""
+
+    units: Whole = None
+    """Reclaim units of the scaled drive (default: as many as keep their size)."""
+
+    fills: float | None = None
+    """Repeat the trace until this many drive fills are written; the second half is measured
+    (default: 6, and more on a small drive)."""
+
+    repeat: Whole = None
+    """Repeat the trace this many times instead."""
+
+    coalesce: bool = False
+    """Hold the last block of an append back until the next append or fsync, as a page cache
+    does."""
+
+    allocator: str = "next-fit"
+    """How the file system allocates space: next-fit, first-fit or folders."""
+
+    trim: Annotated[bool, Parameter(negative="--no-trim")] = True
+    """Trim what the file system frees; otherwise the drive keeps it until it is overwritten."""
+
+    copies: int = 1
+    """Copies of the traced program that run side by side on the drive, out of step."""
+
+    seed: int = 1
+    """Seed of all random choices."""
+
+    timed: Annotated[bool, Parameter(negative="--no-timed")] = True
+    """Replay the end on the timed clock too, with reads of live data, to measure latencies."""
+
+    queue_depth: int = 32
+    """Outstanding writes in the timed part."""
+
+    readers: int = 4
+    """Outstanding random 4 KiB reads of live data beside them."""
+
+    @property
+    def target(self) -> str:
+        return target_of(self.on)
+
+    def sizing(self) -> Sizing:
+        from writecliff.replay.model import Sizing
+
+        return Sizing(
+            fill_pct=None if self.whole_drive else self.fill,
+            units=self.units,
+            fills=self.fills,
+            repeats=self.repeat,
+            coalesce=self.coalesce,
+            allocator=self.allocator,
+            trim=self.trim,
+            copies=self.copies,
+        )
+
+    def read(self, trace: Path) -> FileIO:
+        """The trace with the streams of the rules. Raises TraceError, ConfigError."""
+        from writecliff.capture.rules import load_rules
+        from writecliff.capture.trace import read_trace
+        from writecliff.replay.columns import file_io
+        from writecliff.replay.model import simulated_name
+
+        simulated_name(self.target)  # before a large file is read
+        rules = None if self.rules is None else load_rules(self.rules)
+        return file_io(read_trace(trace).table, rules)
+
+
+NO_TARGET, NEW_RUN, NEW_SET, NO_TRACE_OPTIONS = (
+    TargetOptions(), RunOptions(), SetOptions(), TraceOptions(),
+)  # fmt: skip
