@@ -111,7 +111,7 @@ class CellLoop(RoundProcedure[C]):
     def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
         o = self.options
         return [
-            self.load(
+            self.cell(
                 identity,
                 cell_text((size, read_pct)),
                 number,

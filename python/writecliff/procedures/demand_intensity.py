@@ -43,13 +43,13 @@ from writecliff.procedures.options import (
 )
 from writecliff.procedures.periods import numbered, round_steps, unit_name, whole_steps
 from writecliff.procedures.pts import (
+    LoadPoint,
     PtsOptions,
     PtsProcedure,
     max_rounds_option,
     mix_text,
     rounds_until_steady,
     step_option,
-    toio_text,
 )
 from writecliff.procedures.steady import WINDOW_ROUNDS
 
@@ -119,7 +119,6 @@ class DemandOptions(PtsOptions):
 
 
 D = TypeVar("D", bound=DemandOptions)
-Load = tuple[int, int]  # threads, and the queue depth of each
 
 
 class DemandProcedure(PtsProcedure[D]):
@@ -154,13 +153,17 @@ class DemandProcedure(PtsProcedure[D]):
     # -- the loads --------------------------------------------------------------------------
 
     @property
-    def tracked(self) -> Load:
+    def tracked(self) -> LoadPoint:
         """The cell that steady state is judged by, also the load of the preconditioning: the
         standard's 32/32, the most outstanding I/Os of the loop."""
         return max(self.options.threads), max(self.options.queue_depths)
 
     @property
-    def loads(self) -> Sequence[Load]:
+    def load_point(self) -> LoadPoint:
+        return self.tracked
+
+    @property
+    def loads(self) -> Sequence[LoadPoint]:
         """The cells of a round, in order."""
         o = self.options
         return [(threads, depth) for threads in o.threads for depth in o.queue_depths]
@@ -172,17 +175,16 @@ class DemandProcedure(PtsProcedure[D]):
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
-        most = toio_text(*self.tracked)
         grid = (
             f"TC {min(o.threads)}-{max(o.threads)}/QD {min(o.queue_depths)}-{max(o.queue_depths)}"
         )
         return {
             **super().setup(identity),
             "precondition": f"{self.load}, R/W {mix_text(0)}",
-            "precondition_toio": most,
+            "precondition_toio": self.toio,
             "precondition_duration": f"rounds of {o.precondition_minutes:g} min until steady",
             "precondition_2": f"Inter-Round Pre W, {self.load} {mix_text(0)}",
-            "precondition_2_toio": most,
+            "precondition_2_toio": self.toio,
             "precondition_2_duration": f"{o.prewrite_minutes:g} Minutes",
             "test_stimulus": self.load,
             "rw_mix": mix_text(self.read_pct),
@@ -231,7 +233,7 @@ class DemandProcedure(PtsProcedure[D]):
         self,
         identity: DeviceIdentity,
         name: str,
-        load: Load,
+        load: LoadPoint,
         *seed_path: object,
         read_pct: float = 0.0,
         minutes: float | None = None,
@@ -244,8 +246,7 @@ class DemandProcedure(PtsProcedure[D]):
             name,
             *seed_path,
             seconds=seconds,
-            threads=load[0],
-            queue_depth=load[1],
+            at=load,
             block_bytes=self.block_bytes,
             read_pct=read_pct,
             sample=sample,
@@ -259,7 +260,7 @@ class DemandProcedure(PtsProcedure[D]):
         return round_steps(number, o.precondition_minutes, o.step_seconds, "first", step)
 
     def _prewrites(
-        self, identity: DeviceIdentity, minutes: float, load: Load, *seed_path: object
+        self, identity: DeviceIdentity, minutes: float, load: LoadPoint, *seed_path: object
     ) -> Sequence[Step]:
         o = self.options
         name = f"{PREWRITE} {unit_name(o.step_seconds)}"
@@ -326,12 +327,11 @@ class DemandProcedure(PtsProcedure[D]):
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options
-        most = toio_text(*self.tracked)
         return (
             *self.beginning,
-            f"preconditioning: {self.load} writes at {most} in rounds of "
+            f"preconditioning: {self.load} writes at {self.toio} in rounds of "
             f"{o.precondition_minutes:g} min until steady state, {o.max_rounds} at most",
-            f"a round: {o.prewrite_minutes:g} min of writes at {most}, then {self.mix} at "
+            f"a round: {o.prewrite_minutes:g} min of writes at {self.toio}, then {self.mix} at "
             f"{len(o.threads)} thread counts x {len(o.queue_depths)} queue depths, in steps of "
             f"{o.step_seconds:g} s",
             f"rounds until steady state over {WINDOW_ROUNDS} of them, {o.max_rounds} at most",

@@ -181,7 +181,7 @@ class Hir(LoadProcedure[HirOptions]):
 
         def step(name: str, position: int) -> Step:
             seed_path = (PRECONDITION, number, position)
-            return self.load(identity, name, *seed_path, seconds=o.step_seconds)
+            return self.cell(identity, name, *seed_path, seconds=o.step_seconds)
 
         return round_steps(number, o.precondition_minutes, o.step_seconds, o.sample, step)
 
@@ -194,7 +194,7 @@ class Hir(LoadProcedure[HirOptions]):
 
     def _bursts(self, identity: DeviceIdentity, wait_s: float, part: BurstStep) -> Step:
         burst_s = self.options.burst_seconds
-        step = self.load(
+        step = self.cell(
             identity,
             f"bursts {part.first}-{part.last}",
             wait_phase(wait_s),
@@ -211,7 +211,7 @@ class Hir(LoadProcedure[HirOptions]):
         unit = unit_name(o.step_seconds)
         steps = numbered(
             whole_steps("the baseline", o.write_minutes * 60, o.step_seconds),
-            lambda n: self.load(identity, f"{unit} {n}", phase, n, seconds=o.step_seconds),
+            lambda n: self.cell(identity, f"{unit} {n}", phase, n, seconds=o.step_seconds),
         )
         return Stage.once(phase, f"return to baseline after pauses of {wait_s:g} s", steps)
 

@@ -85,7 +85,7 @@ class Lat(cells.CellLoop[LatOptions]):
         if not self.histogram_read_pcts:
             return rounds
         histograms = [
-            self.load(
+            self.cell(
                 identity,
                 f"response-time histogram {mix_text(read_pct)}",
                 "histogram",

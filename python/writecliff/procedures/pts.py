@@ -6,6 +6,7 @@ revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which has both in one
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -111,6 +112,7 @@ class LoadOptions(PtsOptions):
     queue_depth: int = queue_depth_option("PTS", QD_BY_EDITION)
 
 
+LoadPoint = tuple[int, int]  # threads, and the queue depth of each
 P = TypeVar("P", bound=PtsOptions)
 L = TypeVar("L", bound=LoadOptions)
 
@@ -119,6 +121,16 @@ class PtsProcedure(OptionedProcedure[P]):
     """A test of the standard."""
 
     subtitle: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def load_point(self) -> LoadPoint:
+        """The threads and queue depth of steps that do not name others."""
+
+    @property
+    def toio(self) -> str:
+        """The load point as the standard writes it."""
+        return toio_text(*self.load_point)
 
     @property
     def edition(self) -> str:
@@ -146,15 +158,15 @@ class PtsProcedure(OptionedProcedure[P]):
         name: str,
         *seed_path: object,
         seconds: float,
-        threads: int,
-        queue_depth: int,
+        at: LoadPoint | None = None,
         pattern: Pattern = "random",
         block_bytes: int | None = 4 * KIB,
         read_pct: float = 0.0,
         sample: bool = False,
     ) -> Step:
-        """One access to the active range for `seconds`. `block_bytes` None is the composite of
-        `ecw_load`; for `seed_path` see `step`."""
+        """One access to the active range for `seconds`, at `load_point` unless `at` another one.
+        `block_bytes` None is the composite of `ecw_load`; for `seed_path` see `step`."""
+        threads, queue_depth = at or self.load_point
         more: dict[str, Any] = {"segments": self.segments()}
         if block_bytes is None:
             block_bytes, more = ecw_load.LARGEST_BYTES, ecw_load.JOB_FIELDS
@@ -188,33 +200,8 @@ class LoadProcedure(PtsProcedure[L]):
     """A test with one thread count and one queue depth."""
 
     @property
-    def toio(self) -> str:
-        return toio_text(self.options.threads, self.options.queue_depth)
-
-    def load(
-        self,
-        identity: DeviceIdentity,
-        name: str,
-        *seed_path: object,
-        seconds: float,
-        pattern: Pattern = "random",
-        block_bytes: int | None = 4 * KIB,
-        read_pct: float = 0.0,
-        sample: bool = False,
-    ) -> Step:
-        """`cell` with the threads and the queue depth of the options."""
-        return self.cell(
-            identity,
-            name,
-            *seed_path,
-            seconds=seconds,
-            threads=self.options.threads,
-            queue_depth=self.options.queue_depth,
-            pattern=pattern,
-            block_bytes=block_bytes,
-            read_pct=read_pct,
-            sample=sample,
-        )
+    def load_point(self) -> LoadPoint:
+        return self.options.threads, self.options.queue_depth
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,7 @@ class Entry:
     name: str
     title: str
     summary: str  # completes "TITLE: ..."
-    procedure: str  # "module:class" below `writecliff.procedures`
-    report: str  # "module:class" below `writecliff.report`: a `report.base.TestReport`
+    procedure: str  # "iops:Iops" is `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
     campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
@@ -44,7 +43,7 @@ class Entry:
 
     def load_report(self) -> Any:
         """The class that reports the test, a `report.base.TestReport`."""
-        return _load(_REPORTS, self.report)
+        return _load(_REPORTS, f"{self.procedure}Report")
 
 
 def _load(package: str, target: str) -> Any:
@@ -61,35 +60,30 @@ PROCEDURES: Mapping[str, Entry] = {
             "IOPS Test",
             "random I/O at 8 block sizes and 7 read/write mixes until steady state",
             "iops:Iops",
-            "iops:IopsReport",
         ),
         Entry(
             "tp",
             "Throughput Test",
             "sequential reads and writes of 1024 and 128 KiB until steady state",
             "tp:Tp",
-            "tp:TpReport",
         ),
         Entry(
             "lat",
             "Latency Test",
             "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
             "lat:Lat",
-            "lat:LatReport",
         ),
         Entry(
             "wsat",
             "Write Saturation Test",
             "random 4 KiB writes to a purged drive until it is saturated",
             "wsat:Wsat",
-            "wsat:WsatReport",
         ),
         Entry(
             "hir",
             "Host Idle Recovery Test",
             "bursts of random 4 KiB writes with increasing pauses, from steady state",
             "hir:Hir",
-            "hir:HirReport",
             required=False,
         ),
         Entry(
@@ -97,7 +91,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Cross Stimulus Recovery Test",
             "sequential, then random, then sequential writes for 22 hours",
             "xsr:Xsr",
-            "xsr:XsrReport",
             required=False,
         ),
         Entry(
@@ -105,7 +98,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Enterprise Composite Workload Test",
             "a mix of block sizes over address zones (CBW) by thread count and queue depth",
             "ecw:Ecw",
-            "ecw:EcwReport",
             required=False,
         ),
         Entry(
@@ -113,7 +105,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Demand Intensity / Response Time Histogram Test",
             "response times and IOPS of one load by thread count and queue depth",
             "dirth:Dirth",
-            "dirth:DirthReport",
             required=False,
         ),
         Entry(
@@ -121,7 +112,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Data-centre White Paper Tests",
             "basic figures, mixes, consistency, messenger and servers from the sustained state",
             "campaigns.datacentre:Datacentre",
-            "campaigns.datacentre:DatacentreReport",
             (),
             campaign="PM863 white paper (2015)",
         ),
@@ -130,7 +120,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Performance Consistency Test",
             "random 4 KiB writes second by second, to the whole drive and to part of it",
             "campaigns.consistency:Consistency",
-            "campaigns.consistency:ConsistencyReport",
             (),
             campaign="AnandTech (2012-2014)",
         ),
@@ -139,7 +128,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Aerospike Certification Test",
             "reads at a fixed rate beside large-block reads and writes, judged hour by hour",
             "campaigns.act:Act",
-            "campaigns.act:ActReport",
             (),
             campaign="Aerospike ACT",
         ),
@@ -148,7 +136,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Block Size Comparison",
             "IOPS, latency and power by block size and mix in steady state",
             "campaigns.blocksizes:BlockSizes",
-            "campaigns.blocksizes:BlockSizesReport",
             campaign="Samsung 840 v 850 (2014)",
         ),
         Entry(
@@ -156,7 +143,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "Endurance Test",
             "steady-state write amplification of a workload; TBW, DWPD and lifetime from it",
             "campaigns.endurance:Endurance",
-            "campaigns.endurance:EnduranceReport",
             (),
             campaign="JESD218 and JESD219",
         ),

@@ -98,7 +98,7 @@ class Tp(RoundProcedure[TpOptions]):
 
     def _round(self, identity: DeviceIdentity, size: int, number: int) -> Sequence[Step]:
         return [
-            self.load(
+            self.cell(
                 identity,
                 cells.cell_text((size, read_pct), "sequential"),
                 size,

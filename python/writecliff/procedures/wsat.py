@@ -132,7 +132,7 @@ class Wsat(LoadProcedure[WsatOptions]):
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
         stimulus, threads = self.stimulus, self.options.threads
-        step = self.load(
+        step = self.cell(
             identity,
             name,
             *seed_path,

@@ -132,7 +132,7 @@ class Xsr(LoadProcedure[XsrOptions]):
             hours = min(left, self.options.step_hours)
             number = len(steps) + 1
             steps.append(
-                self.load(
+                self.cell(
                     identity,
                     f"{group.text} W, part {number}",
                     group.phase,

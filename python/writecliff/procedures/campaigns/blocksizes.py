@@ -53,7 +53,7 @@ class BlockSizes(IopsLoop[BlockSizesOptions]):
         accesses: list[tuple[Pattern, int, float]] = [("sequential", SEQUENTIAL, 100.0)]
         accesses += [("random", size, read) for read in (0.0, 100.0) for size in sizes]
         return [
-            self.load(
+            self.cell(
                 identity,
                 cells.cell_text((size, read), pattern),
                 POWER,
