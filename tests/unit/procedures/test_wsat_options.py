@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -165,5 +166,21 @@ def test_registry_is_in_step_with_the_classes() -> None:
     for name, entry in PROCEDURES.items():
         procedure = procedure_from_mapping(name, {})
         assert (procedure.name, procedure.title) == (name, entry.title)
+        assert entry.load_report().__name__ == f"{type(procedure).__name__}Report"
         for edition in entry.editions:
             procedure_from_mapping(name, {"edition": edition})
+
+
+@pytest.mark.parametrize("name", list(PROCEDURES))
+def test_texts_of_options_leave_the_default_to_the_help(name: str) -> None:
+    for item in fields(PROCEDURES[name].load_procedure().options_type):
+        assert "default" not in item.metadata["help"], item.name
+        if item.metadata["unset"]:
+            assert item.default is None, item.name
+            assert item.metadata["rule"] is None, item.name
+
+
+def test_a_step_of_a_run_has_the_seed_of_its_path() -> None:
+    # Of 0.1: seeds must not change with names in the code, or old runs could not be repeated.
+    (stage, *_) = wsat(seed=7).stages(IDENTITY)
+    assert stage.steps(History(), 2)[3].workload.seed == 8_456_943_506_946_004_098
