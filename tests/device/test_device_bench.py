@@ -58,7 +58,7 @@ def test_the_summary_is_of_pairs() -> None:
         (["--pairs", "0"], "--pairs is 0"),
     ],
 )
-def test_mistakes_are_told_in_a_line(
+def test_mistakes_are_reported_in_one_line(
     cli: CommandLine, tmp_path: Path, words: list[str], message: str
 ) -> None:
     target = [] if "--on" in words else ["--on", f"file:{tmp_path / 'x.img'}", "--size", "1MB"]

@@ -108,7 +108,7 @@ def test_ends_by_volume_and_count_are_exact(loop: str) -> None:
         assert engine.run(Workload("n", (counted,))).total("write") == (3000, 3000 * 4096)
 
 
-def test_the_same_seed_writes_the_same_places(loop: str, image: Path) -> None:
+def test_the_same_seed_writes_the_same_addresses(loop: str, image: Path) -> None:
     job = Job(ios=40, addresses=Addresses("hot_cold", zones=(Zone(90, 10),)))
 
     def places(seed: int) -> set[int]:
@@ -305,7 +305,7 @@ def test_file_target(tmp_path: Path) -> None:
         engine.run(Workload("w", (Job(ios=1),)))
 
 
-def test_a_full_disk_is_told_in_fios_words(tmp_path: Path, attach: Callable[..., str]) -> None:
+def test_a_full_disk_is_reported_in_fios_words(tmp_path: Path, attach: Callable[..., str]) -> None:
     mkfs = find_tool("mkfs.ext4")
     if mkfs is None:
         pytest.skip("mkfs.ext4 is not installed")

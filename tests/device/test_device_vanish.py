@@ -85,7 +85,7 @@ def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> 
     ("version", "message"),
     [("", "fio is not installed"), ("fio-3.16", "fio-3.16 is too old"), ("sh 5", "not fio")],
 )
-def test_an_unusable_fio_is_told_first(
+def test_an_unusable_fio_is_reported_first(
     loop: str, tmp_path: Path, version: str, message: str
 ) -> None:
     tools = tmp_path / "tools"

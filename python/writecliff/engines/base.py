@@ -25,30 +25,30 @@ Operation = Literal["read", "write", "trim"]
 OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
     """Who the drive is, for the report's header block. Unknown fields are None."""
 
     target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
-    vendor: str | None
+    vendor: str | None = None
     model: str
-    serial: str | None
-    firmware: str | None
+    serial: str | None = None
+    firmware: str | None = None
     capacity_bytes: int
     sector_bytes: int
-    interface: str | None  # "SATA 6Gb/s", "NVMe"
-    nand_type: str | None  # "TLC"
-    rated_tbw_bytes: int | None
-    device_hash: str | None  # simulated drives: hash of the device description
+    interface: str | None = None  # "SATA 6Gb/s", "NVMe"
+    nand_type: str | None = None  # "TLC"
+    rated_tbw_bytes: int | None = None
+    device_hash: str | None = None  # simulated drives: hash of the device description
     simulated: bool
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
     rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
-    backing: str | None = None  # what a target without a serial number is known by, see `identity`
+    backing: str | None = None  # what identifies a target without a serial number
 
 
 @dataclass(frozen=True)
 class PurgeReport:
-    """How the drive was brought to the state of "no writes": the standard wants it disclosed."""
+    """How the drive was brought to the state of "no writes": the standard requires its disclosure."""
 
     method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
     conformant: bool  # False for weak substitutes such as blkdiscard or nothing at all

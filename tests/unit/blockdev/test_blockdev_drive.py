@@ -201,7 +201,7 @@ def test_ata_security_erase(machine: Machine, sata: BlockDevice) -> None:
         (("\t\tsupported\n", "\tnot\tsupported\n"), "not supported"),
     ],
 )
-def test_ata_erase_keeps_off(
+def test_ata_erase_refuses_drives_that_it_cannot_erase(
     machine: Machine, sata: BlockDevice, change: tuple[str, str], reason: str
 ) -> None:
     machine.answer("hdparm -I", SECURITY.replace(*change))

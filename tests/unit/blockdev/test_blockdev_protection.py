@@ -40,7 +40,7 @@ def test_another_serial_is_refused_and_the_right_one_named(machine: Machine, giv
     assert SERIAL in error.hint
 
 
-def test_a_device_without_serial_wants_its_full_path(machine: Machine) -> None:
+def test_a_device_without_serial_is_confirmed_by_its_full_path(machine: Machine) -> None:
     path = machine.disk("loop0", (7, 0))
     assert refusal(machine, path, str(path)) is None
     error = refusal(machine, path, "loop0")

@@ -30,7 +30,7 @@ def test_unused(sda: Machine) -> None:
     assert uses(sda) == ()
 
 
-def test_partitions_are_found_in_order_of_their_place(sda: Machine) -> None:
+def test_partitions_are_in_order_of_their_start(sda: Machine) -> None:
     disk = device_at(sda.system, sda.dev / "sda")
     assert [part.name for part in disk.partitions()] == ["sda1", "sda2"]
     part = device_at(sda.system, sda.dev / "sda2")

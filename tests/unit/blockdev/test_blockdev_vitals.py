@@ -177,6 +177,6 @@ def test_a_sample_of_the_machine(machine: Machine) -> None:
     assert found.disk.bytes == {"read": 800 * 512, "write": 1600 * 512, "trim": 80 * 512}
 
 
-def test_a_machine_that_tells_nothing(machine: Machine) -> None:
+def test_a_machine_without_counters(machine: Machine) -> None:
     found = take_sample(machine.system, machine.sys / "devices/none")
     assert (found.cpu, found.cpu_throttles, found.cpu_mhz, found.disk) == (None, None, None, None)

@@ -53,7 +53,7 @@ def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
     )
 
 
-def test_documents_and_messages_are_told_apart_however_they_arrive() -> None:
+def test_documents_and_messages_are_separated_however_they_arrive() -> None:
     data = b"fio: pid=9, err=28/file:io_u.c:1876\n" + RECORDED.read_bytes() + b"fio: bye\n"
     splitter = DocumentSplitter()
     found = [doc for start in range(len(data)) for doc in splitter.feed(data[start : start + 1])]

@@ -60,13 +60,13 @@ def test_reports_arguments_and_job_file(stand_in: Any) -> None:
     assert "--output-format=json+ --eta=never --status-interval=1500ms" in ended.message
 
 
-def test_a_failure_is_told_in_fios_last_words(stand_in: Any) -> None:
+def test_a_failure_is_reported_with_fios_last_message(stand_in: Any) -> None:
     script = 'echo "fio: first" >&2; echo "fio: io_u error: No space left" >&2; exit 1'
     ended = FioProcess(stand_in(script), "", 1000).run(lambda _: None)
     assert ended.reason == "io_u error: No space left"
 
 
-def test_a_kill_is_told_as_such(stand_in: Any) -> None:
+def test_a_kill_is_reported_as_one(stand_in: Any) -> None:
     ended = FioProcess(stand_in("kill -9 $$"), "", 1000).run(lambda _: None)
     assert ended.reason == "killed by SIGKILL"
 

@@ -72,7 +72,7 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     ],
     ids=["rate", "mix", "think", "pauses"],
 )
-def test_a_load_that_is_not_the_drives_own_pace_says_nothing(job: Job) -> None:
+def test_a_load_that_the_drive_does_not_limit_has_no_cache_end(job: Job) -> None:
     assert said(purged(), job) == []
 
 

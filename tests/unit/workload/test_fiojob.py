@@ -212,7 +212,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
         read_fio_job(tmp_path, device_capacity_bytes=CAPACITY)
 
 
-def test_refused_options_are_accepted_where_they_ask_for_nothing(load) -> None:  # type: ignore[no-untyped-def]
+def test_refused_options_are_accepted_with_a_value_without_effect(load) -> None:  # type: ignore[no-untyped-def]
     job_file = load("[j]\nsize=1m\nverify=0\nzonemode=none\nrate_min=0\ndo_verify=0\ndirect=1\n")
     assert _one(job_file).volume_bytes == MIB
     assert job_file.notes == ()
@@ -241,7 +241,7 @@ def test_global_sections_add_up_and_concern_later_jobs_only(load) -> None:  # ty
     assert dict(job_file.steps[0].sections[1].options) == {"rw": "randwrite"}
 
 
-def test_includes_are_relative_and_keep_their_place_in_errors(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_includes_are_relative_and_errors_name_their_line(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.inc").write_text("ioengine=libaio\ninclude two.inc\n")
     (tmp_path / "parts" / "two.inc").write_text("\niodepth=16\n")
@@ -371,7 +371,7 @@ def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-
         ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "centre of zipf"),
     ],
 )
-def test_what_differs_is_told(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]
+def test_what_differs_is_noted(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]
     notes = load(f"[j]\nsize=1m\n{extra}\n").notes
     assert any(note in line for line in notes), notes
 

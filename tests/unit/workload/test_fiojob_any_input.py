@@ -36,7 +36,7 @@ def _readable(option: Option) -> list[str]:
     return taken
 
 
-def test_every_file_is_refused_with_its_place_or_can_be_run(tmp_path: Path) -> None:
+def test_every_file_is_refused_with_its_line_or_can_be_run(tmp_path: Path) -> None:
     draw = random.Random(20)
     used = (Treatment.HONOURED, Treatment.REPORTING)
     readable = {o.name: _readable(o) for o in all_options() if o.treatment in used}

@@ -44,35 +44,33 @@ class _Answers:
 
 
 def _ask(system: System, disk: BlockDevice, path: str) -> _Answers:
-    nvme: Mapping[str, Any] = {}
-    smart: Mapping[str, Any] = {}
-    if is_nvme(disk):
-        nvme = system.run(["nvme", "id-ctrl", path, "-o", "json"]).json()
-    if is_nvme(disk) or disk.name.startswith("sd"):
-        smart = system.run(["smartctl", "-j", "-i", path]).json()
-    return _Answers(nvme, smart)
+    nvme = ["nvme", "id-ctrl", path, "-o", "json"]
+    smart = ["smartctl", "-j", "-i", path]
+    answers_smart = is_nvme(disk) or disk.name.startswith("sd")
+    return _Answers(
+        system.run(nvme).json() if is_nvme(disk) else {},
+        system.run(smart).json() if answers_smart else {},
+    )
 
 
 def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdentity:
     """Identity of a whole disk (or of the disk below a partition)."""
     label, answers = label_of(disk), _ask(system, disk, path)
+    serial = label.serial or answers.text("sn", "serial_number")
     fallback = "loop device" if disk.name.startswith("loop") else disk.name
     return DeviceIdentity(
         target=path,
         vendor=label.vendor or answers.text("", "vendor") or answers.text("", "scsi_vendor"),
         # smartctl first: SCSI inquiry cuts the model of a SATA drive to 16 characters.
         model=answers.text("mn", "model_name") or label.model or fallback,
-        serial=label.serial or answers.text("sn", "serial_number"),
+        serial=serial,
         firmware=answers.text("fr", "firmware_version") or label.firmware,
         capacity_bytes=disk.size_bytes,
         sector_bytes=read_int(disk.directory / "queue/logical_block_size") or 512,
         interface=_interface(disk, answers),
-        nand_type=None,
-        rated_tbw_bytes=None,
-        device_hash=None,
         simulated=False,
         rotational=_rotational(disk),
-        backing=None if label.serial else backing_of(system, disk),
+        backing=None if serial else backing_of(system, disk),
     )
 
 
@@ -127,15 +125,9 @@ def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdenti
     """Identity of a regular file, whose model says that it is one."""
     return DeviceIdentity(
         target=f"file:{path}",
-        vendor=None,
         model=f"file {Path(path).name}",
-        serial=None,
-        firmware=None,
         capacity_bytes=size_bytes,
         sector_bytes=sector_bytes,
         interface="file system",
-        nand_type=None,
-        rated_tbw_bytes=None,
-        device_hash=None,
         simulated=False,
     )

@@ -181,7 +181,7 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
         if error.errno == errno.EBUSY:
             raise TargetError(
                 f"{path}: in use: the kernel refuses exclusive access",
-                hint="unmount it, swapoff it, or take apart what is built on it",
+                hint="unmount it, run swapoff on it, or stop the devices that are built on it",
             ) from error
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
         raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error

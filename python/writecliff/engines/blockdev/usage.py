@@ -229,8 +229,8 @@ def file_uses(
 FREE_HINTS: Mapping[UseKind, str] = {
     "root": "this device is never written, whatever the options",
     "mount": "unmount it (also in other mount namespaces, such as containers)",
-    "swap": "swapoff it",
-    "holder": "take the md, dm, LVM or ZFS device apart first",
+    "swap": "run swapoff on it",
+    "holder": "stop the md, dm, LVM or ZFS device first",
     "loop": "detach the loop device (losetup --detach)",
     "process": "end that process",
 }

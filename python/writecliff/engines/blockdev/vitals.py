@@ -24,6 +24,7 @@ from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, 
 from writecliff.engines.counters import Counters
 
 _KELVIN = 273
+_HEALTH_COUNTERS = ("percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes")
 
 # name of a counter -> what one more of it means; "{n}" is by how much it rose
 MARKS = {
@@ -153,7 +154,6 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     if not (nvme or attributes) and "smart_status" not in answer:
         return None
     hours = answer.get("power_on_time", {}).get("hours")
-    counters = vitals.counters
     return {
         "source": "smartctl" if not nvme else "nvme smart-log",
         "passed": answer.get("smart_status", {}).get("passed"),
@@ -161,10 +161,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
         "temperature_c": vitals.temperature_c,
         "power_on_hours": integer(hours if hours is not None else nvme.get("power_on_hours")),
         "power_cycles": integer(answer.get("power_cycle_count", nvme.get("power_cycles"))),
-        "percentage_used": counters.percentage_used,
-        "host_write_bytes": counters.host_write_bytes,
-        "host_read_bytes": counters.host_read_bytes,
-        "nand_write_bytes": counters.nand_write_bytes,
+        **{name: getattr(vitals.counters, name) for name in _HEALTH_COUNTERS},
         "marks": dict(vitals.marks),
         "attributes": dict(nvme) if nvme else [_attribute(row) for row in attributes],
     }
@@ -173,12 +170,6 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
 def _attribute(row: Mapping[str, Any]) -> dict[str, Any]:
     """One ATA attribute without smartctl's decorations."""
     raw = row.get("raw", {})
-    return {
-        "id": row.get("id"),
-        "name": row.get("name"),
-        "value": row.get("value"),
-        "worst": row.get("worst"),
-        "threshold": row.get("thresh"),
-        "raw": raw.get("value"),
-        "raw_text": raw.get("string"),
-    }
+    kept = {name: row.get(name) for name in ("id", "name", "value", "worst")}
+    more = {"threshold": row.get("thresh"), "raw": raw.get("value"), "raw_text": raw.get("string")}
+    return kept | more
