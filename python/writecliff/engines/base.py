@@ -48,7 +48,7 @@ class DeviceIdentity:
 
 @dataclass(frozen=True)
 class PurgeReport:
-    """How the drive was brought to the state of "no writes": the standard requires its disclosure."""
+    """How the drive was brought to the state of "no writes"; reports must disclose it."""
 
     method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
     conformant: bool  # False for weak substitutes such as blkdiscard or nothing at all

@@ -11,7 +11,7 @@ import pytest
 
 from writecliff.engines.blockdev import usage
 from writecliff.engines.blockdev.purge import purge_file
-from writecliff.engines.blockdev.regular_file import open_target
+from writecliff.engines.blockdev.regular_file import FileTarget
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
@@ -19,14 +19,14 @@ MIB = 1 << 20
 
 def written(path: Path) -> None:
     """A target that a run has created, written and closed."""
-    held = open_target(path, MIB)
+    held = FileTarget.open(path, MIB)
     held.require_writable()
     os.pwrite(held.fd, b"data", 0)
     held.close()
 
 
 def refusal(path: Path) -> str:
-    held = open_target(path, None)
+    held = FileTarget.open(path, None)
     held.close()
     return str(held.refusal or "")
 
@@ -35,7 +35,7 @@ def test_created_with_the_given_size_and_usable_again(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
     written(path)
     assert path.stat().st_size == MIB
-    again = open_target(path, None)
+    again = FileTarget.open(path, None)
     again.require_writable()
     again.close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.img"]
@@ -60,7 +60,7 @@ def test_a_file_that_others_wrote_since_is_not_for_writing(tmp_path: Path) -> No
 
 def test_a_run_that_was_killed_can_go_on_with_its_file(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
-    held = open_target(path, MIB)
+    held = FileTarget.open(path, MIB)
     held.require_writable()
     os.pwrite(held.fd, b"data", 0)
     os.close(held.fd)  # as the kernel does for a killed process
@@ -69,7 +69,7 @@ def test_a_run_that_was_killed_can_go_on_with_its_file(tmp_path: Path) -> None:
 
 def test_a_signature_in_our_own_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
-    held = open_target(path, MIB)
+    held = FileTarget.open(path, MIB)
     held.require_writable()
     os.pwrite(held.fd, b"LUKS\xba\xbe\x00\x01", 0)
     os.close(held.fd)
@@ -93,7 +93,7 @@ def test_a_link_is_resolved_when_it_is_opened(tmp_path: Path) -> None:
     path, link = tmp_path / "x.img", tmp_path / "link.img"
     written(path)
     link.symlink_to(path)
-    held = open_target(link, None)
+    held = FileTarget.open(link, None)
     link.unlink()
     link.symlink_to(tmp_path / "photos.tar")
     assert held.path == str(path)
@@ -103,23 +103,23 @@ def test_a_link_is_resolved_when_it_is_opened(tmp_path: Path) -> None:
 
 def test_a_size_is_rounded_down_to_whole_sectors(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
-    held = open_target(path, 10_000_000)
+    held = FileTarget.open(path, 10_000_000)
     assert held.size_bytes == 9_998_336
     assert held.notes == (f"{path}: size rounded down to whole sectors: 9998336 bytes",)
     held.close()
-    open_target(path, 10_000_000).close()  # the same command again
+    FileTarget.open(path, 10_000_000).close()  # the same command again
 
 
 def test_not_created_without_a_size(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no such file"):
-        open_target(tmp_path / "x.img", None)
+        FileTarget.open(tmp_path / "x.img", None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_with_data_of_others_are_not_for_writing(tmp_path: Path) -> None:
     path = tmp_path / "photos.tar"
     path.write_bytes(b"x" * MIB)
-    target = open_target(path, None)
+    target = FileTarget.open(path, None)
     assert target.refusal is not None
     assert "holds data" in str(target.refusal)
     target.close()
@@ -129,7 +129,7 @@ def test_a_sparse_file_without_data_is_fine(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
     with path.open("wb") as file:
         file.truncate(MIB)
-    target = open_target(path, MIB)
+    target = FileTarget.open(path, MIB)
     assert target.refusal is None
     target.close()
 
@@ -140,36 +140,36 @@ def test_a_sparse_file_without_data_is_fine(tmp_path: Path) -> None:
 )
 def test_wrong_sizes(tmp_path: Path, size: int, message: str) -> None:
     path = tmp_path / "x.img"
-    open_target(path, MIB).close()
+    FileTarget.open(path, MIB).close()
     with pytest.raises(TargetError, match=message):
-        open_target(path, size)
+        FileTarget.open(path, size)
     assert path.stat().st_size == MIB
 
 
 def test_no_room_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="cannot be created"):
-        open_target(tmp_path / "x.img", 1 << 60)
+        FileTarget.open(tmp_path / "x.img", 1 << 60)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_directories_and_devices_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="cannot be opened"):
-        open_target(tmp_path, None)
+        FileTarget.open(tmp_path, None)
     with pytest.raises(TargetError, match="not a regular file"):
-        open_target("/dev/null", None)
+        FileTarget.open("/dev/null", None)
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
-    held = open_target(tmp_path / "x.img", MIB)
+    held = FileTarget.open(tmp_path / "x.img", MIB)
     with pytest.raises(TargetError, match="in use by another run"):
-        open_target(tmp_path / "x.img", None)
+        FileTarget.open(tmp_path / "x.img", None)
     held.close()
-    open_target(tmp_path / "x.img", None).close()
+    FileTarget.open(tmp_path / "x.img", None).close()
 
 
 def test_a_file_that_was_replaced_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
-    held = open_target(path, MIB)
+    held = FileTarget.open(path, MIB)
     held.verify()
     path.unlink()
     path.write_bytes(b"")
@@ -179,7 +179,7 @@ def test_a_file_that_was_replaced_is_noticed(tmp_path: Path) -> None:
 
 
 def test_purge_empties_the_file_and_says_that_it_is_weak(tmp_path: Path) -> None:
-    held = open_target(tmp_path / "x.img", MIB)
+    held = FileTarget.open(tmp_path / "x.img", MIB)
     os.pwrite(held.fd, b"\xff" * MIB, 0)
     report = purge_file(held.path, held.fd, held.size_bytes)
     assert (report.method, report.conformant) == ("punch hole", False)

@@ -21,6 +21,7 @@ import fcntl
 import os
 import stat
 from pathlib import Path
+from typing import Self
 
 from writecliff import units
 from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
@@ -44,12 +45,47 @@ class FileTarget:
         self.path = path
         self.fd = fd
         self.notes = notes
-        self._system = system
+        self.system = system
         info = os.fstat(fd)
         self.size_bytes = info.st_size
         self._file = file_id(info)
         self.refusal = self._in_use(processes=True) or _contents_refusal(system, path, fd)
         self._written = False
+
+    @classmethod
+    def open(cls, path: str | Path, size_bytes: int | None, system: System | None = None) -> Self:
+        """Open a regular file as a target; create it with `size_bytes` if it is not there.
+
+        A size is rounded down to whole sectors of 4096 bytes, which `notes` says. Raises
+        `TargetError` if the file is absent and no size is given, of another size than asked for,
+        not a regular file, in use by another run, or if the file system has no room for it.
+        """
+        name = os.path.realpath(path)
+        notes: tuple[str, ...] = ()
+        sizes: tuple[int, ...] = ()
+        if size_bytes is not None:
+            whole = size_bytes - size_bytes % _ALIGN
+            if whole <= 0:
+                raise TargetError(
+                    f"{path}: size {size_bytes} is below one sector of {_ALIGN} bytes"
+                )
+            if not os.path.lexists(name):
+                _create(name, whole)
+            sizes = (whole, size_bytes)
+            if whole != size_bytes:
+                notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
+        elif not os.path.lexists(name):
+            raise TargetError(f"{path}: no such file", hint="give a size to have it created")
+        try:
+            fd = os.open(name, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise TargetError(f"{path}: cannot be opened: {error.strerror}") from error
+        try:
+            _check(str(path), fd, sizes)
+            return cls(name, fd, system or System(), notes)
+        except BaseException:
+            os.close(fd)
+            raise
 
     @property
     def backing(self) -> str:
@@ -57,7 +93,7 @@ class FileTarget:
         return creation_id(self.fd)
 
     def _in_use(self, *, processes: bool = False) -> TargetError | None:
-        uses = file_uses(self._system, self._file, self.path, processes=processes)
+        uses = file_uses(self.system, self._file, self.path, processes=processes)
         return in_use(self.path, uses) if uses else None
 
     def require_writable(self) -> None:
@@ -81,41 +117,6 @@ class FileTarget:
                 _mark(self.fd, str(os.fstat(self.fd).st_mtime_ns))
             os.close(self.fd)  # also releases the lock
             self.fd = -1
-
-
-def open_target(
-    path: str | Path, size_bytes: int | None, system: System | None = None
-) -> FileTarget:
-    """Open a regular file as a target; create it with `size_bytes` if it is not there.
-
-    A size is rounded down to whole sectors of 4096 bytes, which `notes` says. Raises `TargetError`
-    if the file is absent and no size is given, of another size than asked for, not a regular file,
-    in use by another run, or if the file system has no room for it.
-    """
-    name = os.path.realpath(path)
-    notes: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
-    if size_bytes is not None:
-        whole = size_bytes - size_bytes % _ALIGN
-        if whole <= 0:
-            raise TargetError(f"{path}: size {size_bytes} is below one sector of {_ALIGN} bytes")
-        if not os.path.lexists(name):
-            _create(name, whole)
-        sizes = (whole, size_bytes)
-        if whole != size_bytes:
-            notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
-    elif not os.path.lexists(name):
-        raise TargetError(f"{path}: no such file", hint="give a size to have it created")
-    try:
-        fd = os.open(name, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise TargetError(f"{path}: cannot be opened: {error.strerror}") from error
-    try:
-        _check(str(path), fd, sizes)
-        return FileTarget(name, fd, system or System(), notes)
-    except BaseException:
-        os.close(fd)
-        raise
 
 
 def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:

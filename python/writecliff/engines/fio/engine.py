@@ -94,7 +94,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         """Open a regular file; with `size_bytes` it is created if it is not there."""
         system = system or System()
         fio = find_fio(system.run)
-        return cls(FileBackedTarget.open(str(path), size_bytes, system), fio, system)
+        return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
 
     @property
     def fio_version(self) -> str:

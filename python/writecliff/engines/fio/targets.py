@@ -23,7 +23,7 @@ from writecliff.engines.blockdev.protection import (
     claim,
     inspect,
 )
-from writecliff.engines.blockdev.regular_file import FileTarget, open_target
+from writecliff.engines.blockdev.regular_file import FileTarget
 from writecliff.engines.blockdev.topology import System, read_int
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.capability import Fio, Placement
@@ -130,38 +130,21 @@ class DeviceTarget:
             self._claim.close()
 
 
-class FileBackedTarget:
+class FileBackedTarget(FileTarget):
     """A regular file, locked while it is open."""
 
-    def __init__(self, held: FileTarget, system: System) -> None:
-        self.name = f"file:{held.path}"
-        self._held = held
-        self._system = system
-
-    @classmethod
-    def open(cls, path: str, size_bytes: int | None, system: System) -> FileBackedTarget:
-        return cls(open_target(path, size_bytes, system), system)
-
     @property
-    def disk_name(self) -> str:
-        return self.name
+    def name(self) -> str:
+        return f"file:{self.path}"
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._held.notes
-
-    def require_writable(self) -> None:
-        self._held.require_writable()
-
-    def verify(self) -> None:
-        self._held.verify()
+    disk_name = name
 
     @property
     def _sector_bytes(self) -> int:
         """Sector of the device below the file system, which direct I/O must respect."""
-        device = os.fstat(self._held.fd).st_dev
+        device = os.fstat(self.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
-        directory = (self._system.sys / "dev/block" / number).resolve()
+        directory = (self.system.sys / "dev/block" / number).resolve()
         for one in (directory, directory.parent):  # a partition has its disk's queue
             sector = read_int(one / "queue/logical_block_size")
             if sector is not None:
@@ -169,32 +152,27 @@ class FileBackedTarget:
         return _DEFAULT_SECTOR
 
     def identify(self) -> DeviceIdentity:
-        held = self._held
-        found = identity.identify_file(held.path, held.size_bytes, self._sector_bytes)
-        return replace(found, backing=held.backing)
+        found = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
+        return replace(found, backing=self.backing)
 
     def reading(self) -> Reading:
         """The machine only: the disk below also does I/O for others."""
-        return Reading(take_sample(self._system, None), vitals.Vitals())
+        return Reading(take_sample(self.system, None), vitals.Vitals())
 
     def health(self) -> Mapping[str, Any] | None:
         return None
 
     def purge(self) -> PurgeReport:
-        return purge.purge_file(self._held.path, self._held.fd, self._held.size_bytes)
+        return purge.purge_file(self.path, self.fd, self.size_bytes)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return CacheReport(None, "a file: the cache of the drive below it is left as it is")
 
     def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self._system, fio, None)
+        return find_placement(self.system, fio, None)
 
     def for_command(self, placement: Placement | str) -> Target:
-        held = self._held
-        return Target(held.path, held.size_bytes, self._sector_bytes, True, placement)
-
-    def close(self) -> None:
-        self._held.close()
+        return Target(self.path, self.size_bytes, self._sector_bytes, True, placement)
 
 
 FioTarget = DeviceTarget | FileBackedTarget

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from writecliff.workload.fiojob.option import Option, Treatment
+from writecliff.workload.fiojob.option import Treatment
 from writecliff.workload.fiojob.options import all_options
 
 _INTRODUCTION = """\
@@ -21,44 +21,30 @@ option, the file and the line. See the [guide](../guides/fio-jobs.md) for the ru
 """
 
 _HEADINGS = {
-    Treatment.HONOURED: ("Honoured", "How"),
-    Treatment.REPORTING: ("Honoured in the fio-shaped JSON", "How"),
-    Treatment.NO_EFFECT: ("Accepted, no effect", "Why"),
-    Treatment.REFUSED: ("Refused", "Why"),
+    Treatment.HONOURED: ("Honoured", "Default", "How"),
+    Treatment.REPORTING: ("Honoured in the fio-shaped JSON", "Default", "How"),
+    Treatment.NO_EFFECT: ("Accepted, no effect", None, "Why"),
+    Treatment.REFUSED: ("Refused", "Accepted as", "Why"),
 }
 
 
 def markdown() -> str:
-    """The page, with one table a treatment."""
+    """The page, with one table per treatment."""
     parts = [_INTRODUCTION]
-    options = all_options()
-    for treatment, (heading, column) in _HEADINGS.items():
-        rows = sorted(
-            (option for option in options if option.treatment is treatment),
-            key=lambda option: option.name,
-        )
-        parts.append(f"## {heading}\n\n{_table(rows, treatment, column)}")
+    for treatment, (heading, middle, last) in _HEADINGS.items():
+        rows = [("Option", middle, last), ("---", middle and "---", "---")]
+        for option in sorted(all_options(), key=lambda option: option.name):
+            if option.treatment is treatment:
+                values = option.neutral or ([option.default] if option.default is not None else [])
+                names = _code(option.name) + (f" ({_code(*option.aliases)})" * bool(option.aliases))
+                rows.append((names, middle and _code(*values), option.text.replace("|", "\\|")))
+        lines = (" | ".join(cell for cell in row if cell is not None) for row in rows)
+        parts.append(f"## {heading}\n\n" + "".join(f"| {line} |\n" for line in lines))
     return "\n".join(parts)
 
 
-def _table(rows: list[Option], treatment: Treatment, column: str) -> str:
-    """A table; the middle column is the default, or the values that are accepted all the same."""
-    middle = {Treatment.REFUSED: "Accepted as", Treatment.NO_EFFECT: None}.get(treatment, "Default")
-    titles = ["Option", *([middle] if middle else []), column]
-    lines = [" | ".join(titles), " | ".join(["---"] * len(titles))]
-    for option in rows:
-        cells = [_names(option)]
-        if middle == "Default":
-            cells.append(f"`{option.default}`" if option.default is not None else "")
-        elif middle:
-            cells.append(", ".join(f"`{value}`" for value in option.neutral))
-        lines.append(" | ".join([*cells, option.text.replace("|", "\\|")]))
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
-def _names(option: Option) -> str:
-    aliases = ", ".join(f"`{alias}`" for alias in option.aliases)
-    return f"`{option.name}`" + (f" ({aliases})" if aliases else "")
+def _code(*values: str) -> str:
+    return ", ".join(f"`{value}`" for value in values)
 
 
 if __name__ == "__main__":
