@@ -155,7 +155,7 @@ class TestReport:
         """What was done to the drive, as the participle of a sentence."""
         return "tested"
 
-    def written(self) -> tuple[KeyFigure, KeyFigure]:
+    def written(self) -> Sequence[KeyFigure]:
         """How much was written and how long it took."""
         data = self.data
         # A simulated drive may have been brought to its state without simulating time.

@@ -11,7 +11,10 @@ import pytest
 from tests.support.bad_runs import killed_early_run, unsteady_real_run
 from tests.support.synthetic_run import Drive, build_run, manifest, records
 from writecliff.errors import ConfigError, StoreError
-from writecliff.report import summarise
+from writecliff.procedures.registry import PROCEDURES
+from writecliff.report import report_of, summarise
+from writecliff.report.base import TestReport
+from writecliff.report.comparison import compared_figures
 from writecliff.store.rundir import RunDirectory
 
 
@@ -197,3 +200,28 @@ def test_a_drive_that_stalls_is_still_summarised(tmp_path: Path) -> None:
     build_run(tmp_path / "run", drive, rounds=6, steps_per_round=1, step_s=1.0)
     summary = summarise(tmp_path / "run")
     assert math.isfinite(summary["figures"]["fob_iops"])
+
+
+def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
+    """More steps may be stored while the report is made: it shows those of its beginning."""
+    steps = list(records(rounds=2, steps_per_round=3, step_s=60.0))
+    with RunDirectory.create(tmp_path / "run", manifest(steps_per_round=3)) as run:
+        for record in steps[:4]:
+            run.append_round(record)
+        report = report_of(RunDirectory.open(tmp_path / "run"))
+        for record in steps[4:]:
+            run.append_round(record)
+        model = report.model()
+    assert model.disclosures[0] == "The run has not ended: these are the figures so far."
+    assert model.summary["figures"]["steps"] == 4
+    assert model.data[0].text.count("\n") == 1 + 4
+
+
+def test_every_test_has_one_report_and_its_figures_one_column() -> None:
+    reports = {name: entry.load_report() for name, entry in PROCEDURES.items()}
+    assert all(issubclass(report, TestReport) for report in reports.values())
+    keys = [figure.key for figure in compared_figures()]
+    assert keys[0] == "fob_iops"
+    assert len(set(keys)) == len(keys) == 9
+    page = (Path(__file__).resolve().parents[3] / "docs/reference/json.md").read_text()
+    assert all(f"`{key}`" in page for key in keys)

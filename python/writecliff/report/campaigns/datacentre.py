@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from writecliff import units
 from writecliff.procedures.model import StepRow
@@ -96,7 +96,7 @@ class DatacentreReport(CampaignReport):
                     f"{operation}-iops",
                     f"{operation.capitalize()} IOPS",
                     [row for row in cells if row.read_pct != without],
-                    lambda row, operation=operation: steps.iops(row, operation),  # type: ignore[misc]
+                    partial(steps.iops, operation=operation),
                 )
                 for operation, without in (("read", 0.0), ("write", 100.0))
             ),
@@ -117,7 +117,7 @@ class DatacentreReport(CampaignReport):
                     f"latency-{name}",
                     f"{title} response time",
                     cells,
-                    lambda row, q=q: steps.latency_ns(row, q),  # type: ignore[misc]
+                    partial(steps.latency_ns, q=q),
                     LATENCY,
                 )
                 for name, title, q in slow
@@ -241,7 +241,7 @@ class DatacentreReport(CampaignReport):
             for name, title, axis, value in (
                 ("iops", "IOPS of servers", Axis("IOPS"), lambda row: row.iops),
                 ("latency", "Average response time of servers", LATENCY,
-                 lambda row: self.steps.latency_ns(row, None)),
+                 partial(self.steps.latency_ns, q=None)),
             )
         ]  # fmt: skip
         speeds = self._speeds("Servers", "Profile", rows)

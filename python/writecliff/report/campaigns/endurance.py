@@ -116,7 +116,7 @@ class EnduranceReport(CampaignReport):
             return Verdict("bad", "No round is complete", (f"Nothing is known of {name} yet.",))
         meaning = [
             f"{name}: every byte that the host writes is written {units.significant(life.waf)} "
-            f"times to flash. {view.source}"
+            f"times to flash, in rounds {view.window[0]} to {view.window[-1]}."
         ]
         if life.tbw_bytes is None:
             meaning.append("The rated cycles of the flash are not known: give --rated-cycles.")
