@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
 from writecliff.workload.fiojob.extent import extent
-from writecliff.workload.fiojob.pace import Pace, pace
+from writecliff.workload.fiojob.pace import Pace, pace, with_pauses
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.splits import Distribution
 from writecliff.workload.fiojob.target import (
@@ -71,7 +71,7 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
 
 def _common_job(settings: Settings, ops: Operations, sizes: Blocks, rate: Pace) -> Job:
     """Everything that the threads of a section have in common, for one thread."""
-    return Job(
+    job = Job(
         name=settings.job_name,
         pattern=ops.pattern,
         read_pct=ops.read_pct if rate.read_pct is None else rate.read_pct,
@@ -85,11 +85,10 @@ def _common_job(settings: Settings, ops: Operations, sizes: Blocks, rate: Pace) 
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,
         arrival=rate.arrival,
-        think_ns=settings.thinktime * _US,
-        think_after_ios=settings.thinktime_blocks,
         start_delay_ns=settings.startdelay * _US,
         flush_every_writes=flush_every_writes(settings, ops),
     )
+    return with_pauses(job, settings)
 
 
 def _thread_job(

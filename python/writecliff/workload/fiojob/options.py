@@ -138,6 +138,9 @@ class FioOptions:
     )
     thinktime: int = option(read.time_us("us"), "0", "pause after every thinktime_blocks I/Os")
     thinktime_blocks: int = option(read.integer(1), "1", "I/Os between pauses")
+    thinktime_iotime: int = option(
+        read.time_us("s"), "0", "time of I/O between pauses; not with a rate or thinktime_blocks"
+    )
     # Data and flushes
     buffer_compress_percentage: int = option(
         read.integer(0, 100), "0", "share that the drive could compress"

@@ -104,7 +104,6 @@ REFUSED: dict[str, str] = {
     "a simulated drive has no priorities": (
         "prio=0 prioclass=0 cmdprio_percentage=0 cmdprio_class=0 cmdprio=0 cmdprio_bssplit"
     ),
-    "pauses by time of I/O are not available; use thinktime_blocks": "thinktime_iotime=0",
     "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
     "a job does not end when it falls below a rate; compare the result instead": (
         "rate_min/ratemin=0 rate_iops_min=0"

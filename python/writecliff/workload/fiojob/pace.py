@@ -7,11 +7,13 @@ are what decides the mix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.workload.fiojob.blocks import Blocks, Operations, pick
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.model import Arrival
+from writecliff.workload.model import Arrival, Job
+
+_US = 1000
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,21 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     if option == "rate":
         return Pace(None, total, arrival, read_pct)
     return Pace(total, None, arrival, read_pct)
+
+
+def with_pauses(job: Job, settings: Settings) -> Job:
+    """The job of a thread with its pauses: after a number of I/Os, or after a time of I/O.
+
+    Raises ConfigError for a time of I/O together with what a `Job` cannot combine with it.
+    """
+    pause_ns, burst_ns = settings.thinktime * _US, settings.thinktime_iotime * _US
+    if not pause_ns or not burst_ns:
+        return replace(job, think_ns=pause_ns, think_after_ios=settings.thinktime_blocks)
+    for other in ("thinktime_blocks", "rate", "rate_iops"):
+        if settings.given(other):
+            message = f"thinktime_iotime and {other} are not available together"
+            raise settings.error("thinktime_iotime", message, "keep one")
+    return replace(job, burst_ns=burst_ns, pause_ns=pause_ns)
 
 
 def _check_thinktime(settings: Settings) -> None:
