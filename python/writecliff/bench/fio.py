@@ -42,7 +42,7 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Pair:
-    """The same cell both ways, one directly after the other."""
+    """The same cell through bare fio and through writecliff, in direct succession."""
 
     bare_iops: float
     bare_wall_s: float

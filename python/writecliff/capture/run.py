@@ -28,7 +28,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """How to capture. `root` limits the trace to files below it."""
+    """Options of a capture. `root` limits the trace to files below it."""
 
     output: Path
     root: Path | None = None

@@ -377,7 +377,7 @@ class _Reader:
         return Events(slots, self._text, self._start_ns, 0, self._reads)
 
     def notes(self) -> list[str]:
-        """What the events do not have, or have only approximately."""
+        """Notes on what the events lack, or have only approximately."""
         notes = []
         synced, silent = (
             sorted(

@@ -11,7 +11,7 @@ _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)")
 _UNFINISHED = " <unfinished ...>"
 _CALL = re.compile(r"(\w+)\((.*)\)\s+= (0x[0-9a-f]+|-?\d+)(.*)")
-# An argument: text in quotes, brackets or a descriptor's name may have commas of its own.
+# An argument; quoted text, brackets and names of descriptors may contain commas.
 _ARGUMENT = re.compile(r'(?:[^,"<\[{(]|"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a"}

@@ -204,7 +204,7 @@ def _io(rows: Sequence[Row]) -> str:
 
 
 def _settled(rows: Sequence[Row]) -> str:
-    """How many drives had not settled."""
+    """The number of drives that had not settled; empty if all had."""
     moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
     unsettled = sum(drift > SETTLED for drift in moved)
     if not unsettled:

@@ -1,10 +1,10 @@
-"""What another simulator says of the same writers, without streams.
+"""Write amplification of the same writers in another simulator, without streams.
 
-An independently written flat simulator (C, no time): 4096 units of 256 slots, 20 capacities to
-settle, 10 measured, requests of 4 or 128 KiB; its figures have three digits. How it collects is not
-written down with them. Of the ways that were tried, whole victims that rejoin the unit the host
-fills, 4094 units that circulate and requests that go on at the start of their range give all of its
-figures; the guide to streams says how far the others are off.
+An independently written flat simulator (C, untimed): 4096 reclaim units of 256 slots, 20 capacities
+to settle, 10 measured, requests of 4 or 128 KiB; its figures have three digits. Its garbage
+collection is not documented. Of the variants that were tried, whole victims relocated to the unit
+that the host fills, 4094 circulating units and requests that wrap at the end of their range
+reproduce all of its figures; the guide to streams lists the errors of the others.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ _WAF: dict[tuple[Reading, float], tuple[float, float, float]] = {
 def reference_waf(
     reading: Reading, overprovision: float, policy: str, request_bytes: int
 ) -> float | None:
-    """Its write amplification with whole victims that rejoin, None where it gives none."""
-    row = _WAF.get((reading, overprovision))
-    if row is None or request_bytes not in REQUESTS:
-        return None
-    if policy == "fifo":
-        return row[2] if request_bytes == REQUESTS[1] else None
-    return row[REQUESTS.index(request_bytes)] if policy == "greedy" else None
+    """Its write amplification with whole victims in the host's unit; None if it gives none."""
+    columns = {("greedy", REQUESTS[0]): 0, ("greedy", REQUESTS[1]): 1, ("fifo", REQUESTS[1]): 2}
+    row, column = _WAF.get((reading, overprovision)), columns.get((policy, request_bytes))
+    return None if row is None or column is None else row[column]

@@ -1,15 +1,15 @@
-"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and what a cyclic log does.
+"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and theory of a cyclic log.
 
-The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives the four lifetimes and no more.
-Two readings of it are kept beside each other:
+The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives only the four lifetimes. There
+are two readings of it:
 
 * `by-size`: ranges of 1, 10, 33 and 55 parts (99 in all), written at equal rates;
 * `by-rate`: equal ranges, written at rates of 1, 1/10, 1/33 and 1/55.
 
 In one FIFO log, a slot of a class with data share s and write share r is overwritten once in s/r
-capacities written by the host. Whenever the log has gone round before that, the slot is moved:
+capacities written by the host. Each time the log wraps before that, the slot is relocated:
 `A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase:
-several A solve it, and which one a drive is in depends on how it was preconditioned.
+several A solve it, and the preconditioning decides which one a drive takes.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def writers(reading: Reading) -> tuple[Writer, ...]:
 
 
 def describe(reading: Reading) -> str:
+    """The reading in words."""
     return {
         "by-size": "ranges of 1 : 10 : 33 : 55, written at equal rates",
         "by-rate": "equal ranges, written at rates of 1 : 1/10 : 1/33 : 1/55",
@@ -52,7 +53,7 @@ def describe(reading: Reading) -> str:
 
 
 def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[float, ...]:
-    """All write amplifications that a FIFO log of these writers can stay at, ascending.
+    """All stable write amplifications of a FIFO log of these writers, ascending.
 
     On every step of the staircase the right side is constant: it is a solution if it lies on its
     own step. `overprovision` is (circulating - user) / user.

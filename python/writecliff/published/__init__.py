@@ -1,6 +1,6 @@
-"""Published figures of real drives, and simulated drives put to the same tests.
+"""Reproduces published figures of real drives with simulated drives.
 
-`figures.csv` holds what others have published; `conditions.py` says under which conditions a figure
-was taken, `measure.py` puts simulated drives under them, `scores.py` compares, `fit.py` estimates
-parameters of drives from figures. No simulated figure is touched after the simulation.
+`figures.csv` has the published figures; `conditions.py` gives the conditions of a figure,
+`measure.py` measures simulated drives under them, `scores.py` compares, `fit.py` estimates
+parameters of drives from figures. No figure is adjusted after the simulation.
 """

@@ -92,7 +92,7 @@ def _metric(one: Condition, results: Results, name: str) -> float | None:
 
 
 def lifetime_ratio(drive: ComparedDrive) -> float:
-    """How many times as much a host can write with a stream for each writer as without.
+    """Ratio of the host writes in a drive's life, with a stream for each writer and without.
 
     Write amplification alone decides it. The slide can be read in two ways; the smaller of both
     ratios is taken, at the over-provisioning of the drive."""

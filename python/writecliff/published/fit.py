@@ -72,7 +72,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Specification:
-    """What is fitted: the drives, the drives they are compared with, and the free parameters."""
+    """The drives to fit, the drives they are compared with, and the free parameters."""
 
     drives: tuple[str, ...]
     rivals: tuple[str, ...]

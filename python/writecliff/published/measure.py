@@ -26,7 +26,7 @@ from writecliff.workload.model import BlockSize, Job, Segments, Workload
 Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
-# Every run has a seed of its own. Two that write the same addresses in the same order invalidate
+# Every run has a different seed. Two that write the same addresses in the same order invalidate
 # flash in the order in which it was written, and measure a drive that no random load would find.
 _FIRST_SEED = 3001
 _WARM_SHARE = 0.2  # of a load's time, before it is measured: queues fill, the mix settles

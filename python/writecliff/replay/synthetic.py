@@ -1,7 +1,7 @@
 """A small log-structured merge store as a trace, to try out streams and for tests.
 
-The native module makes its file operations (sizes only, no keys); here they get names, threads and
-times. Time is that of a program that writes at a steady rate.
+The native module generates the file operations (sizes only, no keys); this module adds names,
+threads, and the times of a program that writes at a steady rate.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def synthetic_table(
     with as_user_errors():
         raw = _native.synthetic_trace(table_bytes, chunk_bytes, logged_bytes, seed)
     op, file, length = raw["op"], raw["file"], raw["length_bytes"].astype(np.int64)
-    # A file keeps the origin of its writes; creating and unlinking have none of their own.
+    # A file keeps the origin of its writes; creating and unlinking have none.
     origin_of = np.zeros(int(file.max()) + 1, np.int64)
     written = op == _OPS.index("write")
     origin_of[file[written]] = raw["origin"][written]

@@ -81,7 +81,7 @@ def _waf_case(policy: str, overprovision: float) -> TheoryCase:
 
 @dataclass(frozen=True)
 class ReducedLoad:
-    """What is written, and the collection policy that there is theory for."""
+    """The data written, and the garbage collection policy for which there is theory."""
 
     name: str
     policy: str

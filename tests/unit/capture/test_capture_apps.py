@@ -97,7 +97,7 @@ def test_jars_are_held_to_the_list(tmp_path: Path) -> None:
     assert jars.problem(tmp_path, {"a.jar": empty, "b.jar": empty}) == "b.jar is missing"
 
 
-def test_what_maven_says_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_maven_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "bin/mvn"
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\necho '[ERROR] no route to anywhere'; exit 1\n")

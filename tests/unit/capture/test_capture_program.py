@@ -246,7 +246,7 @@ def test_reads_only_if_asked(place: Path) -> None:
     assert metadata["bytes_read"] == 30
 
 
-def test_writing_through_memory_is_told(place: Path) -> None:
+def test_writing_through_memory_is_noted(place: Path) -> None:
     _, metadata = _captured(
         place,
         """

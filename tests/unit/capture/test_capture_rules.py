@@ -133,7 +133,7 @@ def test_no_rows_no_streams() -> None:
         ("[[rule]\n", "r.toml: expected ']]' at the end of an array declaration (at line 1, column 7)", None),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_place(text: str, message: str, hint: str | None) -> None:
+def test_errors_name_file_line_and_rule(text: str, message: str, hint: str | None) -> None:
     with pytest.raises(RuleError) as caught:
         parse_rules(text, "r.toml")
     assert (str(caught.value), caught.value.hint) == (message, hint)

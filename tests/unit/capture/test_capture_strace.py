@@ -103,7 +103,7 @@ def test_names_move_and_go_and_threads_belong_to_their_process() -> None:
     assert {(row["thread"], row["process"]) for row in table} == {("p", "p"), ("t", "p")}
 
 
-def test_losses_are_told() -> None:
+def test_losses_are_noted() -> None:
     rows, notes = _rows("""
     1<p> 1.0 openat(AT_FDCWD</d>, "m", O_RDWR|O_CREAT, 0644) = 3</d/m>
     1<p> 1.1 ftruncate(3</d/m>, 10000) = 0

@@ -86,7 +86,7 @@ def test_findings_are_of_the_rows(result: fms_cassandra.Result) -> None:
     assert any(wins in text and "an oracle with as many streams" in text for text in said)
 
 
-def test_figures_of_a_drive_on_its_way_are_said(result: fms_cassandra.Result) -> None:
+def test_findings_say_which_drives_had_not_settled(result: fms_cassandra.Result) -> None:
     some = result.rows[0]
     still = replace(some, on=replace(some.on, waf_drift=-0.12))
     rows = [replace(some, off=replace(some.off, waf_drift=None)), still]
@@ -126,12 +126,12 @@ def test_a_factor_is_what_one_condition_changes_alone(result: fms_cassandra.Resu
 def test_every_figure_comes_with_its_precondition_and_the_claim(
     result: fms_cassandra.Result,
 ) -> None:
-    told = json.loads(json.dumps(fms_cassandra_page.mapping(result)))
-    assert told["claimed"] == {"lifetime_ratio": 2.0, "io_ratio": 1.45}
-    assert [row["fill_pct"] for row in told["rows"][:2]] == [60.0, 90.0]
-    assert "second half is measured" in told["precondition"]
-    assert {row["name"] for row in told["rows"][1]["on"]["by_stream"]} >= {"log", "flush"}
-    assert told["assignments"][0]["waf"].keys() == {
+    answer = json.loads(json.dumps(fms_cassandra_page.mapping(result)))
+    assert answer["claimed"] == {"lifetime_ratio": 2.0, "io_ratio": 1.45}
+    assert [row["fill_pct"] for row in answer["rows"][:2]] == [60.0, 90.0]
+    assert "second half is measured" in answer["precondition"]
+    assert {row["name"] for row in answer["rows"][1]["on"]["by_stream"]} >= {"log", "flush"}
+    assert answer["assignments"][0]["waf"].keys() == {
         *fms_cassandra.ASSIGNMENTS,
         fms_cassandra.ORACLE,
     }
@@ -171,7 +171,7 @@ def _trace(metadata: dict[str, object]) -> Trace:
     return Trace(table, metadata)
 
 
-def test_the_load_is_told_by_the_capture() -> None:
+def test_the_capture_describes_its_load() -> None:
     size = {"records": 1000, "updates": 4000, "operations": 1000, "value_bytes": 300}
     load = fms_cassandra.load_of(_trace({"load": size}), load_rules("cassandra"))
     assert load.table_bytes == 7 << 20

@@ -1,4 +1,4 @@
-"""A fit finds the parameters of a drive whose figures it is given, and says what it cannot find."""
+"""A fit finds the parameters of a drive whose figures it is given, and reports what they do not determine."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def own_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "notes", lambda: own)
 
 
-def test_the_page_says_what_was_reached_and_what_was_not(made_up: Reproduction) -> None:
+def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduction) -> None:
     page = page_of(made_up)
     assert [section.title for section in page.sections] == [
         "Overall", "Agreement", "Which of two drives is better", "Missed", "paper", "other",

@@ -65,7 +65,7 @@ def own(tmp_path: Path, small: Path) -> Path:
     return path
 
 
-def test_the_command_writes_a_folder_and_says_what_it_found(
+def test_the_command_writes_a_folder_and_prints_the_results(
     cli: CommandLine, own: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -106,7 +106,7 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     ).read_text()
 
 
-def test_mistakes_are_told_before_anything_runs(
+def test_mistakes_are_reported_before_anything_runs(
     cli: CommandLine, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -124,7 +124,7 @@ def test_mistakes_are_told_before_anything_runs(
     assert not (tmp_path / "reproductions").exists()
 
 
-def test_a_malformed_device_file_is_told_with_its_line(
+def test_a_malformed_device_file_is_reported_with_its_line(
     cli: CommandLine, own: Path, small: Path, tmp_path: Path
 ) -> None:
     small.write_text(small.read_text().replace("channels =", "chanels ="))
@@ -217,7 +217,7 @@ def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
     assert threading.active_count() == before
 
 
-def test_preparing_is_told_as_it_goes(tmp_path: Path) -> None:
+def test_the_observer_follows_the_preparation(tmp_path: Path) -> None:
     class Listening(MeasurementObserver):
         def preparing(self, drive: str, state: conditions.State, share: float) -> None:
             shares.append((drive, state, share))
@@ -230,8 +230,8 @@ def test_preparing_is_told_as_it_goes(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         measure(drive, [WRITES], cache, log=lambda text: None, observer=Listening())
     assert {one[:2] for one in shares} == {("845dc-evo-240", "sustained")}
-    told = [share for *_, share in shares]
-    assert told == sorted(told) and 0 < told[-1] < 1
+    seen_shares = [share for *_, share in shares]
+    assert seen_shares == sorted(seen_shares) and 0 < seen_shares[-1] < 1
 
 
 def test_rated_writes_follow_from_cycles_and_amplification() -> None:
@@ -253,8 +253,8 @@ def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
         f"{name} power_idle": "the device file has no power model",
         f"{name} power_read": "the device file has no power model",
     }
-    told = '\n[power]\nidle = "1.5 W"\nactive = "0.5 W"\nlink = "1 W"\nread = "50 mW"\n'
-    drive = replace(plain, text=plain.text + told)
+    power = '\n[power]\nidle = "1.5 W"\nactive = "0.5 W"\nlink = "1 W"\nread = "50 mW"\n'
+    drive = replace(plain, text=plain.text + power)
     results = {name: measure(drive, [READS])}
     found = derive({name: drive}, [idle, reads], results).values
     assert found[f"{name} power_idle"] == pytest.approx(1.5, rel=1e-3)

@@ -62,7 +62,7 @@ def test_scores_count_what_is_simulated() -> None:
     assert latency.figures == 1
 
 
-def test_duels_are_between_drives_under_the_same_conditions() -> None:
+def test_comparisons_are_between_drives_under_the_same_conditions() -> None:
     other = {"device": "mlc-a-800"}
     rows = [
         _row(1000.0),
@@ -78,7 +78,7 @@ def test_duels_are_between_drives_under_the_same_conditions() -> None:
     assert [comparison.right for comparison in found] == [True, False]
 
 
-def test_two_names_of_one_drive_are_no_duel() -> None:
+def test_two_names_of_one_drive_are_not_compared() -> None:
     assert comparisons_of([_row(1.0), _row(2.0, device="pm863", value=2.0)]) == []
 
 
@@ -97,7 +97,7 @@ def test_a_draw_is_wrong_whoever_was_better() -> None:
     assert not comparison.right and not replace(comparison, published=(1.0, 2.0)).right
 
 
-def test_an_improvement_is_a_duel_in_itself() -> None:
+def test_an_improvement_is_a_comparison_in_itself() -> None:
     row = _row(-1.0, metric="iops_improvement", value=5.0, unit="%", baseline="mlc-a-800")
     (comparison,) = comparisons_of([row])
     assert (comparison.metric, comparison.right) == ("iops", False)
@@ -115,7 +115,7 @@ def test_rows_come_from_results_and_from_what_is_derived(
     assert rows[7].why == "nothing here corresponds to it"
 
 
-def test_a_reproduction_tells_why_figures_are_missing(made_up: Reproduction) -> None:
+def test_a_reproduction_gives_the_reason_of_missing_figures(made_up: Reproduction) -> None:
     assert [row.why for row in made_up.missing] == [
         "unknown preset 'hdd-none': see `writecliff device list`",
         "no load 'messenger': single figures are of random and sequential ones",

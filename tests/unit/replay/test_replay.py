@@ -39,7 +39,7 @@ def _table(rows: list[tuple[str, int, str, int, int, str]]) -> pa.Table:
     )
 
 
-def test_operations_that_no_drive_sees_stay_behind() -> None:
+def test_operations_without_effect_on_a_drive_are_left_out() -> None:
     io = file_io(
         _table(
             [
@@ -126,7 +126,7 @@ def test_a_trace_that_does_not_fit_names_the_size() -> None:
     assert caught.value.hint == "a drive of 160.000 GB or more holds them"
 
 
-def test_streams_of_their_own_help_and_nothing_is_lost(setup: ReplaySetup) -> None:
+def test_separate_streams_help_and_no_block_is_lost(setup: ReplaySetup) -> None:
     none, rules = replay(setup, "none", 1), replay(setup, "rules", 8)
     assert none.waf > 1.05 and 1.0 <= rules.waf < none.waf
     written = setup.blocks.written_bytes
@@ -157,7 +157,7 @@ def test_reads_beside_the_trace_have_latencies(setup: ReplaySetup) -> None:
     assert timed.waf == pytest.approx(replay(setup, "rules", 8).waf, abs=0.01)
 
 
-def test_what_the_drive_is_not_told_of_fills_it(store: FileIO) -> None:
+def test_untrimmed_data_fill_the_drive(store: FileIO) -> None:
     def replayed(
         *, trim: bool, allocator: str = "next-fit", copies: int = 1
     ) -> tuple[ReplaySetup, float]:
@@ -184,7 +184,7 @@ def test_mistagging_costs_more_the_more_there_is(setup: ReplaySetup) -> None:
     assert waf[0] < waf[1] < waf[2]
 
 
-def test_bad_options_say_what_would_be_right(store: FileIO, setup: ReplaySetup) -> None:
+def test_errors_of_options_have_hints(store: FileIO, setup: ReplaySetup) -> None:
     with pytest.raises(ConfigError, match="--fill is 120"):
         lay_out(store, DRIVE, Sizing(fill_pct=120))
     with pytest.raises(ConfigError, match="--copies is 0"):

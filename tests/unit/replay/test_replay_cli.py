@@ -20,7 +20,7 @@ def _words(folder: Path, command: str, *more: str) -> list[str]:
     return [command, trace, "--on", "sim:sata-tlc-120", "--fills", "2", *more]
 
 
-def test_replay_says_what_streams_win(cli: CommandLine, trace_folder: Path) -> None:
+def test_replay_reports_the_gain_of_streams(cli: CommandLine, trace_folder: Path) -> None:
     rules = str(trace_folder / "rules.toml")
     said = cli(_words(trace_folder, "replay", "--streams", rules, "--no-timed"))
     assert said.code == 0, said.err
@@ -32,7 +32,7 @@ def test_replay_says_what_streams_win(cli: CommandLine, trace_folder: Path) -> N
     assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
 
 
-def test_a_file_system_without_trim_is_said(cli: CommandLine, trace_folder: Path) -> None:
+def test_replay_reports_a_file_system_without_trim(cli: CommandLine, trace_folder: Path) -> None:
     words = ("--no-trim", "--allocator", "first-fit", "--copies", "2", "--no-timed")
     said = cli(_words(trace_folder, "replay", *words))
     assert said.code == 0 and "first-fit, without TRIM, 2 copies" in said.out
@@ -45,7 +45,7 @@ def test_a_file_system_without_trim_is_said(cli: CommandLine, trace_folder: Path
     assert with_trim["waf"] < found["waf"]
 
 
-def test_placement_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path: Path) -> None:
+def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "p.html"
     words = (
         "--streams",
