@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
-from writecliff.devices import preset_names
+from writecliff.devices import FOLDER
 from writecliff.validate import theory
 from writecliff.validate.theory import OVERPROVISIONS, POLICIES, REDUCED_LOADS, TheoryCase
 
@@ -17,10 +17,13 @@ from writecliff.validate.theory import OVERPROVISIONS, POLICIES, REDUCED_LOADS, 
 def test_device_list(cli: CommandLine) -> None:
     said = cli("device list")
     assert (said.code, said.err) == (0, "")
-    names = preset_names()
-    assert [line.split()[0] for line in said.out.splitlines()] == ["name", *names]
-    assert names == sorted(names) and {"sata-tlc-120", "hdd-15k-80"} < set(names)
+    head, *names = (line.split()[0] for line in said.out.splitlines())
+    assert head == "name"
+    assert names == sorted(set(names)), "each drive once, in the order of names"
+    files = {path.stem for path in FOLDER.glob("*.toml")}
+    assert files < set(names) and "pm863-960" in set(names) - files, "files, and family members"
     devices = json.loads(cli("device list --json").out)["devices"]
+    assert [device["name"] for device in devices] == names
     by_name = {device["name"]: device for device in devices}
     assert by_name["sata-tlc-120"]["capacity_bytes"] == 120_000_000_000
     assert by_name["sata-tlc-120"]["overprovision_pct"] == pytest.approx(14.59)

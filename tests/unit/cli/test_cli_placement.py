@@ -48,7 +48,7 @@ def test_run_shows_statistics_events_and_overflow(
     assert [event["time_ns"] for event in log] == sorted(event["time_ns"] for event in log)
     assert "placement identifiers that the drive does not have (12)" in done.err
     text = cli(["run", str(load), "--on", target]).out
-    assert "FDP: HBMW 1,024 KiB" in text or "FDP: HBMW 1.05 MB" in text
+    assert "FDP: HBMW 1.05 MB, MBMW 1.05 MB, MBE 0 B; 8 placement handles" in text
     assert "invalid placement identifier 256; 63 of them in the log" in text
 
 
