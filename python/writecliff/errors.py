@@ -7,11 +7,13 @@ from typing import Any, Self
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """A hint: the name in `known` nearest to `name`; `otherwise`, or all of them, if none is."""
+    """A hint: the name in `known` nearest to `name`, or that `name` begins; if there is none,
+    `otherwise` or all of them."""
     from difflib import get_close_matches
 
     names = [str(one) for one in known]
     near = get_close_matches(name, names, n=1)
+    near = near or [one for one in names if len(name) > 2 and one.startswith(name)]
     return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(names)}"
 
 

@@ -19,6 +19,11 @@ def test_an_unknown_name_with_nothing_near_hints_at_all() -> None:
     assert (str(error), error.hint) == ("rules.toml: unknown key 'x'", "known: path, stream")
 
 
+def test_the_beginning_of_a_name_is_near() -> None:
+    assert did_you_mean("mail", ["cache", "mail-server"]) == "did you mean 'mail-server'?"
+    assert did_you_mean("ma", ["cache", "mail-server"]) == "known: cache, mail-server"
+
+
 def test_another_hint_for_a_long_list() -> None:
     assert did_you_mean("x", ["path"], "see the list") == "see the list"
     assert did_you_mean("pth", ["path"], "see the list") == "did you mean 'path'?"

@@ -13,7 +13,7 @@ GROUP = "validation and research", 5
 app = App(name="bench", help=__doc__)
 
 
-@app.command(name="sim", help="Measure the CPU time of fixed simulations.")
+@app.command
 def sim(
     *,
     case: str | None = None,
@@ -66,7 +66,7 @@ def sim(
     return 0
 
 
-@app.command(name="fio", help="Measure the overhead over plain fio on a real drive.")
+@app.command
 def fio(
     *,
     target: TargetOptions = NO_TARGET,

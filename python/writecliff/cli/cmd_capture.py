@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 GROUP = "workloads and traces", 3
 app = App(
     name="capture",
-    help=__doc__,
     usage="writecliff capture [OPTIONS] -- COMMAND [ARGUMENTS]",
 )
 

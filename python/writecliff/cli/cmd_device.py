@@ -20,7 +20,7 @@ GROUP = "drives", 1
 app = App(name="device", help=__doc__)
 
 
-@app.command(name="list", help="List the simulated drives.")
+@app.command(name="list")
 def list_command(*, json: bool = False) -> int:
     """List the simulated drives; each can be used as sim:NAME.
 
@@ -41,7 +41,7 @@ def list_command(*, json: bool = False) -> int:
     return 0
 
 
-@app.command(name="show", help="Show the parameters of a simulated drive.")
+@app.command
 def show(name: str, *, json: bool = False) -> int:
     """Show the parameters of a simulated drive, each with its source.
 
@@ -74,7 +74,7 @@ def show(name: str, *, json: bool = False) -> int:
     return 0
 
 
-@app.command(name="probe", help="Test which write hints and streams a real drive supports.")
+@app.command(name="probe")
 def probe_command(path: str, *, json: bool = False) -> int:
     """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
 

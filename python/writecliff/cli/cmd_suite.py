@@ -101,7 +101,9 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
     for text in texts:
         test, dot, rest = text.strip().partition(".")
         if not dot or "=" in test:
-            raise ConfigError(f"--set '{text}' is not TEST.OPTION=VALUE", hint="iops.threads=8")
+            raise ConfigError(
+                f"--set '{text}' is not TEST.OPTION=VALUE", hint="for example --set iops.threads=8"
+            )
         found.setdefault(test, {}).update([setting(test, rest)])
     return found
 

@@ -92,7 +92,8 @@ def _varied(
     else:
         option, equals, rest = (vary or "").partition("=")
         if not equals:
-            raise ConfigError(f"--vary '{vary}' is not OPTION=V1,V2,...", hint="write_cache=on,off")
+            example = "for example --vary write_cache=on,off"
+            raise ConfigError(f"--vary '{vary}' is not OPTION=V1,V2,...", hint=example)
         option, texts = option.strip().replace("-", "_"), tuple(rest.split(","))
     words = [text.strip() for text in texts if text.strip()]
     if option == OVERPROVISION:

@@ -9,7 +9,7 @@ from writecliff.cli.output import emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
 GROUP = "tests and suites", 1
-app = App(name="test", help=__doc__)
+app = App(name="test")
 
 
 @app.default
@@ -44,10 +44,10 @@ def overview(
     return 0
 
 
-for _name, _entry in PROCEDURES.items():
+for _number, (_name, _entry) in enumerate(PROCEDURES.items()):
     app.command(
         f"writecliff.cli.test_commands:{_name.replace('-', '_')}",
         name=_name,
-        # Also shown in the list of commands, where the module of the command is not loaded.
-        help=_entry.help,
+        help=_entry.help,  # for the list of commands, which loads none of them
+        sort_key=_number,
     )

@@ -17,7 +17,7 @@ GROUP = "validation and research", 1
 app = App(name="validate", help=__doc__)
 
 
-@app.command(name="waf", help="Compare simulated write amplification with theory.")
+@app.command
 def waf(*, json: bool = False) -> int:
     """Compare simulated write amplification with theory; exit code 1 if a row is off.
 
@@ -32,7 +32,7 @@ def waf(*, json: bool = False) -> int:
     return _theory("waf", waf_cases(), as_json=json)
 
 
-@app.command(name="reduction", help="Compare drives that compress or de-duplicate with theory.")
+@app.command
 def reduction(*, json: bool = False) -> int:
     """Compare drives that compress or de-duplicate with theory; exit code 1 if a row is off.
 
@@ -80,7 +80,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
     return 0 if ok else 1
 
 
-@app.command(name="streams", help="Check what separating data into streams gains.")
+@app.command
 def streams(*, json: bool = False) -> int:
     """Check what separating data into streams gains, against theory, recorded and published runs.
 

@@ -113,5 +113,5 @@ def build_app() -> App:
         suppress_keyboard_interrupt=False,  # `main` has its own words for it
     )
     for command in commands():
-        app.command(command.target, name=command.name, help=command.help)
+        app.command(command.target, name=command.name)
     return app

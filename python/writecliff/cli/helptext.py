@@ -31,7 +31,7 @@ class PlainHelp:
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         if not panel.entries:
             return
-        lines = [f"{'Options' if panel.format == 'parameter' else panel.title}:"]
+        lines = ["Options:" if panel.title == "Parameters" else f"{panel.title}:"]
         if panel.format == "parameter":
             for entry in panel.entries:
                 lines += self._option(entry, min(console.width, WIDTH_MAX))

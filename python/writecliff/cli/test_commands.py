@@ -214,6 +214,8 @@ def setting(test: str, text: str) -> tuple[str, Any]:
     """An option and its value from `OPTION=VALUE`. Raises ConfigError as `option_from_text`."""
     option, equals, value = text.partition("=")
     if not equals:
-        raise ConfigError(f"--set '{text}' is not OPTION=VALUE", hint="drive_fills=2")
+        raise ConfigError(
+            f"--set '{text}' is not OPTION=VALUE", hint="for example --set drive_fills=2"
+        )
     option = option.strip().replace("-", "_")
     return option, option_from_text(test, option, value)

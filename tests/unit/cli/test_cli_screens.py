@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -135,22 +136,22 @@ def test_test_screen(cli: CommandLine) -> None:
     assert cli("test --help").out == snapshot("""\
 Usage: writecliff test COMMAND [OPTIONS]
 
-Run a test of the standard, or a published campaign.
+Run a test of the standard, or a published campaign, on a drive.
 
 Commands:
+  iops         IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
+  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
+  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
+  wsat         Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+  hir          Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
+  xsr          Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
+  ecw          Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
+  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
+  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
+  consistency  Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
   act          Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
   blocksizes   Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
-  consistency  Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
-  datacentre   Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
-  dirth        Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
-  ecw          Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
   endurance    Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
-  hir          Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
-  iops         IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
-  lat          Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
-  tp           Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
-  wsat         Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
-  xsr          Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
 
 Options:
   --list
@@ -387,3 +388,25 @@ def test_broken_pipe_is_quiet() -> None:
     errors = process.stderr.read()
     process.stderr.close()
     assert (process.wait(), errors) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "detail"),
+    [
+        ("capture", "its exit code is passed on"),
+        ("compare", "improvement of the first drive"),
+        ("validate streams", "persistent isolation pays off"),
+    ],
+)
+def test_the_help_of_a_command_explains_more_than_its_line_on_the_root_screen(
+    cli: CommandLine, command: str, detail: str
+) -> None:
+    assert detail in " ".join(cli(f"{command} --help").out.split())
+
+
+@pytest.mark.parametrize("command", [command.name for command in commands()])
+def test_no_help_shows_a_default_twice_or_an_empty_one(cli: CommandLine, command: str) -> None:
+    shown = " ".join(cli(f"{command} --help").out.split())
+    for option in shown.split(" --")[1:]:
+        assert option.count("(default: ") <= 1, option
+        assert not re.search(r"\(default: (\(\)|True|None|)\)", option), option
