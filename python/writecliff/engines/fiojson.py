@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
 from writecliff.engines.fiojson_stats import (
@@ -82,47 +83,34 @@ def fio_json(
     interrupted) give the entries of what has run. Names, job options, reporting groups and
     reporting options follow the file. `version` is that of writecliff, `at` defaults to now.
     """
-    return _document(results, job_file.steps, job_file.global_options, version, at)
-
-
-def to_fio_json(
-    results: Sequence[StepResult],
-    workloads: Sequence[Workload],
-    *,
-    version: str | None = None,
-    at: datetime | None = None,
-) -> Json:
-    """The same for workloads from elsewhere, one result each: an entry a job, a group a workload.
-
-    Job options are those that describe the job of the model.
-    """
-    steps = [_step_of(workload, index) for index, workload in enumerate(workloads)]
-    return _document(results, steps, {}, version, at)
-
-
-def _document(
-    results: Sequence[StepResult],
-    steps: Sequence[FioStep],
-    global_options: Mapping[str, str],
-    version: str | None,
-    at: datetime | None,
-) -> Json:
-    if len(results) > len(steps):
-        raise ValueError(f"{len(results)} results of {len(steps)} steps")
+    if len(results) > len(job_file.steps):
+        raise ValueError(f"{len(results)} results of {len(job_file.steps)} steps")
     when = at if at is not None else datetime.now(UTC)
-    entries = _entries(list(zip(results, steps, strict=False)))
+    entries = _entries(list(zip(results, job_file.steps, strict=False)))
     elapsed_ns = sum(result.elapsed_ns for result in results)
     return {
         "fio version": f"{FIO_FORMAT} (writecliff {version or _own_version()})",
         "timestamp": int(when.timestamp()),
         "timestamp_ms": int(when.timestamp() * 1000),
         "time": when.strftime("%a %b %e %H:%M:%S %Y"),
-        "global options": dict(global_options),
+        "global options": dict(job_file.global_options),
         "jobs": [
             _entry(entry, _group_bytes_per_s(entries, entry), elapsed_ns) for entry in entries
         ],
         "disk_util": [],
     }
+
+
+def to_fio_json(
+    results: Sequence[StepResult], workloads: Sequence[Workload], **options: Any
+) -> Json:
+    """The same for workloads from elsewhere, one result each: one entry per job, a group for each
+    workload.
+
+    Job options are those that describe the job of the model; `options` are those of `fio_json`.
+    """
+    steps = tuple(_step_of(workload, index) for index, workload in enumerate(workloads))
+    return fio_json(FioJobFile(Path(), {}, steps, ()), results, **options)
 
 
 def _own_version() -> str:
