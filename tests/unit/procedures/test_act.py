@@ -126,7 +126,7 @@ def test_what_is_echoed_is_read_again(tmp_path: Path) -> None:
         ("device-names: /dev/sda,/dev/sdb", "2 devices"),
     ],
 )
-def test_mistakes_are_named_with_their_place(line: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_their_line(line: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "act.conf"
     file.write_text(f"# comment\n{line}\n")
     with pytest.raises(ConfigError) as caught:
@@ -213,7 +213,7 @@ def steps(procedure: Act, rows: Sequence[StepRow], phase: str) -> float:
     return procedure.next_load(rows, phase, procedure.multiple)
 
 
-def test_a_search_goes_on_when_a_trial_is_decided() -> None:
+def test_a_search_continues_when_a_trial_is_decided() -> None:
     procedure = act(search=True, load="2x", report_interval_sec=60.0, slice_sec=120.0)
     assert steps(procedure, [], "search") == 2
     good = [row({}, multiple=2.0), row({}, multiple=2.0)]

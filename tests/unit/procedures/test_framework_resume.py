@@ -118,7 +118,7 @@ def test_sigterm_is_an_interruption(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_real_drive_goes_on_without_a_purge(tmp_path: Path) -> None:
+def test_a_real_drive_resumes_without_a_purge(tmp_path: Path) -> None:
     directory = tmp_path / "r"
     drive = FakeEngine(kind="fio", before_run=interrupted_at(8), target="/dev/fake")
     with pytest.raises(RunInterrupted):

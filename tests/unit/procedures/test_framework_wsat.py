@@ -236,7 +236,7 @@ def test_preconditioning_counts_as_written_since_the_last_purge(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("stop_at", [2, 5, 8, 9, 12])
-def test_a_run_of_two_purges_goes_on_as_if_never_stopped(tmp_path: Path, stop_at: int) -> None:
+def test_a_run_of_two_purges_resumes_as_if_never_stopped(tmp_path: Path, stop_at: int) -> None:
     procedure = Preconditioned(WsatOptions(end=("time",), time_hours=0.1))
     whole = run_procedure(procedure, small_drive(), tmp_path / "whole").history.rows
     engine = small_drive()

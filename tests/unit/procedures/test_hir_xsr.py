@@ -77,17 +77,17 @@ def test_no_two_steps_of_hir_have_the_same_addresses() -> None:
     assert len({step.workload.seed for step in steps}) == len(steps)
 
 
-@pytest.mark.parametrize(("sample", "place"), [("last", -1), ("first", 0)])
-def test_the_sample_of_a_round_is_an_option(sample: str, place: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sample", "position"), [("last", -1), ("first", 0)])
+def test_the_sample_of_a_round_is_an_option(sample: str, position: int, tmp_path: Path) -> None:
     test = make("hir", **SHORT, sample=sample)
     steps = test.stages(DRIVE)[0].steps(History(), 1)
-    assert steps[place].sample and sum(step.sample for step in steps) == 1
+    assert steps[position].sample and sum(step.sample for step in steps) == 1
     outcome = run_procedure(test, FakeEngine(capacity_bytes=200_000_000), tmp_path / "run")
     stage = outcome.history.stages["precondition"]
     assert stage.tracker is not None
     (values,) = stage.tracker.values.values()
     assert values == [
-        stage.round_rows(number)[place].iops for number in range(1, stage.rounds_done + 1)
+        stage.round_rows(number)[position].iops for number in range(1, stage.rounds_done + 1)
     ]
 
 
@@ -107,7 +107,7 @@ def test_the_last_bursts_are_no_more_than_asked_for() -> None:
     assert [job(step).duration_ns for step in steps] == [9 * SECOND_NS, 3 * SECOND_NS]
 
 
-def test_hir_goes_on_after_an_interruption_between_bursts(tmp_path: Path) -> None:
+def test_hir_resumes_after_an_interruption_between_bursts(tmp_path: Path) -> None:
     def run(name: str, engine: FakeEngine, *, resume: bool = False) -> list[object]:
         outcome = run_procedure(make("hir", **SHORT), engine, tmp_path / name, resume=resume)
         return list(outcome.history.rows)

@@ -296,7 +296,7 @@ def test_three_variables_must_be_steady_in_the_same_window(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("name", "at"), [("iops", 12), ("tp", 16), ("lat", 12)])
-def test_an_interrupted_run_goes_on_to_the_same_rows(name: str, at: int, tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes_to_the_same_rows(name: str, at: int, tmp_path: Path) -> None:
     whole = run(name, tmp_path / "whole")
     cut = FakeEngine(capacity_bytes=2_000_000_000, before_run=interrupted_at(at))
     with pytest.raises(RunInterrupted):

@@ -286,7 +286,7 @@ def test_a_cached_state_gives_the_same_run(
     assert rows_of(tmp_path / "made") == rows_of(tmp_path / "taken")
 
 
-def test_time_goes_on_from_stage_to_stage(drive: Path, tmp_path: Path) -> None:
+def test_time_continues_from_stage_to_stage(drive: Path, tmp_path: Path) -> None:
     outcome = run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "r")
     rows = outcome.history.rows
     assert [row.phase for row in rows] == ["range-100"] * 4 + ["range-75"] * 4
@@ -296,7 +296,7 @@ def test_time_goes_on_from_stage_to_stage(drive: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop_at", [2, 4, 6])
-def test_a_run_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
     run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "whole")
     with pytest.raises(RunInterrupted):
         run_procedure(consistency(), SimEngine(str(drive)), tmp_path / "r", _StopAfter(stop_at))
@@ -305,7 +305,7 @@ def test_a_run_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path:
 
 
 @pytest.mark.parametrize("stop_at", [5, 13])
-def test_a_search_goes_on_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
+def test_a_search_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
     """In the search, and in the test of what it found."""
     act = Act(
         ActOptions(load="4x", search=True, search_max=8, test_duration_sec=4.0, slice_sec=1.0,

@@ -1,17 +1,17 @@
 """ACT, the Aerospike certification test: can a drive serve a database at so many times "1x"?
 
 Reads of records at a fixed rate beside large-block reads and writes, for 24 hours on a drive that
-was written over twice before (act_prep). It passes if in every hour fewer than 5 % of the reads
+was overwritten twice before (act_prep). It passes if in every hour fewer than 5 % of the reads
 took longer than 1 ms, 1 % longer than 8 ms and 0.1 % longer than 64 ms; it is stopped if the load
 falls behind its schedule by 10 s. The load is that of `act_load.py`, the judgement that of
 `act_judge.py`.
 
 Stages:
 
-    search   (on demand) tests of one slice each, at loads by doubling and halving, for the largest
-             one that is passed; one round is one step
-    certify  the whole test at that load or at the given one; after a search that was too hopeful
-             again at one less
+    search   (on demand) tests of one slice each, at loads found by doubling and bisection, for the
+             largest one that passes; a round is one step
+    certify  the whole test at that load, or at the given one; if it fails after a search, again at
+             one less
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Act(CampaignProcedure[ActOptions]):
             phase=phase,
             title="search for the largest load" if phase == SEARCH else "test",
             steps=steps,
-            ends=(End(phase, "all that was asked for is tested", reached, per_round=True),),
+            ends=(End(phase, "all requested loads tested", reached, per_round=True),),
             rounds_max=None if self.options.search else self.steps_of_test,
             purge=first,
             state=self.state(identity, self.options.state) if first else (),
@@ -204,9 +204,9 @@ class Act(CampaignProcedure[ActOptions]):
             **super().setup(identity),
             "precondition": RECIPES[o.state],
             "test: Load": f"{self.multiple:g}x, model {o.model}",
-            "test: Reads": f"{rates.reads:g} a second, {rates.stored_bytes} B",
-            "test: Large-block reads": f"{rates.large_reads:.2f} a second",
-            "test: Large-block writes": f"{rates.large_writes:.2f} a second",
+            "test: Reads": f"{rates.reads:g} per second, {rates.stored_bytes} B",
+            "test: Large-block reads": f"{rates.large_reads:.2f} per second",
+            "test: Large-block writes": f"{rates.large_writes:.2f} per second",
             "test: Large block": f"{o.large_block_op_kbytes} KiB",
             "test: Threads": threads if o.model == "3.x" else str(o.service_threads),
             "test: Duration": _duration(o.test_duration_sec),
@@ -217,23 +217,23 @@ class Act(CampaignProcedure[ActOptions]):
         o, rates = self.options, self.rates()
         search = (
             f"search: tests of {o.slice_sec:g} s from {self.multiple:g}x on, by doubling and "
-            f"halving, up to {o.search_max}x",
+            f"bisection, up to {o.search_max}x",
         )
         return (
             "purge the drive",
             f"prepare: {RECIPES[o.state]}",
             *(search if o.search else ()),
-            f"test {'what was found' if o.search else f'{self.multiple:g}x'} for "
+            f"test {'the load that was found' if o.search else f'{self.multiple:g}x'} for "
             f"{_duration(o.test_duration_sec)}: {rates.reads:g} reads of records, "
             f"{rates.large_reads:.2f} large-block reads and {rates.large_writes:.2f} large-block "
-            f"writes a second{' at the first load' if o.search else ''}",
+            f"writes per second{' at the first load' if o.search else ''}",
         )
 
     def warnings(self, history: History) -> Sequence[str]:
         o = self.options
         texts = []
         if o.test_duration_sec < o.slice_sec:
-            texts.append("the test is shorter than a slice: all of it was judged as one")
+            texts.append("the test is shorter than a slice, so it was judged as one slice")
         stage = history.stages.get(CERTIFY)
         for trial in self.trials(stage.rows, CERTIFY) if stage is not None else ():
             if trial.stopped(o.max_lag_sec):
@@ -253,7 +253,7 @@ def _whole(steps: float) -> int:
 
 
 def load_multiple(text: str) -> float:
-    """ "3x" is 3. Raises ConfigError."""
+    """The number in a load such as "3x". Raises ConfigError for other texts."""
     match = LOAD.fullmatch(text.strip())
     if match is None or float(match[1]) <= 0:
         raise ConfigError(f"invalid load '{text}'", hint="write it as 1x, 3x, 12x")
