@@ -123,7 +123,7 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     assert (said.code, said.out) == (1, "")
     assert said.err == (
         "error: fake drive gone\n"
-        "hint: complete steps kept: 1; when the cause is removed, "
+        "hint: complete steps kept: 1; once the cause is removed, "
         "resume with `writecliff test wsat --resume r`\n"
     )
 
@@ -275,7 +275,7 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     assert said.code == 1
     assert said.err.endswith(
         "error: fio failed: killed by SIGKILL\n"
-        "hint: complete steps kept: 1; when the cause is removed, "
+        "hint: complete steps kept: 1; once the cause is removed, "
         "resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = None
