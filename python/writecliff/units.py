@@ -90,6 +90,11 @@ def size(value_bytes: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit.name}"
 
 
+def throughput(bytes_per_s: float | None) -> str:
+    """A throughput in the unit of the standard: "551.3 MB/s"."""
+    return UNKNOWN if bytes_per_s is None else f"{number(bytes_per_s / MB_S.size, 1)} {MB_S.name}"
+
+
 def duration(value_ns: float | None) -> str:
     """A time as people say it: "45 s", "12 min 5 s", "3 h 20 min"."""
     if value_ns is None or not math.isfinite(value_ns):

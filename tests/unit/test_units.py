@@ -105,3 +105,8 @@ def test_a_size_that_is_invalid(text: str, hint: str) -> None:
     with pytest.raises(ConfigError, match=f"^invalid size '{text}'$") as caught:
         units.parse_size(text)
     assert hint in str(caught.value.hint)
+
+
+def test_throughput_is_decimal() -> None:
+    assert units.throughput(551_349_000.0) == "551.3 MB/s"
+    assert units.throughput(None) == "-"

@@ -30,7 +30,7 @@ FILLS_STEADY = 3.0  # the first half of them brings the drive there
 def advice_page(advice: StreamAdvice) -> Page:
     setup = advice.setup
     rate = setup.write_rate_bytes_per_s
-    speed = "" if rate is None else f", at {rate / 1e6:,.1f} MB/s"
+    speed = "" if rate is None else f", at {units.throughput(rate)}"
     return Page(
         title=f"Stream advice for {advice.trace.name}",
         intro=" ".join(verdict(advice)),

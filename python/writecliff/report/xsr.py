@@ -153,8 +153,8 @@ class XsrReport(TestReport):
         first = groups[0].mean_bytes_per_s
         meaning = [
             self.began(),
-            f"{groups[0].label}: {_mb(first)} on average. The drive counts as recovered at the "
-            "first sample of AG3 that reaches this average again.",
+            f"{groups[0].label}: {units.throughput(first)} on average. The drive counts as "
+            "recovered at the first sample of AG3 that reaches this average again.",
         ]
         if len(groups) < 3:
             return Verdict("bad", "The run did not get to the third group", tuple(meaning))
@@ -164,7 +164,7 @@ class XsrReport(TestReport):
             return Verdict("good", headline, tuple(meaning))
         best = float(groups[2].samples.bytes_per_s.max(initial=0.0))
         share = f", {100 * best / first:.2f} % of the mean of AG1" if first else ""
-        meaning.append(f"The best sample of AG3 is {_mb(best)}{share}.")
+        meaning.append(f"The best sample of AG3 is {units.throughput(best)}{share}.")
         headline = "NOT YET RECOVERED at the end of AG3"
         if nearly is not None:
             headline = f"Within 1 % after {nearly:g} minutes, but below the mean of AG1 to the end"
@@ -173,7 +173,7 @@ class XsrReport(TestReport):
     def key_figures(self) -> Iterator[KeyFigure]:
         for one in self.groups:
             value = units.number((one.end_bytes_per_s or 0) / 1e6, 1)
-            note = f"at the end; {_mb(one.mean_bytes_per_s)} on average"
+            note = f"at the end; {units.throughput(one.mean_bytes_per_s)} on average"
             yield KeyFigure(f"{one.group.name}, {one.group.text}", value, "MB/s", note)
         for label, share in (("Recovery", 1.0), ("Within 1 %", NEARLY)):
             unit = "" if self.recovery_minutes(share) is None else "min"
@@ -253,8 +253,8 @@ class XsrReport(TestReport):
         groups = self.groups
         none = [units.UNKNOWN] * (len(groups) - 1)
         rows = (
-            ("TP at end", *(_mb(one.end_bytes_per_s) for one in groups)),
-            ("TP, mean", *(_mb(one.mean_bytes_per_s) for one in groups)),
+            ("TP at end", *(units.throughput(one.end_bytes_per_s) for one in groups)),
+            ("TP, mean", *(units.throughput(one.mean_bytes_per_s) for one in groups)),
             ("ART peak", *(units.latency(one.art_peak_ns) for one in groups)),
             ("MRT peak", *(units.latency(one.mrt_peak_ns) for one in groups)),
             ("Recovery (minutes)", *none, self.recovery_text()),
@@ -306,10 +306,6 @@ class XsrReport(TestReport):
             "recovery_minutes": self.recovery_minutes(),
             "within_1_pct_minutes": self.recovery_minutes(NEARLY),
         }
-
-
-def _mb(bytes_per_s: float | None) -> str:
-    return units.UNKNOWN if bytes_per_s is None else f"{units.number(bytes_per_s / 1e6, 1)} MB/s"
 
 
 def _line(one: GroupData, values: Numbers) -> Line:

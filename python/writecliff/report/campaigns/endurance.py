@@ -167,7 +167,6 @@ class EnduranceReport(CampaignReport):
 
     def _lifetime_section(self, life: Lifetime) -> Section:
         options = self.data.options
-        speed = life.write_bytes_per_s
         rows = (
             ("Workload", options["profile"]),
             ("Write amplification", units.number(life.waf, 3)),
@@ -178,10 +177,7 @@ class EnduranceReport(CampaignReport):
             ("TBW as the vendor rates it", units.size(life.rated_tbw_bytes)),
             (f"DWPD for {options['years']:g} years", units.significant(life.dwpd)),
             (f"Lifetime at {units.size(life.bytes_per_day)} per day", _years(life.days)),
-            (
-                "Writes at full speed",
-                units.UNKNOWN if speed is None else f"{speed / 1e6:,.1f} MB/s",
-            ),
+            ("Writes at full speed", units.throughput(life.write_bytes_per_s)),
             ("Lifetime at full speed, day and night", _years(life.days_at_full_speed)),
             ("Dollars per TB of TBW", units.significant(life.dollars_per_tbw)),
         )
