@@ -214,8 +214,8 @@ def test_dark_and_light(browser: Any, reports: dict[str, Path]) -> None:
 
 def test_the_stamp_stays_in_sight(browser: Any, sample: Path) -> None:
     with Visit(browser, sample, 1200) as visit:
-        for place in (0, 2000):
-            visit.page.evaluate(f"scrollTo(0, {place})")
+        for offset in (0, 2000):
+            visit.page.evaluate(f"scrollTo(0, {offset})")
             box = visit.page.query_selector(".stamp").bounding_box()
             assert 0 <= box["y"] < 40
         assert visit.page.inner_text(".stamp") == STAMP

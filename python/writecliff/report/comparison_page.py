@@ -130,7 +130,7 @@ def _improvements(drives: Sequence[Drive]) -> list[improvement.Improvement]:
     return improvement.improvements(
         [
             improvement.Contender(
-                # Two drives of one model are told apart by their targets.
+                # Two drives of one model are distinguished by their targets.
                 drive.label if labels.count(drive.label) == 1 else drive.identity.target,
                 drive.results,
             )

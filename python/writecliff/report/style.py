@@ -34,7 +34,7 @@ PURPLE = "#7a5aa8"
 BAND = "#c8d8ea"
 WINDOW = "#eef1d9"
 # Of series, in an order that also reads as a scale: block sizes, mixes and thread counts have one.
-# Each has its marker too, so that lines are told apart without colours.
+# Each has its marker too, which distinguishes lines without colours.
 SERIES = (
     "#1d4f91", "#2580b0", "#168f83", "#4f8f3a", "#9a8412", "#cc6f14", "#b93a3c", "#80489a",
 )  # fmt: skip

@@ -73,6 +73,6 @@ def test_files_are_whole_and_others_left_alone(tmp_path: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == ["a.csv", "mine.txt"]
     assert (folder / "a.csv").read_text() == "x\n2\n"
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "absent" / "x", tmp_path / "file"):
+    for path in (tmp_path / "absent" / "x", tmp_path / "file"):
         with pytest.raises(StoreError, match="cannot write"):
-            csvs.write_files([DataFile("a.csv", "")], place)
+            csvs.write_files([DataFile("a.csv", "")], path)

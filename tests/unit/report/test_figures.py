@@ -121,8 +121,8 @@ def test_axes_rise(kind: str, figure: list[Any]) -> None:
             assert high > low
         for axis in (axes.xaxis, axes.yaxis):
             shown = [(p, label.get_text()) for p, label in _ticks(axis)]
-            places = [place for place, _ in shown]
-            assert places == sorted(places)
+            positions = [position for position, _ in shown]
+            assert positions == sorted(positions)
             values = [_number(text) for _, text in shown]
             known = [value for value in values if value is not None]
             assert known == sorted(known)
@@ -130,7 +130,7 @@ def test_axes_rise(kind: str, figure: list[Any]) -> None:
 
 def _ticks(axis: Any) -> list[tuple[float, Any]]:
     labels = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-    return [(float(place), label) for place, label in labels if label.get_text()]
+    return [(float(position), label) for position, label in labels if label.get_text()]
 
 
 def _number(text: str) -> float | None:
@@ -252,14 +252,14 @@ def test_near_columns_are_painted_over_far_ones(kind: str, figure: list[Any]) ->
     assert len(boxes) == 56
     assert axes.computed_zorder is False
     eye = np.array([np.cos(np.deg2rad(axes.azim)), np.sin(np.deg2rad(axes.azim))])
-    places = []
+    positions = []
     for box in boxes:
         corners = np.asarray(box._faces)[..., :2].reshape(-1, 2)
-        places.append((box.get_zorder(), (corners.min(axis=0) + corners.max(axis=0)) / 2))
-    places.sort(key=lambda entry: entry[0])
+        positions.append((box.get_zorder(), (corners.min(axis=0) + corners.max(axis=0)) / 2))
+    positions.sort(key=lambda entry: entry[0])
     # Boxes on a grid: whatever is nearer along either axis must come later.
-    for number, (_, near) in enumerate(places):
-        for _, later in places[number + 1 :]:
+    for number, (_, near) in enumerate(positions):
+        for _, later in positions[number + 1 :]:
             nearer = np.sign(eye) * (later - near)
             assert not ((nearer < 1e-6).all() and (nearer < -1e-6).any())
 

@@ -177,8 +177,8 @@ def test_unsupported_percentiles_say_so(tmp_path: Path) -> None:
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     run, again = (
-        build_run(tmp_path / place / "run", rounds=6, steps_per_round=2, step_s=900.0)
-        for place in "ab"
+        build_run(tmp_path / folder / "run", rounds=6, steps_per_round=2, step_s=900.0)
+        for folder in "ab"
     )
     first = write_report(run, tmp_path / "a.html").read_bytes()
     assert write_report(run, tmp_path / "b.html").read_bytes() == first
@@ -186,7 +186,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.glob("*.tmp")] == []
 
 
-def test_default_place_and_unwritable_place(tmp_path: Path) -> None:
+def test_default_path_and_unwritable_path(tmp_path: Path) -> None:
     run = killed_early_run(tmp_path / "run")
     assert write_report(run) == run / "report.html"
     with pytest.raises(StoreError, match="cannot write"):

@@ -18,7 +18,7 @@ from writecliff.store.rundir import RunDirectory
 ROUNDS = (1, 2, 3, 4, 5)
 
 
-def test_drift_is_told_from_noise() -> None:
+def test_drift_is_distinguished_from_noise() -> None:
     assert drifting(judge((8021, 7735, 7572, 7469, 7399), ROUNDS)) == "falling"
     assert drifting(judge((7399, 7469, 7572, 7735, 8021), ROUNDS)) == "rising"
     assert drifting(judge((8000, 7600, 8100, 7500, 7900), ROUNDS)) is None

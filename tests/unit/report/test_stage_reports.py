@@ -84,7 +84,7 @@ def test_the_page_is_the_same_each_time_and_stamped(runs: dict[str, Path], tmp_p
 
 
 @pytest.mark.parametrize("name", list(OPTIONS))
-def test_a_shortened_run_is_said_to_be(
+def test_a_shortened_run_is_stamped(
     name: str, runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
     assert models[name].stamp == "NOT PTS-CONFORMANT"
@@ -178,7 +178,7 @@ def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -
     assert "4 KiB boundaries" in made_of.intro
 
 
-def test_unsteady_runs_are_said_to_be(
+def test_unsteady_runs_are_called_so(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same run, its samples judged as if they fell by half in the window."""
