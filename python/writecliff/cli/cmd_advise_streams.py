@@ -51,7 +51,7 @@ def advise_streams(
     io = options.read(trace)
     setup = lay_out(io, options.target, options.sizing(), streams=max(numbers))
 
-    def say(cell: Replayed) -> None:
+    def log_cell(cell: Replayed) -> None:
         wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
@@ -63,7 +63,7 @@ def advise_streams(
         queue_depth=options.queue_depth,
         readers=options.readers,
         seed=options.seed,
-        on_cell=say,
+        on_cell=log_cell,
     )
     page = write_page(advice_page(found), output or Path("stream-advice.html"))
     if json:

@@ -64,8 +64,8 @@ def replay(
         readers=options.readers,
         seed=options.seed,
     )
-    if (said := overflow_text(done)) is not None:
-        log(f"warning: {said}")
+    if (overflow := overflow_text(done)) is not None:
+        log(f"warning: {overflow}")
     if json:
         emit_json(replay_mapping(trace, setup, done))
         return 0

@@ -36,7 +36,7 @@ def report(
     from writecliff.report import REPORT_NAME, summarise, write_report
     from writecliff.store.manifest import read_manifest
 
-    read_manifest(run)  # says clearly what is wrong if there is no run
+    read_manifest(run)  # a clear error if it is not a run directory
     page = run / REPORT_NAME if output is None else output
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:

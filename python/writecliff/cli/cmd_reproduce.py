@@ -65,7 +65,7 @@ def reproduce(
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
     cache = StateCache(default_folder())
-    found = run(chosen, cache=cache, workers=jobs, log=observer.say, observer=observer)
+    found = run(chosen, cache=cache, workers=jobs, log=observer.log, observer=observer)
     page = files.write_folder(found, path)
     if json:
         emit_json({"report": page, **files.mapping(found)})

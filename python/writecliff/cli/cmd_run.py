@@ -118,8 +118,10 @@ class _Ticker:
         self._progress = progress
 
     def render(self) -> RenderableType:
+        from rich.text import Text
+
         if (now := self._progress) is None:
             return ""
         share = "" if now.fraction is None else f"{100 * now.fraction:3.0f} %  "
         waf = "" if now.waf is None else f"  WAF {factor_text(now.waf)}"
-        return f"{share}{units.number(now.iops)} IOPS{waf}"
+        return Text(f"{share}{units.number(now.iops)} IOPS{waf}")

@@ -106,7 +106,7 @@ def build_app() -> App:
         version=version,
         help_format="plaintext",
         help_formatter=PlainHelp(),
-        default_parameter=Parameter(negative=()),  # flags have no --no-FLAG unless they say so
+        default_parameter=Parameter(negative=()),  # flags have no --no-FLAG by default
         print_error=False,
         exit_on_error=False,
         result_action="return_value",

@@ -74,7 +74,7 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
 
 
 def _options(screen: str) -> list[str]:
-    """What a help screen says of each option."""
+    """The text of each option on a help screen."""
     return [f"{text.rstrip()}\n" for text in _OPTION.findall(screen)]
 
 

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 
 from writecliff import units
-from writecliff.cli.output import log
+from writecliff.cli import output
 from writecliff.devices import show_device
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
 
-# Guesses of I/Os a second, only to tell a minute of one load from a minute of another.
+# Estimated IOPS, only to weigh the loads against each other.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
-_PREPARED_SLOTS = 0.3  # what a slot written while preparing costs, in timed I/Os
-_SILENCE_S = 30.0  # after which a load that is done is worth a line
-_FIRST_GUESS = 0.03  # of all work; before that nothing is said about time left
+_PREPARED_SLOTS = 0.3  # cost of a slot written while preparing, in timed I/Os
+_SILENCE_S = 30.0  # after which a finished load is reported
+_FIRST_GUESS = 0.03  # share of all work; below it no time left is shown
 
 
 class ReproduceView(MeasurementObserver):
-    """A line when a drive begins a state, when it is done and now and then between, with a guess of
-    the time left."""
+    """A line when a drive begins a state, when it is done and now and then in between, with an
+    estimate of the time left."""
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
         super().__init__()
@@ -36,12 +36,12 @@ class ReproduceView(MeasurementObserver):
         self._drives, self._all_done = len(self._left), 0
         self._whole = self._remaining()
 
-    def say(self, text: str) -> None:
-        """A line about what runs."""
+    def log(self, text: str) -> None:
+        """A line about what runs, after the progress."""
         if not self._quiet:
             with self._lock:
                 self._said_s = time.monotonic()
-                log(f"{self._head()}  {text}")
+                output.log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         with self._lock:
@@ -54,13 +54,13 @@ class ReproduceView(MeasurementObserver):
             left = len(self._left[drive])
             quiet = time.monotonic() - self._said_s < _SILENCE_S
         if left and not quiet:
-            self.say(f"{drive}: {left} load{'s' * (left > 1)} left")
+            self.log(f"{drive}: {left} load{'s' * (left > 1)} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
         super().drive(drive, wall_s)
         with self._lock:
             self._all_done += 1
-        self.say(f"{drive}: done in {units.duration(round(wall_s) * 1e9)}")
+        self.log(f"{drive}: done in {units.duration(round(wall_s) * 1e9)}")
 
     def _remaining(self) -> float:
         return sum(sum(own.values()) for part in (self._left, self._ready) for own in part.values())
@@ -76,14 +76,14 @@ class ReproduceView(MeasurementObserver):
 
 
 def _work(load: Load) -> float:
-    """About how many I/Os a load is."""
+    """Estimated I/Os of a load."""
     reads = _READS if load.outstanding > 1 else _READS_ALONE
     rate = load.read_pct / 100 * reads + (1 - load.read_pct / 100) * _WRITES
     return load.seconds * rate * 4 * KIB / max(load.block_bytes, 4 * KIB)
 
 
 def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[State, float]:
-    """The same of what brings a drive to the states of its loads."""
+    """Estimated I/Os that bring a drive to each state of its loads."""
     capacities: dict[State, float] = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
     slots = capacity_bytes / (4 * KIB) * _PREPARED_SLOTS
     return {load.state: capacities[load.state] * slots for load in loads}

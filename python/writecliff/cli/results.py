@@ -21,7 +21,7 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
 
 
 def result_table(result: StepResult) -> str:
-    """One row a job and operation; service times, and response times of rate-driven jobs."""
+    """A row per job and operation; service times, and response times of rate-driven jobs."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
     for job in result.jobs:
@@ -52,7 +52,7 @@ def result_table(result: StepResult) -> str:
 
 
 def _power(result: StepResult) -> tuple[float, float | None] | None:
-    """Mean watts of a step, and joules an I/O; None where the drive does not tell."""
+    """Mean watts of a step, and joules per I/O; None if the drive does not report its energy."""
     joules = result.counted.energy_j
     if joules is None or not result.elapsed_ns:
         return None
@@ -110,7 +110,7 @@ def placement_mapping(looks: tuple[PlacementStatus, PlacementStatus]) -> dict[st
 
 
 def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str]:
-    """The same for people, in a line or two."""
+    """The interface after a step as a line or two of text."""
     figures = after.statistics.since(before.statistics)
     lines = []
     if after.interface == "nvme-fdp":

@@ -1,7 +1,7 @@
 """`writecliff test NAME`: one command for every test, built from the test's own options.
 
 An option's name, type, help and standard value come from the dataclass of the procedure, so that
-the command line can neither lag behind it nor say anything else. `test_commands.NAME` is the
+the command line always matches it. `test_commands.NAME` is the
 command of the test NAME.
 """
 
@@ -157,7 +157,7 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
 
 
 def _sample(item: Field[Any]) -> tuple[Any, ...] | None:
-    """What an option that is a list may be: its default, or the standard's; None: it is no list."""
+    """Example values of an option that is a list: its default, or the standard's; else None."""
     rule = rule_of(item)
     values = [item.default, *(rule.values.values() if rule is not None else ())]
     return next((value for value in values if isinstance(value, tuple)), None)
@@ -183,7 +183,7 @@ def _words(item: Field[Any], text: str) -> list[Any]:
 def option_from_text(test: str, name: str, text: str) -> Any:
     """The value of an option that is given as text (`suite --set`).
 
-    Raises ConfigError for an option that the test does not have, or a text that is no value.
+    Raises ConfigError for an option that the test does not have, or an invalid value.
     """
     if test not in PROCEDURES:
         raise ConfigError.unknown("test", test, PROCEDURES)

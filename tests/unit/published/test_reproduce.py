@@ -289,7 +289,7 @@ def test_progress_counts_drives_and_guesses_what_is_left(
     monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
     equal = [replace(WRITES, state="fresh", seconds=10.0, outstanding=n) for n in (2, 3, 4, 5)]
     view = reproduce_view.ReproduceView({str(small): equal})
-    view.say("begins")
+    view.log("begins")
     for load in equal[:2]:
         now[0] += 20
         view.load(str(small), load)
