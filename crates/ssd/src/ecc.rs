@@ -61,6 +61,12 @@ impl Counted for EccCounters {
             |c| c.retries,
         ),
         Counter::new(
+            "retried_reads",
+            Unit::Count,
+            "reads that were repeated at least once (`[ecc]`)",
+            |c| c.retried_reads,
+        ),
+        Counter::new(
             "uncorrectable_reads",
             Unit::Count,
             "reads that no repetition corrected (`[ecc]`)",
