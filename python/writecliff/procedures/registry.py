@@ -61,7 +61,6 @@ PROCEDURES: Mapping[str, Entry] = {
             "random I/O at 8 block sizes and 7 read/write mixes until steady state",
             "iops:Iops",
         ),
-        Entry("mix", "Mix Test", "random 4 KiB I/O at one mix until steady state", "mix:Mix"),
         Entry(
             "tp",
             "Throughput Test",
