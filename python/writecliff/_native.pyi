@@ -66,7 +66,7 @@ class Drive:
     def now_ns(self) -> int:
         """Device time."""
     @property
-    def placement(self) -> PlacementCommands: ...
+    def placement(self) -> DataPlacementCommands: ...
     def counters(self) -> dict[str, Any]:
         """Values since the drive was new, by declared name; None where the drive has no such
         counter."""
@@ -81,7 +81,7 @@ class Drive:
         """
 
 @final
-class PlacementCommands:
+class DataPlacementCommands:
     """The commands of a drive's placement interface; see `writecliff.engines.placement`.
 
     All raise NativeConfigError with the standard's status for what the drive refuses.
@@ -345,12 +345,12 @@ def validate_handles(
     persistent: bool,
     rates: tuple[float, float, float],
     capacities: float,
-    settled: tuple[float, float] = (0.0, 0.0),
+    settled: tuple[float, float] | None = None,
     seed: int = 1,
 ) -> tuple[float, float]:
     """Write amplification of a drive that collects as the emulator WARP does, under its three
     writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
-    written, and between the two volumes of `settled`, also in capacities (NaN if they are equal).
+    written, and between the two volumes of `settled`, also in capacities (NaN without them).
     `persistent`: survivors stay with their handle. Raises NativeConfigError."""
 
 def validate_reduction(

@@ -43,5 +43,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_placement, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_reduction, module)?)?;
-    Ok(())
+    // The stub says what is public.
+    module.delattr("__all__")
 }

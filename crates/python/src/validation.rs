@@ -168,7 +168,7 @@ pub(crate) fn validate_placement(
 /// empty drive on, over the later stretch). See `writecliff_runner::validation::handles`.
 #[pyfunction]
 #[pyo3(signature = (
-    units, user_units, pages_per_block, *, persistent, rates, capacities, settled = (0.0, 0.0),
+    units, user_units, pages_per_block, *, persistent, rates, capacities, settled = None,
     seed = 1
 ))]
 #[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
@@ -180,9 +180,10 @@ pub(crate) fn validate_handles(
     persistent: bool,
     rates: [f64; 3],
     capacities: f64,
-    settled: (f64, f64),
+    settled: Option<(f64, f64)>,
     seed: u64,
 ) -> PyResult<(f64, f64)> {
+    let settled = settled.unwrap_or_default();
     let slots = pages_per_block;
     let case =
         HandlesCase { units, user_units, slots, persistent, rates, capacities, settled, seed };

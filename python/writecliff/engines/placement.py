@@ -79,7 +79,7 @@ class FdpConfiguration:
 class NvmeStreams:
     """The Streams directive (8.1.8.3). The host's driver has enabled it on a new drive."""
 
-    def __init__(self, commands: _native.PlacementCommands) -> None:
+    def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = commands
 
     def enable(self, enabled: bool = True) -> None:
@@ -115,7 +115,7 @@ class NvmeStreams:
 class ScsiStreams:
     """Stream control (SBC-4)."""
 
-    def __init__(self, commands: _native.PlacementCommands) -> None:
+    def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = commands
 
     def open(self) -> int:
@@ -141,7 +141,7 @@ class ScsiStreams:
 class Fdp:
     """Flexible data placement (8.1.10), always enabled."""
 
-    def __init__(self, commands: _native.PlacementCommands) -> None:
+    def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = commands
 
     def configuration(self) -> FdpConfiguration:
@@ -195,7 +195,7 @@ class Placement:
     """What `SimEngine.placement` is. Calls of an interface that the drive does not have raise
     ConfigError."""
 
-    def __init__(self, commands: _native.PlacementCommands) -> None:
+    def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = commands
         self.streams = NvmeStreams(commands)
         self.scsi = ScsiStreams(commands)
