@@ -11,8 +11,10 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +33,9 @@ from writecliff.store.tables import SCHEMAS, TableName
 
 COVERED_KEY = b"writecliff.steps"
 _PART = re.compile(r"(\d{6,})\.parquet")
-_COMPRESSION_LEVEL = 3
+_MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
+# A third of the time for a few rows, which matters while a stopped run merges thousands of parts.
+_PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
 
 class PartedTable:
@@ -93,7 +97,7 @@ class PartedTable:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
             raise store_error(error, self.folder) from error
-        write_atomically(self._part(number), _parquet(table, number))
+        write_atomically(self._part(number), _parquet(table, number, _PART_FORMAT))
 
     def tidy(self, last: int) -> None:
         """Remove what a crash left behind: temporary files, and parts that do not count."""
@@ -108,7 +112,7 @@ class PartedTable:
     def merge(self, last: int) -> None:
         """Put steps 1 to `last` into the merged file; `tidy` then removes the parts."""
         if self._numbers():
-            write_atomically(self.merged, _parquet(self.read(last), last))
+            write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
 
 
 def _read(path: Path) -> pa.Table:
@@ -124,13 +128,8 @@ def _read(path: Path) -> pa.Table:
         raise StoreError(f"cannot read {path}: {error}") from error
 
 
-def _parquet(table: pa.Table, last: int) -> bytes:
+def _parquet(table: pa.Table, last: int, options: Mapping[str, Any]) -> bytes:
     metadata = {COVERED_KEY: str(last).encode(), PARQUET_KEY: NO_DIGEST}
     sink = io.BytesIO()
-    pq.write_table(
-        table.replace_schema_metadata(metadata),
-        sink,
-        compression="zstd",
-        compression_level=_COMPRESSION_LEVEL,
-    )
+    pq.write_table(table.replace_schema_metadata(metadata), sink, **options)
     return seal_parquet(sink.getvalue())
