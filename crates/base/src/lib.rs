@@ -4,17 +4,16 @@
 //! here that names a drive is in the wrong crate.
 
 pub mod codec;
-pub mod content;
 pub mod counters;
 pub mod ids;
 pub mod located;
 pub mod memory;
 pub mod random;
 pub mod saved_state;
+pub mod similarity;
 pub mod units;
 pub mod words;
 
-pub use content::Content;
 pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use random::Prng;
 pub use units::{Bytes, BytesPerSecond, Nanos};

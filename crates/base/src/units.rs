@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign, Sub};
 
 use thiserror::Error;
 
-use crate::located::nearest;
+use crate::similarity::nearest;
 
 /// A span or an instant of virtual time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]

@@ -1,8 +1,8 @@
 //! What an FTL is told about its drive, checked against the flash that it manages.
 
 use thiserror::Error;
-use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_flash::Geometry;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::gc::GcPolicy;
 use crate::gc_destination::GcDestination;

@@ -1,9 +1,9 @@
 //! What the FTL has done since the drive was new. All in slots (4 KiB) but for the bytes named so.
 
 use writecliff_base::Bytes;
-use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_base::counts;
 use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::reduce::ReductionCounters;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use writecliff_base::codec::{StateReader, StateWriter};
-use writecliff_base::{Bytes, Content, Lpn, Prng, StreamId};
+use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
@@ -14,6 +14,7 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{
     FastForward, Ftl, FtlConfig, GcPacing, ReductionConfig, ReductionCounters, theory,
 };
+use writecliff_host_interface::Content;
 
 const USER: u32 = 700;
 const BOTH: ReductionConfig = ReductionConfig { min_stored_sectors: 1, duplicates: true };

@@ -1,6 +1,7 @@
 //! Host commands, and the table of those that a drive has.
 
-use writecliff_base::{Content, Nanos, StreamId};
+use crate::content::Content;
+use writecliff_base::{Nanos, StreamId};
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

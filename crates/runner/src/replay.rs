@@ -10,7 +10,8 @@ mod timed;
 
 use std::collections::BTreeMap;
 
-use writecliff_base::{Content, StreamId};
+use writecliff_base::StreamId;
+use writecliff_host_interface::Content;
 use writecliff_ssd::data_placement::fdp::FdpStatistics;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_ssd::{Command, DriveCounters, Operation, Ssd};

@@ -4,10 +4,10 @@
 //! the host sends them, and everything behind carries what is left. What that saves goes to
 //! collection as spare space; the capacity stays what the label says.
 
-use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_flash::Geometry;
 use writecliff_ftl::ReductionConfig;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 const SECTOR_BYTES: u64 = 512;
 

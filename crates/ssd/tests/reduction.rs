@@ -5,7 +5,8 @@ mod common;
 use common::{
     alone, assert_section_refused, closed_loop, drive, precondition, read, user_slots, write,
 };
-use writecliff_base::{Content, Lpn, Prng};
+use writecliff_base::{Lpn, Prng};
+use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Ssd};
 
 const WITHOUT_CACHE: (&str, &str) = ("write_cache = true", "write_cache = false");

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{closed_loop, command, drive, precondition, read, user_slots, write};
-use writecliff_base::{Content, Lpn, Prng, StreamId};
+use writecliff_base::{Lpn, Prng, StreamId};
+use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 
 fn mixed(ssd: &mut Ssd, seed: u64, count: u32) -> Vec<Completion> {

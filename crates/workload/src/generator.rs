@@ -4,8 +4,9 @@
 //! of 64 bits (32 each, so shares are right to 2^-32), uniform addresses take one more. Everything
 //! that a draw needs is computed in advance.
 
-use writecliff_base::content::SECTORS_PER_SLOT;
-use writecliff_base::{Bytes, Content, Lpn, Prng, StreamId};
+use writecliff_base::{Bytes, Lpn, Prng, StreamId};
+use writecliff_host_interface::Content;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::address::{AddressGenerator, SizeClass};
 use crate::check::{Limits, SpecError};

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use toml_edit::{Item, TableLike, Value};
 
-use super::{LocatedError, Source, nearest};
+use super::{LocatedError, Source};
+use crate::similarity::nearest;
 use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical, QuantityError};
 
 /// Asks for keys by type. `optional_*` give `None` where the key is absent, `required_*` an error.

@@ -1,8 +1,9 @@
 //! A disk whose every time is a round number, and ways to load it.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
-use writecliff_base::{Content, Nanos, Prng, StreamId};
+use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
+use writecliff_host_interface::Content;
 use writecliff_host_interface::{Command, Completion, Operation};
 
 pub const DISK: &str = r#"

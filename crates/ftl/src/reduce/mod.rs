@@ -24,12 +24,13 @@ mod pack;
 mod shared;
 mod state;
 
-use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_base::counters::{Counted, Counter, Unit};
 use writecliff_base::counts;
-use writecliff_base::{Content, Lpn, Ppa, StreamId, memory};
+use writecliff_base::{Lpn, Ppa, StreamId, memory};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
+use writecliff_host_interface::Content;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::config::{ConfigError, FtlConfig};
 use crate::frontier::FrontierId;

@@ -3,8 +3,9 @@
 //! A piece gets the first free address of the read group in which it begins, so that an address
 //! leads to the die and page to read. Addresses that no piece begins at stay unused.
 
-use writecliff_base::content::SECTORS_PER_SLOT;
-use writecliff_base::{Content, Lpn, Ppa, StreamId};
+use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_host_interface::Content;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use super::shared::is_shared;
 use crate::frontier::{Frontier, FrontierId};

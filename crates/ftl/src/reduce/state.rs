@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
-use writecliff_base::content::SECTORS_PER_SLOT;
 use writecliff_base::{Lpn, Ppa};
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use super::pack::Pack;
 use super::shared::{Shared, SharedData, entry};

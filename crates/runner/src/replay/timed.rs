@@ -4,7 +4,8 @@
 //! A TRIM waits until the writes before it are done, as file systems have it: they discard blocks
 //! that they have freed for good.
 
-use writecliff_base::{Content, Nanos, Prng, StreamId};
+use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
 use writecliff_workload::trace::{BLOCK_BYTES, BlockOp, BlockRequest, BlockTrace};
 

@@ -2,9 +2,10 @@
 //! uniform random overwrites of single slots, of which each takes one of some sizes, or repeats the
 //! last one that did not.
 
-use writecliff_base::{Content, Lpn, Prng, StreamId};
+use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::{ConfigError, FastForward, Ftl, Placed, ReductionConfig, theory};
+use writecliff_host_interface::Content;
 
 use super::{Collecting, PLAIN, WafCase, WafRow, drive};
 

@@ -1,7 +1,8 @@
 //! A small drive whose every time is a round number, and ways to load it.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
-use writecliff_base::{Content, Nanos, Prng, StreamId};
+use writecliff_base::{Nanos, Prng, StreamId};
+use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, DeviceConfig, Operation, Ssd, device_file};
 
 pub const DRIVE: &str = r#"

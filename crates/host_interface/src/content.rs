@@ -1,6 +1,6 @@
-//! What is in the data of a write, as far as a drive may care.
+//! The content of the data that a host writes: how far it compresses, and what it repeats.
 
-use crate::Lpn;
+use writecliff_base::Lpn;
 
 /// Sectors (512 B) in a mapping unit of 4 KiB.
 pub const SECTORS_PER_SLOT: u32 = 8;
