@@ -11,6 +11,8 @@
 //! * **background**: the device is idle: victims are emptied up to `gc_idle_watermark` free units;
 //! * **early**: the caller asks for a victim that is nearly empty already.
 
+use std::mem::MaybeUninit;
+
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 
 use crate::config::GcPacing;
@@ -28,6 +30,8 @@ const FETCHED: usize = 128;
 /// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
+/// Room for the logical pages of a read group; filled from the start, uninitialised beyond.
+pub(crate) type LiveSlots = [MaybeUninit<Lpn>; GROUP_MAX];
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
 /// Idle collection leaves units alone that are valid to this share or more: moving them would wear
@@ -208,31 +212,34 @@ impl Ftl {
             self.free_victim();
             return 0;
         }
-        let mut live = [Lpn::NONE; GROUP_MAX];
+        let mut live = [const { MaybeUninit::uninit() }; GROUP_MAX];
         let mut count = 0;
+        let is_packed = self.reduction.is_some();
         while count == 0 && self.collection.next_position < size {
             let first = base + self.collection.next_position;
             self.fetch_ahead(first, group);
-            count = match self.reduction {
-                None => self.live_slots(first, group, &mut live),
-                Some(_) => self.live_pieces(first, group, &mut live),
+            count = if is_packed {
+                self.live_pieces(first, group, &mut live)
+            } else {
+                self.live_slots(first, group, &mut live)
             };
             self.collection.next_position += group;
         }
         assert!(count > 0, "valid slots that the reverse map does not show");
-        let first = base + self.collection.next_position - group;
+        let first = Ppa(base + self.collection.next_position - group);
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
-        let alloc_units = self.alloc_units_of_live(&live[..count]);
-        sink.read_for(frontier, Ppa(first), self.config.slots_of(alloc_units));
-        if self.reduction.is_some() {
-            self.relocate_packed(frontier, &live[..count], sink);
-            self.count_moved(alloc_units);
+        // SAFETY: `live_slots` and `live_pieces` have written the first `count` elements.
+        let live = unsafe { std::slice::from_raw_parts(live.as_ptr().cast::<Lpn>(), count) };
+        let moved = if is_packed {
+            self.relocate_group_packed(frontier, first, live, sink)
         } else {
-            self.relocate(frontier, &live[..count], sink);
-        }
-        self.table.valid[victim.index()] -= alloc_units;
-        self.collection.moved += alloc_units;
+            sink.read_for(frontier, first, count as u32);
+            self.relocate(frontier, live, sink);
+            count as u32
+        };
+        self.table.valid[victim.index()] -= moved;
+        self.collection.moved += moved;
         if self.collection.for_wear {
             self.counters.wear_slots += count as u64;
         } else {
@@ -296,13 +303,13 @@ impl Ftl {
 
     /// Collect the logical pages whose current place is in `first..first + group`.
     #[inline]
-    fn live_slots(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+    fn live_slots(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
         let (begin, group) = (first as usize, group as usize);
         let mut count = 0;
         for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
             // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
             // no branch predictor wins.
-            live[count] = lpn;
+            live[count].write(lpn);
             count += usize::from(self.forward[lpn.index()] == Ppa(slot));
         }
         count

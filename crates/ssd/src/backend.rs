@@ -229,10 +229,8 @@ impl Backend {
             FlashOperation::Read { sense, .. } => {
                 let begun = self.take_channel(index, command);
                 let mut sensed = begun + self.read_times[sense as usize % PAGE_TYPES];
-                if sense == SENSE_SLC {
-                    sensed = begun + self.slc_read;
-                } else if sense as usize >= PAGE_TYPES {
-                    sensed += Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u16));
+                if sense as usize >= PAGE_TYPES {
+                    sensed = self.sensed_otherwise(begun, sensed, sense);
                 }
                 self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
@@ -258,6 +256,15 @@ impl Backend {
                 self.begin_work(index, operation, Lane::DieLong, end);
             }
         }
+    }
+
+    /// When a read is sensed that is retried, or is one of the SLC cache.
+    #[cold]
+    fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
+        if sense == SENSE_SLC {
+            return begun + self.slc_read;
+        }
+        sensed + Nanos(self.retry_time.0 * u64::from(sense / PAGE_TYPES as u16))
     }
 
     #[inline]

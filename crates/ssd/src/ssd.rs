@@ -60,23 +60,34 @@ pub struct Ssd {
     /// Mechanisms that commands meet as they begin.
     mechanisms: u8,
     writes: WritePath,
+    /// The mapping core or the endurance plan may hold up writes.
+    writes_may_wait: bool,
+    /// Neither the mapping core nor the SLC cache takes part in reads.
+    reads_are_plain: bool,
     active: ActiveTime,
 }
 
-/// How host data come to flash.
+/// How host data reach flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WritePath {
-    /// As they are, into units that may stay open for ever.
+    /// Unchanged, at no cost of firmware, into units that may stay open for ever.
     Plain,
-    Otherwise,
+    /// As `Plain`, but mapping takes time.
+    MappingCore,
+    /// Through an SLC cache, reduced, or into units that must be closed in time.
+    Other,
 }
 
 impl WritePath {
-    fn of(config: &DeviceConfig) -> Self {
-        let plain = config.slc_cache.is_none()
+    fn of(config: &DeviceConfig, has_core: bool) -> Self {
+        let is_plain = config.slc_cache.is_none()
             && config.ftl.reduction.is_none()
             && config.data_placement.as_ref().is_none_or(|p| p.time_limit.is_none());
-        if plain { Self::Plain } else { Self::Otherwise }
+        match (is_plain, has_core) {
+            (true, false) => Self::Plain,
+            (true, true) => Self::MappingCore,
+            (false, _) => Self::Other,
+        }
     }
 }
 
@@ -92,6 +103,7 @@ impl Ssd {
         let controller = &config.controller;
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         let backend = Backend::new(&config);
+        let mapping_core = MappingCore::new(&config);
         let mut ssd = Self {
             ftl,
             backend,
@@ -101,7 +113,6 @@ impl Ssd {
             buffer_free: 0,
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
-            mapping_core: MappingCore::new(&config),
             longer_reads_by: controller.read_command_time - controller.command_time,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
@@ -113,7 +124,10 @@ impl Ssd {
             endurance: Endurance::of(&config).map(Box::new),
             slc: SlcCache::of(&config),
             thermal: config.thermal.map(|section| Box::new(Thermal::new(section))),
-            writes: WritePath::of(&config),
+            writes: WritePath::of(&config, mapping_core.is_some()),
+            writes_may_wait: mapping_core.is_some() || config.endurance.is_some(),
+            reads_are_plain: mapping_core.is_none() && config.slc_cache.is_none(),
+            mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
                 + u8::from(config.thermal.is_some()),
             active: ActiveTime::NONE,
@@ -372,7 +386,7 @@ impl Ssd {
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
             Operation::Write => {
-                if self.writes == WritePath::Otherwise && self.fast_forward_otherwise(command) {
+                if self.writes == WritePath::Other && self.fast_forward_otherwise(command) {
                     return;
                 }
                 let slot = u64::from(SLOT_BYTES);

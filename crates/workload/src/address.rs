@@ -150,6 +150,19 @@ impl AddressGenerator {
         class: &SizeClass,
         operation: Operation,
     ) -> u64 {
+        // By far the most frequent, and so cheap that a jump by kind would show.
+        if matches!(self, Self::Uniform) {
+            return uniform::draw(random, class);
+        }
+        self.next_of_others(random, class, operation)
+    }
+
+    fn next_of_others(
+        &mut self,
+        random: &mut Prng,
+        class: &SizeClass,
+        operation: Operation,
+    ) -> u64 {
         match self {
             Self::Uniform => uniform::draw(random, class),
             Self::Sequential(sequential) => sequential.next(operation, class.length),

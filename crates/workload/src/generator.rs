@@ -55,6 +55,8 @@ pub struct ThreadGenerator {
     contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
+    /// Flushes or repetitions depend on the writes so far.
+    writes_count: bool,
 }
 
 /// Which operation and which size; both by thresholds on one random draw.
@@ -190,6 +192,7 @@ impl ThreadGenerator {
             contents: Contents::new(&job),
             stream: StreamId(job.stream),
             flush: FlushEvery { writes: job.flush_every_writes, left: job.flush_every_writes },
+            writes_count: job.flush_every_writes > 0 || job.duplicate_pct > 0.0,
         })
     }
 
@@ -207,14 +210,29 @@ impl ThreadGenerator {
         }
         let (op, class) = self.mix.draw(&mut self.random, &self.class);
         let offset = self.offset + self.addresses.next(&mut self.random, class, op);
-        // Wraps below 0 where flushes are off, and is then never looked at.
-        self.flush.left = self.flush.left.wrapping_sub(u64::from(op == Operation::Write));
-        let length = class.length;
-        let mut content = self.contents.fresh;
-        if self.contents.repeats_below > 0 && op == Operation::Write {
-            content = self.contents.draw(&mut self.random, offset, length);
+        let mut request = IoRequest {
+            op,
+            offset,
+            length: class.length,
+            content: self.contents.fresh,
+            stream: self.stream,
+        };
+        if self.writes_count {
+            self.count_write(&mut request);
         }
-        IoRequest { op, offset, length, content, stream: self.stream }
+        request
+    }
+
+    /// A request was drawn where flushes or repetitions depend on writes.
+    fn count_write(&mut self, request: &mut IoRequest) {
+        if request.op != Operation::Write {
+            return;
+        }
+        // Wraps below 0 where flushes are off, and is then never looked at.
+        self.flush.left = self.flush.left.wrapping_sub(1);
+        if self.contents.repeats_below > 0 {
+            request.content = self.contents.draw(&mut self.random, request.offset, request.length);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 use super::shared::is_shared;
 use crate::frontier::{Frontier, FrontierId};
 use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
-use crate::garbage_collection::GROUP_MAX;
+use crate::garbage_collection::LiveSlots;
 use crate::sink::FlashSink;
 
 /// How far a frontier's program unit is filled.
@@ -132,7 +132,7 @@ impl Ftl {
 
     /// The pieces that begin in `first..first + group` and are current, by their reverse entries;
     /// returns how many.
-    pub(crate) fn live_pieces(&self, first: u32, group: u32, live: &mut [Lpn; GROUP_MAX]) -> usize {
+    pub(crate) fn live_pieces(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
         let Some(r) = &self.reduction else { return 0 };
         let (begin, group) = (first as usize, group as usize);
         let mut count = 0;
@@ -142,30 +142,37 @@ impl Ftl {
             } else {
                 self.forward[holder.index()] == Ppa(ppa)
             };
-            live[count] = holder;
+            live[count].write(holder);
             count += usize::from(current);
         }
         count
     }
 
-    /// Sectors of the pieces with these reverse entries; slots where nothing is reduced.
-    #[inline]
-    pub(crate) fn alloc_units_of_live(&self, live: &[Lpn]) -> u32 {
-        match &self.reduction {
-            None => live.len() as u32,
-            Some(r) => live.iter().map(|&holder| r.size(holder)).sum(),
-        }
-    }
-
-    /// Move pieces behind what `frontier` has, for collection.
-    pub(crate) fn relocate_packed<S: FlashSink>(
+    /// Read the pieces that begin in the read group at `first` and relocate them to `frontier`.
+    /// Returns how many sectors they take.
+    #[cold]
+    pub(crate) fn relocate_group_packed<S: FlashSink>(
         &mut self,
         frontier: FrontierId,
+        first: Ppa,
         live: &[Lpn],
         sink: &mut S,
-    ) {
+    ) -> u32 {
+        let sectors = live.iter().map(|&holder| self.sectors_of_piece(holder)).sum();
+        sink.read_for(frontier, first, self.config.slots_of(sectors));
+        self.relocate_packed(frontier, live, sink);
+        self.count_moved(sectors);
+        sectors
+    }
+
+    /// Sectors of the piece with this reverse entry.
+    fn sectors_of_piece(&self, holder: Lpn) -> u32 {
+        self.reduction.as_ref().map_or(1, |r| r.size(holder))
+    }
+
+    fn relocate_packed<S: FlashSink>(&mut self, frontier: FrontierId, live: &[Lpn], sink: &mut S) {
         for &holder in live {
-            let sectors = self.alloc_units_of_live(&[holder]);
+            let sectors = self.sectors_of_piece(holder);
             self.close_if_short(frontier, sectors, sink);
             if self.frontiers[frontier.index()].needs_unit() {
                 self.open(frontier, sink);

@@ -20,7 +20,7 @@ impl Ssd {
                 let c = self.commands.get(number);
                 (i64::from(c.slots), c.command.length)
             };
-            if self.core_is_behind() || self.is_ahead_of_plan() {
+            if self.writes_may_wait && (self.core_is_behind() || self.is_ahead_of_plan()) {
                 return;
             }
             // What partly filled units cannot keep: a larger command need not wait for more.
@@ -49,10 +49,9 @@ impl Ssd {
         match command.operation {
             Operation::Write => {
                 self.writes_in_transfer -= 1;
-                let completes = if self.mapping_core.is_some() {
-                    self.write_by_core(number, &command, first, slots)
-                } else {
-                    self.write(number, &command, first, slots)
+                let completes = match self.writes {
+                    WritePath::Plain => self.write_to_flash(number, &command, first, slots),
+                    _ => self.write_otherwise(number, &command, first, slots),
                 };
                 completes.then(|| self.complete(number))
             }
@@ -65,10 +64,12 @@ impl Ssd {
         }
     }
 
-    /// A write that takes time on the mapping core.
-    fn write_by_core(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+    /// A write to a drive whose mapping takes time, which does something with its data, or whose
+    /// units may not stay open for ever. Returns whether the command may complete.
+    #[cold]
+    fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
-        let completes = self.write(number, command, first, slots);
+        let completes = self.write_limited(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
         let folded = (self.folds() - folds_before) as u32;
         if let Some(core) = &mut self.mapping_core {
@@ -77,19 +78,7 @@ impl Ssd {
         completes
     }
 
-    /// Returns whether the data are durable, so that the command may complete.
-    #[inline]
-    fn write(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
-        match self.writes {
-            WritePath::Plain => self.write_to_flash(number, command, first, slots),
-            WritePath::Otherwise => self.write_otherwise(number, command, first, slots),
-        }
-    }
-
-    /// A write to a drive that does something with its data, or whose units may not stay open for
-    /// ever.
-    #[cold]
-    fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
+    fn write_limited(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let is_limited = self.data_placement.is_limited;
         if is_limited && self.backend.now >= self.data_placement.deadline {
             self.end_old_units();
@@ -107,6 +96,8 @@ impl Ssd {
         completes
     }
 
+    /// Write to the flash of the FTL. Returns whether the data are durable, so that the command may
+    /// complete.
     #[inline]
     fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
@@ -199,18 +190,26 @@ impl Ssd {
     pub(super) fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
-        if let Some(core) = &mut self.mapping_core {
-            core.look_up();
-        }
-        let reads = match slots {
-            _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
-            1 => self.read_slot(number, first),
-            _ => self.read_slots(number, first, slots),
+        let reads = if self.reads_are_plain && slots == 1 {
+            self.read_slot(number, first)
+        } else {
+            self.read_otherwise(number, first, slots)
         };
         self.commands.get(number).pending = reads;
         if reads == 0 {
             let at = self.frontend.send(self.backend.now, command.length, true);
             self.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
+        }
+    }
+
+    fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
+        if let Some(core) = &mut self.mapping_core {
+            core.look_up();
+        }
+        match slots {
+            _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
+            1 => self.read_slot(number, first),
+            _ => self.read_slots(number, first, slots),
         }
     }
 
