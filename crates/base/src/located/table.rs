@@ -69,6 +69,7 @@ impl<'a> Table<'a> {
         lines.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join("\n")
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "its callers return what is there, if anything")]
     fn read<T: Debug>(&self, key: &str, value: T) -> Option<T> {
         self.record.borrow_mut().insert(self.join(key), format!("{value:?}"));
         Some(value)
