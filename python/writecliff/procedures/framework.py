@@ -26,7 +26,7 @@ from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
 from writecliff.procedures.journal import Journal, NoJournal
-from writecliff.procedures.measure import record_of, row_of
+from writecliff.procedures.measure import load_array_interface, record_of, row_of
 from writecliff.procedures.model import (
     End,
     History,
@@ -79,6 +79,8 @@ def run_procedure(
     journal = Journal(run_directory, procedure, engine.identify())
     driver = _Driver(procedure, engine, progress, run_directory, journal, checkpoints)
     with terminate_as_interrupt():
+        with interrupt_deferred():
+            load_array_interface()
         return driver.run(resume)
 
 

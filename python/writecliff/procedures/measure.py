@@ -36,6 +36,16 @@ def merged_service(result: StepResult) -> Histogram | None:
     return whole
 
 
+def load_array_interface() -> None:
+    """Have the native module import NumPy's C interface, which it does with its first array.
+
+    A signal that is raised as an exception in that import would be a panic of the native module.
+    """
+    from writecliff._native import Histogram
+
+    Histogram().buckets()
+
+
 def record_of(
     result: StepResult,
     position: StepPosition,

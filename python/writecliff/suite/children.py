@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
@@ -78,6 +79,7 @@ def run_child(spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Event) -
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_main, args=(spec, theirs, os.getpid()), name=spec.name)
+    resource_tracker.ensure_running()  # else `start` does it, which unblocks the signals
     with _signals_blocked():  # in the child too, until it can handle them
         process.start()
     theirs.close()
