@@ -40,7 +40,7 @@ id! {
     Lpn
 }
 id! {
-    /// Physical page number: a mapping-unit slot on flash, `reclaim unit × slots + slot`.
+    /// Physical page address: a mapping-unit slot on flash, `reclaim unit × slots + slot`.
     Ppa
 }
 id! {

@@ -98,9 +98,9 @@ impl Divider {
 
 /// A checked shape with everything that is derived from it.
 ///
-/// Space is counted in slots, addresses ([`Ppa`]) in places. There is one place a slot, unless the
-/// controller compresses: then several pieces may begin where one slot would have been, and each
-/// needs an address; see [`Geometry::with_ppas_per_slot`].
+/// Space is counted in slots. There is one address ([`Ppa`]) per slot, unless the controller
+/// compresses: then several pieces may begin in the space of one slot, and each needs an address;
+/// see [`Geometry::with_ppas_per_slot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     pub shape: Shape,
@@ -119,7 +119,7 @@ pub struct Geometry {
     by_die: Divider,
 }
 
-/// Where on the flash a place is.
+/// The location on flash of a physical page address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlashLocation {
     pub reclaim_unit: ReclaimUnitId,

@@ -43,7 +43,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// Free units hold nothing; states match the free list, the frontiers and the collection;
+    /// Free units hold nothing; states match the free list, the frontiers and the victim;
     /// written + unwritten alloc_units are all alloc_units, and no more are valid than written.
     fn check_units(&self) -> Result<(), String> {
         let mut free = 0;

@@ -22,7 +22,7 @@ pub struct FtlConfig {
     pub gc_destination: GcDestination,
     pub spare: SparePolicy,
     pub wear: WearPolicy,
-    /// Paced collection keeps this many reclaim units' worth of slots idle.
+    /// Paced GC keeps this many reclaim units' worth of slots idle.
     pub gc_high_watermark: u32,
     /// The host waits for whole collections while no more than this many are free.
     pub gc_low_watermark: u32,
@@ -65,7 +65,7 @@ pub struct ConfigError {
 }
 
 impl FtlConfig {
-    /// Reclaim units' worth of slots that stay idle under one stream: collection circulates through
+    /// Reclaim units' worth of slots that stay idle under one stream: GC circulates through
     /// the rest, so this is what theory must leave out of the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.gc_pacing == GcPacing::OnDemand {
@@ -143,8 +143,8 @@ impl FtlConfig {
             return fail("rated_cycles", "rated_cycles is 0; a data sheet gives it".to_owned());
         }
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
-        // Open units (one a stream for the host, one for collected data) can be nearly empty while
-        // everything else is full of valid data: collection must then still gain space.
+        // Open units (one a stream for the host, one for relocated data) can be nearly empty while
+        // everything else is full of valid data: GC must then still gain space.
         let open = 2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1;
         let usable = u64::from(geometry.reclaim_units).saturating_sub(open) * per_unit;
         if u64::from(self.user_slots) >= usable {

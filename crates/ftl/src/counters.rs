@@ -22,7 +22,7 @@ counts! {
         padding_slots,
         /// Slots that a TRIM unmapped.
         trimmed_slots,
-        /// Reclaim units collected.
+        /// Victims emptied: reclaim units freed by GC.
         collections,
         /// Program operations.
         programs,

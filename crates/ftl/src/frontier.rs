@@ -1,9 +1,9 @@
-//! Write frontiers: the open reclaim units. The host has one for each stream; collection has its
+//! Write frontiers: the open reclaim units. The host has one for each stream; GC has its
 //! own, so that moved (older) data do not dilute what the host writes now.
 
 use writecliff_base::{Ppa, ReclaimUnitId};
 
-/// Index of a frontier: `0..streams` are the host's, `streams..2*streams` collection's.
+/// Index of a frontier: `0..streams` are the host's, `streams..2*streams` GC's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrontierId(pub u16);
 
@@ -18,12 +18,12 @@ impl FrontierId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frontier {
     pub unit: ReclaimUnitId,
-    /// Places, as physical page numbers: the next one, the end of the program unit being filled,
+    /// Physical page addresses: the next one, the end of the program unit being filled,
     /// the end of the reclaim unit.
     pub next: u32,
     pub fill_end: u32,
     pub end: u32,
-    /// Slots of the program unit being filled that collection has moved in, if the host fills it.
+    /// Slots of the program unit being filled that GC has moved in, if the host fills it.
     pub moved: u32,
 }
 
@@ -36,7 +36,7 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Places of the program unit being filled that are used.
+    /// Used addresses of the program unit being filled.
     #[inline]
     pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
         if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }

@@ -1,4 +1,4 @@
-//! The host's operations on the FTL, and how a slot gets its ppa.
+//! The host's operations on the FTL, and how a slot gets its physical address.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub(crate) const WRITE_AHEAD: usize = 64;
 pub struct Ftl {
     pub(crate) geometry: Geometry,
     pub(crate) config: FtlConfig,
-    /// Physical ppa of every logical page; `NONE` where nothing is stored.
+    /// Physical address of every logical page; `NONE` where nothing is stored.
     pub(crate) forward: Vec<Ppa>,
     /// Last logical page written to every slot. It is current only if `forward` points back; so 0
     /// does for a slot that holds nothing, and there is no "none".
@@ -104,7 +104,7 @@ impl Ftl {
         &self.table
     }
 
-    /// What collection does on its own, for those who listen.
+    /// What GC has done to units of the host, for the data placement interface.
     pub fn gc_log(&self) -> &GcLog {
         &self.gc_log
     }
@@ -113,7 +113,7 @@ impl Ftl {
         &mut self.gc_log
     }
 
-    /// What the drive has learnt of its streams; empty unless spare space tunes itself.
+    /// What the drive has learnt about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.spare.streams()
     }
@@ -137,7 +137,7 @@ impl Ftl {
         }
     }
 
-    /// Place of a logical page, `Ppa::NONE` if nothing is stored there.
+    /// Physical address of a logical page; `Ppa::NONE` if it holds nothing.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Ppa {
         let ppa = self.forward[lpn.index()];
@@ -368,11 +368,11 @@ impl Ftl {
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
     }
 
-    /// Give a frontier that the host writes to its next unit, with room for collection kept.
+    /// Give a frontier that the host writes to its next unit, with room for GC kept.
     #[cold]
     pub(crate) fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         self.make_room(sink);
-        // Collected data that rejoin their stream may have needed the unit first.
+        // Relocated data that go to the unit of the host may have needed the unit first.
         if self.frontiers[frontier.index()].needs_unit() {
             self.open(frontier, sink);
         }

@@ -34,15 +34,15 @@ pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS
 pub(crate) type LiveSlots = [MaybeUninit<Lpn>; GROUP_MAX];
 /// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
 const BURST_MAX: u32 = 64;
-/// Idle collection leaves units alone that are valid to this share or more: moving them would wear
+/// Idle GC leaves units alone that are valid to this share or more: moving them would wear
 /// flash for little space.
 const IDLE_VALID_MAX: f64 = 0.95;
 
-/// The collection under way, if any.
+/// The victim being emptied, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
     pub(crate) victim: ReclaimUnitId,
-    /// Next place to look at, within the victim.
+    /// Next address to look at, counted from the start of the victim.
     pub(crate) next_position: u32,
     /// Valid alloc_units when the victim was chosen.
     pub(crate) valid_at_start: u32,
@@ -128,7 +128,7 @@ impl Ftl {
         self.idle_target = i64::from(units) * i64::from(self.table.alloc_units_per_reclaim_unit);
     }
 
-    /// Before the host opens a unit: never let the free pool fall below what collection needs.
+    /// Before the host opens a unit: never let the free pool fall below what GC needs.
     pub(crate) fn make_room<S: FlashSink>(&mut self, sink: &mut S) {
         while self.free.len() as u32 <= self.config.gc_low_watermark {
             if !self.collection.is_running() && !self.choose_victim() {
@@ -140,7 +140,7 @@ impl Ftl {
         }
     }
 
-    /// One step of idle collection: a read group. False when there is nothing more to do.
+    /// One step of idle GC: a read group. False when there is nothing more to do.
     pub fn collect_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         if !self.collection.is_running() {
             if self.free.len() as u32 >= self.config.gc_idle_watermark || !self.choose_victim() {
@@ -158,7 +158,7 @@ impl Ftl {
     }
 
     /// Collect one whole victim if no more than the share `valid_max` of it is valid. False if the
-    /// next victim is fuller, there is none, or a collection is under way.
+    /// next victim is fuller, there is none, or GC is under way.
     pub fn collect_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         if self.collection.is_running() || !self.choose_victim() {
             return false;
@@ -251,7 +251,7 @@ impl Ftl {
         count as u32
     }
 
-    /// Give logical pages the next slots of a frontier: as `place` one by one, in runs.
+    /// Give logical pages the next slots of a frontier: as `allocate` does one by one, in runs.
     #[inline]
     fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpns: &[Lpn], sink: &mut S) {
         let mut rest = lpns;
@@ -301,7 +301,7 @@ impl Ftl {
         }
     }
 
-    /// Collect the logical pages whose current place is in `first..first + group`.
+    /// Gather the logical pages whose current address is in `first..first + group`.
     #[inline]
     fn live_slots(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
         let (begin, group) = (first as usize, group as usize);

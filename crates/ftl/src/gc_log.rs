@@ -1,4 +1,4 @@
-//! What collection did to units that the host fills or has filled: the drive's placement interface
+//! What GC did to units that the host fills or has filled: the data placement interface
 //! makes events of it. Nothing is recorded unless somebody listens, and only when a unit is freed
 //! or filled, so no slot costs more.
 
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 
 use writecliff_base::StreamId;
 
-/// Most happenings that are kept until they are taken; older ones are only counted.
+/// Most events that are kept until they are taken; older ones are only counted.
 const KEPT: usize = 1024;
 
-/// Something that collection did on its own.
+/// What GC did to a unit of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcEvent {
     /// A unit that the host had written in `stream` was emptied: `slots` of it were moved.

@@ -9,10 +9,10 @@
 //! | `ftl.rs` | the host's operations: write, TRIM, purge |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |
-//! | `garbage_collection.rs` | one collection after another: pacing, moving, freeing |
+//! | `garbage_collection.rs` | emptying victims: pacing, relocating, freeing |
 //! | `gc/` | which unit to collect: one policy a file |
 //! | `spare/` | which stream gives up spare space: one policy a file |
-//! | `placement/` | where collected data goes: one policy a file |
+//! | `gc_destination/` | where relocated data go: one policy per file |
 //! | `reduce/` | what a controller stores that compresses or de-duplicates |
 //! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
 //! | `check.rs` | every invariant, for tests |

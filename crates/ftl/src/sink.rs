@@ -11,7 +11,7 @@ pub struct ProgramUnit {
     pub unit: u32,
     /// Slots that hold data; the rest of the unit is padding.
     pub data_slots: u32,
-    /// Of these, slots that collection has moved into a unit which the host is filling.
+    /// Of these, slots that GC has moved into a unit which the host is filling.
     pub moved_slots: u32,
 }
 

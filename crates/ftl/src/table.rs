@@ -14,7 +14,7 @@ pub enum UnitState {
     Free = 0,
     /// A frontier writes to it.
     Open = 1,
-    /// Full; a candidate for collection.
+    /// Full; a candidate for GC.
     Closed = 2,
     /// Being collected.
     Victim = 3,
@@ -30,7 +30,7 @@ impl UnitState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
     pub stream: StreamId,
-    /// Written by collection, not by the host.
+    /// Written by GC, not by the host.
     pub collected: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Write amplification in closed form, for uniform random overwrites of single slots without TRIM.
 //!
-//! `alpha` is the share of valid slots among those that collection circulates through, `b` the
+//! `alpha` is the share of valid slots among those that GC circulates through, `b` the
 //! slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
 
 /// Principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
@@ -96,7 +96,7 @@ pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     size / low
 }
 
-/// Mean valid slots of a victim when each collection yields `h` free slots.
+/// Mean valid slots of a victim when each victim yields `h` free slots.
 fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let power = f64::from(d);
     let (mut share, mut mean) = (0.0_f64, 0.0);

@@ -247,7 +247,7 @@ proptest! {
                 bench.check();
             }
         }
-        // Whatever the steps were (a purge may have been the last), collection has its turn.
+        // Whatever the steps were (a purge may have been the last), GC has its turn.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             bench.apply(&Step::Write { lpn, stream: (n % 3) as u16, bytes: 4096 });

@@ -185,7 +185,7 @@ proptest! {
                 model.check(&ftl);
             }
         }
-        // Whatever the steps were, collection has its turn.
+        // Whatever the steps were, GC has its turn.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             let sectors = 5 + n % 4;
@@ -214,7 +214,7 @@ fn data_that_cannot_be_reduced_are_stored_as_on_any_drive() {
     assert_eq!(sectors, reducing.table().valid);
 }
 
-/// A drive of 2,048 units of 256 slots whose over-provisioning counts what collection circulates
+/// A drive of 2,048 units of 256 slots whose over-provisioning counts what GC circulates
 /// through, as theory does.
 fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     let units = 2048_u32;
@@ -267,7 +267,7 @@ fn within(measured: f64, theory: f64, share: f64) {
     assert!(error.abs() < share, "{measured} for {theory}: {:+.2} %", 100.0 * error);
 }
 
-/// Data of one size `c`: the flash holds 1/c as many pieces as slots, so greedy collection works as
+/// Data of one size `c`: the flash holds 1/c as many pieces as slots, so greedy GC works as
 /// over-provisioned as that makes it, in blocks of as many more pieces.
 #[test]
 fn compressed_data_of_one_size_follow_the_greedy_theory() {

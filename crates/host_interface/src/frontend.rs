@@ -36,8 +36,8 @@ const TO_DRIVE: usize = 0;
 const TO_HOST: usize = 1;
 
 impl Frontend {
-    /// `command_time`: firmware time that a command occupies; `latency`: time that it spends in the
-    /// controller besides, without holding others up.
+    /// `command_time`: firmware time that a command occupies; `latency`: time that the
+    /// controller adds to that command only.
     pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
         Self {
             link: link.clone(),

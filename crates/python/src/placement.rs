@@ -39,7 +39,7 @@ fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
         let found = EventType::ALL.into_iter().find(|event| event.name() == name);
         found.ok_or_else(|| {
             let hint = format!("known: {}", known());
-            errors::config(&format!("there is no event '{name}'"), Some(&hint))
+            errors::config(&format!("unknown event '{name}'"), Some(&hint))
         })
     };
     names.iter().map(find).collect()

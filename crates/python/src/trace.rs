@@ -110,7 +110,7 @@ impl FileTrace {
     ) -> PyResult<PyBlockTrace> {
         let allocator = Allocator::named(allocator).ok_or_else(|| {
             let known = allocators().join(", ");
-            errors::config(&format!("there is no allocator '{allocator}'; known: {known}"), None)
+            errors::config(&format!("unknown allocator '{allocator}'; known: {known}"), None)
         })?;
         let how = LayOut {
             capacity_blocks: u32::try_from(capacity_bytes / BLOCK_BYTES).unwrap_or(u32::MAX),
@@ -236,7 +236,7 @@ impl PyBlockTrace {
     ) -> PyResult<Scheme> {
         let found = Scheme::named(scheme).ok_or_else(|| {
             let known = Scheme::ALL.map(Scheme::name).join(", ");
-            errors::config(&format!("there is no scheme '{scheme}'; known: {known}"), None)
+            errors::config(&format!("unknown scheme '{scheme}'; known: {known}"), None)
         })?;
         if streams == 0 || streams > config.ftl.streams {
             let message =

@@ -98,7 +98,7 @@ fn collection(name: &str) -> PyResult<GcPolicy> {
 }
 
 fn unknown(what: &str, name: &str) -> PyErr {
-    errors::config(&format!("no {what} '{name}'"), None)
+    errors::config(&format!("unknown {what} '{name}'"), None)
 }
 
 /// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"

@@ -1,7 +1,7 @@
 //! The timed clock: a host with threads and queues drives a simulated drive in virtual time.
 //!
 //! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
-//! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a place is
+//! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a slot is
 //! free; the response time then counts from the arrival all the same.
 
 use std::cmp::Reverse;

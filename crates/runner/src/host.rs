@@ -13,7 +13,7 @@ use crate::device::Drive;
 const BATCH: usize = 32;
 
 /// A thread's requests, drawn one or two batches early and announced to the drive: by the time that
-/// it looks for their places, these are in the cache. In batches, because a core waits for the
+/// it looks up their map entries, these are in the cache. In batches, because a core waits for the
 /// address translation of an announcement, but for several at once. What is drawn does not depend
 /// on when.
 pub(crate) struct Requests {

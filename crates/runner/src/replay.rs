@@ -215,7 +215,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// A request's place in the books: its pieces are in `self.pieces` if it is a write.
+    /// A request's entry in the ledger: its pieces are in `self.pieces` if it is a write.
     #[inline]
     fn book(&mut self, request: &BlockRequest, ssd: &Ssd) {
         let clock = self.ledger.clock();

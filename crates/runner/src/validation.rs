@@ -112,7 +112,7 @@ const PLAIN: Collecting = Collecting {
     reduction: None,
 };
 
-/// A drive whose over-provisioning counts what collection circulates through under one stream.
+/// A drive whose over-provisioning counts what GC circulates through under one stream.
 fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigError> {
     let geometry = flat_geometry(case.units, case.slots)?;
     let mut config = FtlConfig {

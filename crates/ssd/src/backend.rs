@@ -114,7 +114,7 @@ impl Backend {
         }
     }
 
-    /// How the read of `slots` slots at a place senses.
+    /// How the read of `slots` slots at a location is sensed: page type and retries.
     #[inline]
     fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
@@ -129,7 +129,7 @@ impl Backend {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }
 
-    /// Read `slots` slots of the read group at `place` for a host command.
+    /// Read `slots` slots of the read group at `location` for a host command.
     #[inline]
     pub fn host_read(&mut self, command: u16, location: FlashLocation, slots: u32) {
         let operation = FlashOperation::Read {

@@ -27,12 +27,12 @@ pub struct ControllerConfig {
     pub command_time: Nanos,
     /// The same for a read, where it is longer: cached writes need no look-up before they complete.
     pub read_command_time: Nanos,
-    /// Time that a command spends in the controller besides, without holding others up.
+    /// Latency that the controller adds to each command without delaying others.
     pub latency: Nanos,
     /// Firmware time to map a slot of host data, one slot after the other: mapping,
     /// parity, scheduling. Writes wait when a buffer full of slots is owed. Zero: free.
     pub mapping_update_time: Nanos,
-    /// The same for a slot that collection moves, during the write that made it necessary.
+    /// The same for a slot that GC moves, during the write that made it necessary.
     pub relocation_time: Nanos,
     /// What a read takes of the same firmware core. Reads do not wait for it: they go first.
     pub lookup_time: Nanos,
@@ -57,7 +57,7 @@ pub struct DeviceConfig {
     pub housekeeping: Option<HousekeepingConfig>,
     pub ecc: Option<EccConfig>,
     pub power: Option<PowerConfig>,
-    /// Through which the host places its writes; without one its stream numbers are the FTL's.
+    /// The interface for data placement; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,

@@ -1,7 +1,7 @@
 //! One die: what it is doing and what waits for it.
 //!
 //! Host reads have their own queue and go first, but no more than `reads_in_a_row` while other work
-//! waits. Everything else (collection reads, programs, erases) is served in order, which is also
+//! waits. Everything else (GC reads, programs, erases) is served in order, which is also
 //! what the flash needs: units of a block in order, an erase after the reads before it.
 
 use std::collections::VecDeque;
@@ -99,7 +99,7 @@ pub enum DieState {
     /// A host read's data leave over the channel until `busy_until`. There is no event for its end
     /// unless something waits for the die.
     Sending,
-    /// Ends with a `DieDone` event: a program, an erase, upkeep, or a collection read's transfer.
+    /// Ends with a `DieDone` event: a program, an erase, upkeep, or the transfer of a GC read.
     Busy(FlashOperation),
 }
 

@@ -28,7 +28,7 @@ pub enum SsdEvent {
     Completed { command: u16 },
     /// Time to look whether the drive is idle.
     IdleCheck,
-    /// The core that places data lets writes in again.
+    /// The mapping core admits writes again.
     CoreCaughtUp,
     /// Time for the firmware's next media work.
     MediaWork,
@@ -103,7 +103,7 @@ fn time_of(key: Key) -> Nanos {
     Nanos((key >> 64) as u64)
 }
 
-/// Insert `key` into a slice that is in ascending order but for its last place, which is free.
+/// Insert `key` into a slice that is in ascending order but for its last element, which is free.
 fn move_up(live: &mut [Key], key: Key) {
     let mut hole = live.len() - 1;
     while hole > 0 && live[hole - 1] > key {

@@ -1,7 +1,7 @@
 //! Fills: program units on their way to flash, from the first slot placed to the end of the
 //! program.
 //!
-//! A fill may wait for flash reads whose data it holds (collection, merges of small writes), and
+//! A fill may wait for flash reads whose data it holds (GC, merges of small writes), and
 //! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed
 //! in order.
 

@@ -2,7 +2,7 @@
 //!
 //! Data are reduced on their way from the buffer to flash, so the link and the buffer carry them as
 //! the host sends them, and everything behind carries what is left. What that saves goes to
-//! collection as spare space; the capacity stays what the label says.
+//! GC as spare space; the capacity stays what the label says.
 
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_flash::Geometry;

@@ -8,7 +8,7 @@
 //! tail and its head, dead data included: they take up pages until the tail has passed them.
 //!
 //! The FTL's copy of a page is invalid from the moment that the log has newer data, so that
-//! collection does not move it. Everything here is decided by what was written, not by time: both
+//! GC does not move it. Everything here is decided by what was written, not by time: both
 //! clocks pass through the same states, but for what is folded in idle time.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,6 +1,6 @@
 //! The complete state of a drive, to a file and back.
 //!
-//! A drive is saved between two commands of the host. What it is still doing (programs, collection,
+//! A drive is saved between two commands of the host. What it is still doing (programs, GC,
 //! transfers) is part of the state, so saving disturbs nothing: a run that saves now and then is
 //! the same run. The file carries the canonical device description; a state is never restored into
 //! another device.

@@ -322,8 +322,8 @@ impl Ssd {
         }
     }
 
-    /// Fold and collect in the background while the host is silent; about one read group a die is
-    /// collected at a time.
+    /// Fold and garbage-collect in the background while the host is silent, about one read group
+    /// of each die at a time.
     fn idle_check(&mut self) {
         self.idle_check_scheduled = false;
         if self.commands.in_flight() > 0 || self.quiescing {

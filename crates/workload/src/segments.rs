@@ -61,7 +61,7 @@ impl SegmentMap {
         self.size
     }
 
-    /// Segment and place in it of a byte of the active amount, the segments laid end to end.
+    /// Segment and offset in it of a byte of the active amount, the segments laid end to end.
     #[inline]
     pub(crate) fn locate(&self, position: u64) -> (u64, u64) {
         let segment = position / self.size;

@@ -45,7 +45,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadSpec, SpecErro
     let no_jobs = tables.is_empty();
     let jobs = tables.into_iter().map(job).collect::<Read<Vec<JobSpec>>>()?;
     if interval_ns == 0 {
-        return Err(root.error("interval", "0 s is no interval", None).into());
+        return Err(root.error("interval", "interval must be above zero", None).into());
     }
     if no_jobs {
         // An unknown key such as [[jobs]] says it better than its absence.

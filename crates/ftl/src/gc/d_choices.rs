@@ -1,6 +1,6 @@
 //! d-choices: draw `d` closed units with replacement, collect the one with the fewest valid slots
 //! (Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based
-//! solid state drives", SIGMETRICS 2013). `d` = 1 is random collection.
+//! solid state drives", SIGMETRICS 2013). `d` = 1 is random GC.
 
 use writecliff_base::{Prng, ReclaimUnitId};
 

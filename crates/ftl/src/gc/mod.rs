@@ -21,7 +21,7 @@ pub enum GcPolicy {
     Greedy,
     /// Closed longest ago.
     Fifo,
-    /// Fewest valid slots among `d` drawn at random; `d` = 1 is random collection.
+    /// Fewest valid slots among `d` drawn at random; `d` = 1 is random GC.
     DChoices { d: u32 },
     /// Most space gained for the copying, weighted by age.
     CostBenefit,

@@ -1,4 +1,4 @@
-//! Placement policies: which frontier the data of a collected unit go to.
+//! Destination policies: the frontier that the data of a victim are relocated to.
 
 mod host_unit;
 mod per_handle;
@@ -17,7 +17,7 @@ pub enum GcDestination {
     PerStream,
     /// Back into the stream they came from, together with what the host writes there now.
     HostUnit,
-    /// Into one stream for all collected data (FDP: initially isolated).
+    /// Into one stream for all relocated data (FDP: initially isolated).
     Shared,
     /// As `Own` for the streams whose bit is set in `isolated`, as `Shared` for the others.
     PerHandle { isolated: u128 },
@@ -46,7 +46,7 @@ impl GcDestination {
         }
     }
 
-    /// Are data of different streams kept apart for good?
+    /// Whether data of this stream are never mixed with those of others.
     pub fn isolates(self, stream: StreamId) -> bool {
         match self {
             Self::PerStream | Self::HostUnit => true,

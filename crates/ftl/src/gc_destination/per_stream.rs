@@ -1,4 +1,4 @@
-//! Own: collected data stay in their stream. Streams never mix, not even after collection.
+//! Per stream: relocated data stay in their stream. Streams never mix, not even after GC.
 
 use crate::frontier::FrontierId;
 use crate::table::Owner;

@@ -2,9 +2,9 @@
 //!
 //! A compressing controller packs pieces of whole sectors into program units; one that detects
 //! duplicates stores data once that several logical pages hold. Space is then counted in sectors
-//! (sectors) instead of slots: valid counts, idle space, pacing and victims follow, so collection
+//! instead of slots: valid counts, idle space, pacing and victims follow, so GC
 //! gains from whatever the data leave free. What the host sees keeps its capacity, as on the drives
-//! that did so. A ppa is a page and where in it a piece begins, finer than what is read at once
+//! that did so. An address is a page and the offset in it where a piece begins, finer than a read
 //! (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
 //! | file | owns |
@@ -16,7 +16,7 @@
 //! | `check.rs` | the invariants |
 //!
 //! Simplified: sizes count in sectors, a piece may cross from a program unit into the next but not
-//! into another reclaim unit, and to read it costs the read of the ppa where it begins. A
+//! into another reclaim unit, and to read it costs the read of the page where it begins. A
 //! duplicate is found if the host wrote the same data before and they are still there.
 
 mod check;
@@ -232,7 +232,7 @@ impl Ftl {
         r.counters.host_sectors += u64::from(sectors);
     }
 
-    /// Collection has moved so much.
+    /// Count what GC or wear levelling has relocated.
     pub(crate) fn count_moved(&mut self, sectors: u32) {
         let for_wear = self.collection.is_for_wear();
         let Some(r) = &mut self.reduction else { return };

@@ -1,9 +1,9 @@
 //! Data that several logical pages hold: stored once, with a count of references. The map entries
-//! of their holders name the data instead of a ppa, so that moving them changes one entry.
+//! of their holders name the data instead of an address, so that moving them changes one entry.
 
 use writecliff_base::Ppa;
 
-/// The bit of a map entry that says "shared data, by number" instead of a ppa.
+/// The bit of a map entry that marks a number of shared data instead of an address.
 const SHARED: u32 = 1 << 31;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,13 +46,13 @@ impl Shared {
         number(Ppa(entry)).and_then(|n| self.all.get(n)).is_some_and(|data| data.ppa == ppa)
     }
 
-    /// The shared data that a map entry names, if it does not name a ppa.
+    /// The shared data that a map entry names, if it does not name an address.
     #[inline]
     pub(crate) fn get(&self, entry: Ppa) -> Option<&SharedData> {
         number(entry).map(|n| &self.all[n])
     }
 
-    /// The ppa that a map entry leads to.
+    /// The physical address that a map entry leads to.
     #[inline]
     pub(crate) fn resolve(&self, entry: Ppa) -> Ppa {
         self.get(entry).map_or(entry, |data| data.ppa)

@@ -1,6 +1,6 @@
-//! Global: the collection policy's choice among all units, whatever their stream.
+//! Global: the choice of the GC policy among all units, whatever their stream.
 //!
-//! Under greedy collection every stream ends at the same valid share of its victims, so separating
+//! Under greedy GC every stream ends at the same valid share of its victims, so separating
 //! random hot and cold data gains almost nothing by itself.
 
 use writecliff_base::{Prng, ReclaimUnitId};

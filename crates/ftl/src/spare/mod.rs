@@ -1,7 +1,7 @@
 //! Spare space between streams: which stream has to give up a unit next.
 //!
-//! A collection policy (`gc/`) knows which unit is the cheapest; it does not know which stream can
-//! do with less spare space. The policies here answer that first, and let the collection policy
+//! A GC policy (`gc/`) knows which unit is the cheapest; it does not know which stream can
+//! do with less spare space. The policies here answer that first, and let the GC policy
 //! choose within the stream. This is the one kind of policy that learns: what it has learnt is part
 //! of the drive's state, and is saved with it.
 
@@ -20,7 +20,7 @@ use self_tuned::SelfTuned;
 /// The policies by name, as device files have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SparePolicy {
-    /// None of its own: the collection policy chooses among all units, and spare space falls to the
+    /// None of its own: the GC policy chooses among all units, and spare space falls to the
     /// streams as it happens.
     Global,
     /// Spare space is split so that no other split would write less, as far as the drive can tell

@@ -1,4 +1,4 @@
-//! The load and the collection with which the emulator WARP was published: reclaim unit handles
+//! The load and GC with which the emulator WARP was published: reclaim unit handles
 //! whose survivors stay apart or are put together.
 //!
 //! From the emulator's source and the scripts of the paper's artifact (Song et al., "Characterizing
@@ -8,7 +8,7 @@
 //! * with no more than 1 % of the units free, the host waits while whole units are collected until
 //!   more are;
 //! * with no more than 10 % free, a unit is collected as soon as 5 % or less of it is valid;
-//! * survivors go to a unit of their handle's that only collection writes (persistently isolated),
+//! * survivors go to a unit of their handle's that only GC writes (persistently isolated),
 //!   or to the unit of the last handle, which the host does not use (initially isolated).
 
 use writecliff_base::{Lpn, Prng, StreamId};
@@ -24,10 +24,10 @@ const HANDLES: u32 = 8;
 const WRITERS: u32 = 3;
 /// Whole units are collected while no more than one in so many is free.
 const FREE_AT_LEAST: u32 = 100;
-/// Early collection begins when no more than one in so many is free.
+/// Early GC begins when no more than one in so many is free.
 const EARLY_BELOW: u32 = 10;
 const EARLY_VALID_MAX: f64 = 0.05;
-/// Early collection looks for a victim so often in the time that a unit takes to be written. (The
+/// Early GC looks for a victim so often in the time that a unit takes to be written. (The
 /// emulator looks after every request: a victim waits here for 4 MiB of 256 at most.)
 const LOOKS_A_UNIT: u32 = 64;
 
@@ -75,7 +75,7 @@ struct EmulatorDrive {
 
 impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
-        // Handles that neither the host nor collection writes to keep their first unit for good.
+        // Handles that neither the host nor GC writes to keep their first unit for good.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
         // The emulator collects after the host has opened a unit, this drive before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;

@@ -21,7 +21,7 @@ use writecliff_base::words::{WordReader, WordWriter};
 /// Reclaim Unit Handle Type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Data are kept apart until collection moves them (1h).
+    /// Data are kept apart until GC moves them (1h).
     Initially,
     /// For good (2h).
     Persistently,
@@ -153,7 +153,7 @@ impl Fdp {
         StreamId(handle)
     }
 
-    /// Make events of what collection has done.
+    /// Make events of what GC has done.
     pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, blocks_per_slot: u32) {
         for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {
             let moved = if kind == Isolation::Initially { counts.moved } else { 0 };

@@ -79,7 +79,7 @@ pub fn resized(
     if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
         return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
     }
-    // Pools counted in units keep their share of the flash, as far as collection can work with it.
+    // Pools counted in units keep their share of the flash, as far as GC can work with it.
     let pool = |units: u32, least: u32| {
         let share = f64::from(units) * new.units as f64 / old.units as f64;
         i64::from(least).max(share.round_ties_even() as i64)

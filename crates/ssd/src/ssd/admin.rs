@@ -280,7 +280,7 @@ impl Ssd {
 
     // -- any interface --------------------------------------------------------------------------
 
-    /// Make events of what collection has done since the last time.
+    /// Make events of what GC has done since the last time.
     fn gather_events(&mut self) {
         self.end_old_units();
         let now = self.backend.now;

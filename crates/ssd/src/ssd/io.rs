@@ -230,7 +230,7 @@ impl Ssd {
     }
 
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        // What is read is counted in alloc_units: slots, where no data are reduced.
+        // What is read is counted in allocation units: slots, unless data are reduced.
         let ftl = &self.config.ftl;
         let per_group = ftl.alloc_units(self.config.geometry.slots_per_read_group);
         let mut run: Option<(FlashLocation, u32)> = None;

@@ -116,7 +116,7 @@ impl Layout {
         Self { space: Space::new(blocks, allocator), files, write_back, trim, live: 0, peak: 0 }
     }
 
-    /// Without places: requests have the right lengths, but say nothing of where.
+    /// Without addresses: requests have the right lengths, but no meaningful offsets.
     pub fn counted(blocks: u32, files: u32, system: &FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }

@@ -79,7 +79,7 @@ impl Space {
         Self { free, free_blocks, blocks, allocator, cursor: 0, counted: false }
     }
 
-    /// A drive without places, to learn how much is needed.
+    /// A drive without addresses, to learn how much space is needed.
     pub(super) fn counted(blocks: u32) -> Self {
         Self { free: BTreeMap::new(), counted: true, ..Self::new(blocks, Allocator::NextFit) }
     }
