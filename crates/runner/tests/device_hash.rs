@@ -13,13 +13,14 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 
 /// Every word that a key may have as its value.
-const WORDS: [&str; 25] = [
+const WORDS: [&str; 26] = [
     "SLC",
     "MLC",
     "TLC",
     "greedy",
     "fifo",
     "d-choices",
+    "windowed-greedy",
     "per-stream",
     "host-unit",
     "shared",
@@ -54,12 +55,11 @@ fn ssds() -> [String; 5] {
             + "[data_placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\n"
             + "time_limit = \"9 s\"\n",
         format!("{plain}[data_placement]\ninterface = \"nvme-streams\"\n"),
-        format!(
-            "{plain}[reduction]\ncompression = true\nduplicates = {}\n\
-             min_stored_size = \"1 KiB\"\n",
-            true
-        ),
-        format!("{plain}[reduction]\ncompression = false\nduplicates = true\n"),
+        plain.to_owned()
+            + "[reduction]\ncompression = true\nduplicates = true\n"
+            + "min_stored_size = \"1 KiB\"\n",
+        plain.replace("\"d-choices\"\nd = 5", "\"windowed-greedy\"\ngc_window = 5")
+            + "[reduction]\ncompression = false\nduplicates = true\n",
     ]
 }
 
