@@ -173,7 +173,7 @@ def test_extra_columns(tmp_path: Path) -> None:
     steps = small()
     with RunDirectory.create(tmp_path / "run", manifest()) as run:
         run.append_round(replace(steps[0], extra={"drive_fills": 0.25, "note": "first"}))
-        run.append_round(replace(steps[1], extra={"drive_fills": None}))
+        run.append_round(replace(steps[1], extra={}))
         run.append_round(replace(steps[2], extra={"drive_fills": None, "latency_p999_ns": 12}))
         with pytest.raises(ValueError, match="'iops' has the name of a standard column"):
             run.append_round(replace(steps[3], extra={"iops": 1.0}))
