@@ -69,7 +69,8 @@ def significant(value: float | None, digits: int = 3) -> str:
         return UNKNOWN
     if value == 0:
         return "0"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.996 is 10.0
+    places = max(0, digits - 1 - exponent)
     return f"{value:,.{places}f}"
 
 
