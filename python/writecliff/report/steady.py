@@ -176,7 +176,7 @@ class SteadyView:
                 f"{begin}the rule was first met in rounds {first.rounds[0]} to {first.rounds[-1]}; "
                 "the run continued, and the last window that meets it is reported."
             )
-        return tuple(said)
+        return tuple(text[0].upper() + text[1:] for text in said)
 
     @property
     def intro(self) -> str:

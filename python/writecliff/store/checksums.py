@@ -42,11 +42,12 @@ def write_document(path: Path, schema: str, fields: Mapping[str, Any]) -> None:
 def read_document(path: Path, schema: str) -> dict[str, Any]:
     """The fields of a document that `write_document` wrote.
 
-    Raises FileNotFoundError, and StoreError if it is unreadable, damaged or of another schema.
+    Raises FileNotFoundError or NotADirectoryError, and StoreError if it is unreadable, damaged or
+    of another schema.
     """
     try:
         document = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from None

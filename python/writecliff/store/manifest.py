@@ -91,7 +91,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     try:
         return _from_mapping(read_document(path, SCHEMA))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(
             f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
             hint="give the directory that `writecliff test` named",
