@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar, cast
 
 from writecliff._native import NativeConfigError
 from writecliff.errors import ConfigError, EngineError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -19,3 +22,16 @@ def as_user_errors() -> Iterator[None]:
         raise ConfigError(message, hint=hint) from None
     except OSError as error:
         raise EngineError(str(error)) from error
+
+
+def with_user_errors(native: T) -> T:
+    """An object of the native module whose methods raise as under `as_user_errors`."""
+    return cast(T, _WithUserErrors(native))
+
+
+class _WithUserErrors:
+    def __init__(self, native: object) -> None:
+        self._native = native
+
+    def __getattr__(self, name: str) -> Any:
+        return as_user_errors()(getattr(self._native, name))

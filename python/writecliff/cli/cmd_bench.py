@@ -46,23 +46,19 @@ def sim(
         emit_json(document | {"rows": rows})
         return 0
     header = ("case", "I/Os", "CPU", "M I/O per CPU s", "ns per I/O", "ns per page", "peak memory")
-    print(
-        table(
-            header,
-            [
-                (
-                    str(row["case"]),
-                    f"{row['host_ios']:,}",
-                    f"{row['cpu_s']:.1f} s",
-                    _millions(row["ios_per_cpu_s"]),
-                    _number(row["ns_per_host_io"]),
-                    _number(row["ns_per_page_program"]),
-                    f"{row['peak_rss_mib']:,.0f} MiB",
-                )
-                for row in rows
-            ],
+    cells = [
+        (
+            str(row["case"]),
+            f"{row['host_ios']:,}",
+            f"{row['cpu_s']:.1f} s",
+            _millions(row["ios_per_cpu_s"]),
+            _number(row["ns_per_host_io"]),
+            _number(row["ns_per_page_program"]),
+            f"{row['peak_rss_mib']:,.0f} MiB",
         )
-    )
+        for row in rows
+    ]
+    print(table(header, cells))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 GROUP = "workloads and traces", 2
 app = App(name="profile", help=__doc__)
-_JSON = bool
 
 
 @app.command(name="list")
@@ -60,23 +60,14 @@ def show(name: str, *, json: bool = False) -> int:
 
 
 def _mapping(item: Profile) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "title": item.title,
-        "source": item.source,
-        "jobs": [_job(job) for job in item.jobs],
-    }
+    shown = {key: getattr(item, key) for key in ("name", "title", "source")}
+    return shown | {"jobs": [_job(job) for job in item.jobs]}
 
 
 def _job(job: Job) -> dict[str, Any]:
-    return {
-        "name": job.name,
-        "pattern": job.pattern,
-        "read_pct": job.read_pct,
-        "block_sizes": [vars(size) for size in job.block_sizes],
-        "threads": job.threads,
-        "rate_iops": job.rate_iops,
-    }
+    keys = ("name", "pattern", "read_pct", "block_sizes", "threads", "rate_iops")
+    values = asdict(job)
+    return {key: values[key] for key in keys}
 
 
 def _sizes(item: Profile) -> str:

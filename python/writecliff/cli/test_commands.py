@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions, Whole
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
-from writecliff.procedures.options import CAMPAIGN, Rule, rule_of
+from writecliff.procedures.options import CAMPAIGN, Rule, rule_of, value_text
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 Command = Callable[..., int]
@@ -113,7 +113,7 @@ def _option_help(item: Field[Any]) -> str:
     rule = rule_of(item)
     choices, default = item.metadata["choices"], item.metadata["unset"]
     if item.default is not None and item.name != "quick":
-        default = "all" if item.default == choices else _value(item.default)
+        default = "all" if item.default == choices else value_text(item.default)
     if choices and _sample(item) is not None:
         text += f"; a list of {','.join(choices)}"
     if rule is not None:
@@ -125,19 +125,11 @@ def _option_help(item: Field[Any]) -> str:
 
 def _standard(rule: Rule) -> str:
     """The standard's or campaign's value, by edition where they differ."""
-    exceptions = [f"{key}: {_value(value)}" for key, value in rule.values.items() if key != "*"]
+    exceptions = [f"{key}: {value_text(value)}" for key, value in rule.values.items() if key != "*"]
     if "*" not in rule.values:
         return ", ".join(exceptions)
     whose = "campaign" if rule.clause == CAMPAIGN else "standard"
-    return "; ".join([f"{whose}: {_value(rule.values['*'])}", *exceptions])
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return ",".join(map(_value, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return "; ".join([f"{whose}: {value_text(rule.values['*'])}", *exceptions])
 
 
 def _given(name: str, options: Any) -> Mapping[str, Any]:
@@ -176,7 +168,7 @@ def _words(item: Field[Any], text: str) -> list[Any]:
     except ValueError:
         raise ConfigError(
             f"--{item.name.replace('_', '-')}: '{text}' is not a list of numbers",
-            hint=f"for example {_value(sample)}",
+            hint=f"for example {value_text(sample)}",
         ) from None
 
 

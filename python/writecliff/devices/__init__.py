@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -153,15 +153,6 @@ def show_device(name_or_path: str) -> DeviceDescription:
 
 def list_devices() -> list[DeviceSummary]:
     """All presets, by name."""
-    shown = [show_device(name) for name in preset_names()]
-    return [
-        DeviceSummary(
-            name=device.name,
-            description=device.description,
-            capacity_bytes=device.capacity_bytes,
-            interface=device.interface,
-            nand_type=device.nand_type,
-            overprovision_pct=device.overprovision_pct,
-        )
-        for device in shown
-    ]
+    columns = [field.name for field in fields(DeviceSummary)]
+    shown = (show_device(name) for name in preset_names())
+    return [DeviceSummary(*(getattr(device, name) for name in columns)) for device in shown]

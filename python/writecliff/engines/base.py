@@ -7,7 +7,7 @@ made-up figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -77,6 +77,15 @@ class OperationResult:
     response: Histogram | None = None
 
 
+def merged(histograms: Iterable[Histogram]) -> Histogram | None:
+    """One histogram of all; None if there is none. The given ones stay as they are."""
+    total: Histogram | None = None
+    for histogram in histograms:
+        total = total or type(histogram)()
+        total.merge(histogram)
+    return total
+
+
 @dataclass(frozen=True)
 class JobResult:
     """One job of a workload, by operation; operations that it never issued are absent."""
@@ -120,6 +129,10 @@ class StepResult:
                     ios += result.ios
                     size += result.bytes
         return ios, size
+
+    def service(self) -> Histogram | None:
+        """The service times of all jobs and operations together; None if there are none."""
+        return merged(op.service for job in self.jobs for op in job.operations.values())
 
     @property
     def counted(self) -> Counters:

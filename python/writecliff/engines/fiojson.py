@@ -14,13 +14,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
+from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult, merged
 from writecliff.engines.fiojson_stats import (
     Json,
     Member,
     latency_block,
     latency_distribution,
-    merged,
     sample_block,
     samples,
 )

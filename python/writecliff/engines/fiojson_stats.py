@@ -7,7 +7,7 @@ and never above the maximum (fio prints the middle, which may be); histograms ha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,6 @@ Json = dict[str, Any]
 
 _LEVELS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 _EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
-
-
-def merged(histograms: Iterable[Histogram]) -> Histogram | None:
-    """One histogram of all; None if there is none. The given ones stay as they are."""
-    total: Histogram | None = None
-    for histogram in histograms:
-        total = total or type(histogram)()
-        total.merge(histogram)
-    return total
 
 
 def latency_block(

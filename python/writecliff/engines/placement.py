@@ -23,7 +23,7 @@ from writecliff.engines.placement_status import (
     PlacementStatus,
     status_of,
 )
-from writecliff.native_errors import as_user_errors
+from writecliff.native_errors import with_user_errors
 
 if TYPE_CHECKING:
     from writecliff import _native
@@ -76,135 +76,114 @@ class FdpConfiguration:
     placement_handles: tuple[int, ...]  # reclaim unit handle of each
 
 
-class NvmeStreams:
-    """The Streams directive (8.1.8.3). The host's driver has enabled it on a new drive."""
+class _Commands:
+    """Commands of one interface, by way of the native module."""
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
-        self._commands = commands
+        self._commands = with_user_errors(commands)
+
+
+class NvmeStreams(_Commands):
+    """The Streams directive (8.1.8.3). The host's driver has enabled it on a new drive."""
 
     def enable(self, enabled: bool = True) -> None:
         """Identify directive, Enable Directive. Disabling releases all streams and resources."""
-        with as_user_errors():
-            self._commands.enable_streams(enabled)
+        self._commands.enable_streams(enabled)
 
     def parameters(self) -> StreamParameters:
-        with as_user_errors():
-            return StreamParameters(**self._commands.stream_parameters())
+        return StreamParameters(**self._commands.stream_parameters())
 
     def status(self) -> tuple[int, ...]:
         """Get Status: identifiers that are open, ascending."""
-        with as_user_errors():
-            return tuple(self._commands.stream_status())
+        return tuple(self._commands.stream_status())
 
     def allocate(self, requested: int) -> int:
         """Allocate Resources: how many streams were granted for exclusive use."""
-        with as_user_errors():
-            return self._commands.allocate_streams(requested)
+        return self._commands.allocate_streams(requested)
 
     def release(self, stream: int) -> bool:
         """Release Identifier. Returns whether it was open; it is no error if it was not."""
-        with as_user_errors():
-            return self._commands.release_stream(stream)
+        return self._commands.release_stream(stream)
 
     def release_resources(self) -> None:
         """Release Resources: what was allocated, and the streams that are open in it."""
-        with as_user_errors():
-            self._commands.release_stream_resources()
+        self._commands.release_stream_resources()
 
 
-class ScsiStreams:
+class ScsiStreams(_Commands):
     """Stream control (SBC-4)."""
-
-    def __init__(self, commands: _native.DataPlacementCommands) -> None:
-        self._commands = commands
 
     def open(self) -> int:
         """STREAM CONTROL, open: the identifier that the drive has assigned."""
-        with as_user_errors():
-            return self._commands.scsi_open_stream()
+        return self._commands.scsi_open_stream()
 
     def close(self, stream: int) -> None:
         """STREAM CONTROL, close. Raises ConfigError for a stream that is not open."""
-        with as_user_errors():
-            self._commands.scsi_close_stream(stream)
+        self._commands.scsi_close_stream(stream)
 
     def status(self, starting: int = 0) -> tuple[int, ...]:
         """GET STREAM STATUS: identifiers that are open, from one on."""
-        with as_user_errors():
-            return tuple(self._commands.scsi_stream_status(starting))
+        return tuple(self._commands.scsi_stream_status(starting))
 
     def limits(self) -> BlockLimitsExtension:
-        with as_user_errors():
-            return BlockLimitsExtension(**self._commands.scsi_block_limits())
+        return BlockLimitsExtension(**self._commands.scsi_block_limits())
 
 
-class Fdp:
+class Fdp(_Commands):
     """Flexible data placement (8.1.10), always enabled."""
 
-    def __init__(self, commands: _native.DataPlacementCommands) -> None:
-        self._commands = commands
-
     def configuration(self) -> FdpConfiguration:
-        with as_user_errors():
-            raw = self._commands.fdp_configuration()
+        raw = self._commands.fdp_configuration()
         lists = {name: tuple(raw[name]) for name in ("handles", "placement_handles")}
         return FdpConfiguration(**{**raw, **lists})
 
     def usage(self) -> tuple[bool, ...]:
         """Reclaim unit handle usage (log page 21h): host specified (True) or unused, by handle."""
-        with as_user_errors():
-            return tuple(self._commands.fdp_usage())
+        return tuple(self._commands.fdp_usage())
 
     def handle_status(self) -> tuple[HandleStatus, ...]:
         """I/O Management Receive, reclaim unit handle status (7.3)."""
-        with as_user_errors():
-            return tuple(HandleStatus(**row) for row in self._commands.fdp_handle_status())
+        return tuple(HandleStatus(**row) for row in self._commands.fdp_handle_status())
 
     def update(self, placement_ids: Iterable[int]) -> int:
         """I/O Management Send, reclaim unit handle update (7.4): the next writes of these go to
         empty units. Returns how many units that held data were left for it."""
-        with as_user_errors():
-            return self._commands.fdp_update(list(placement_ids))
+        return self._commands.fdp_update(list(placement_ids))
 
     def enable_events(self, placement_id: int, kinds: Iterable[str], enabled: bool = True) -> None:
         """Set Features, FDP events (5.1.25.1.21). None is enabled on a new drive."""
-        with as_user_errors():
-            self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
+        self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
 
     def enable_all_events(self) -> None:
         """All events behind every placement handle, on a drive that has them; else nothing."""
         self._commands.fdp_enable_all_events()
 
     def enabled_events(self, placement_id: int) -> tuple[str, ...]:
-        with as_user_errors():
-            return tuple(self._commands.fdp_enabled_events(placement_id))
+        return tuple(self._commands.fdp_enabled_events(placement_id))
 
     def events(self, *, of_host: bool = True) -> tuple[FdpEvent, ...]:
         """FDP Events log page (23h): the newest 63 of the host or of the controller, oldest
         first."""
-        with as_user_errors():
-            return tuple(FdpEvent(**row) for row in self._commands.fdp_events(of_host))
+        return tuple(FdpEvent(**row) for row in self._commands.fdp_events(of_host))
 
     def statistics(self) -> FdpStatistics:
         """FDP Statistics log page (22h, 5.1.12.1.30)."""
-        with as_user_errors():
-            return FdpStatistics(**self._commands.fdp_statistics())
+        return FdpStatistics(**self._commands.fdp_statistics())
 
 
-class Placement:
+class Placement(_Commands):
     """What `SimEngine.placement` is. Calls of an interface that the drive does not have raise
     ConfigError."""
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
-        self._commands = commands
+        super().__init__(commands)
         self.streams = NvmeStreams(commands)
         self.scsi = ScsiStreams(commands)
         self.fdp = Fdp(commands)
 
     def directives(self) -> Directives:
         """Identify directive, Return Parameters (8.1.8.2), of an NVMe drive."""
-        with as_user_errors():
-            raw = self._commands.directives()
+        raw = self._commands.directives()
 
         def names(bits: int) -> tuple[str, ...]:
             return tuple(name for bit, name in enumerate(DIRECTIVES) if bits >> bit & 1)

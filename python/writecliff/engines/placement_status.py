@@ -62,6 +62,9 @@ class FdpEvent:
     blocks_moved: int | None  # of "media reallocated"; 65535: that many or more
 
 
+_COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_bytes")
+
+
 @dataclass(frozen=True)
 class PlacementStatus:
     """A look at the interface. Counts are since the drive was new."""
@@ -94,10 +97,7 @@ class PlacementStatus:
             "enabled": self.enabled,
             "limit": self.limit,
             "open_streams": list(self.open_streams),
-            "streams_opened": self.streams_opened - base.streams_opened,
-            "streams_released": self.streams_released - base.streams_released,
-            "overflow_writes": self.overflow_writes - base.overflow_writes,
-            "overflow_bytes": self.overflow_bytes - base.overflow_bytes,
+            **{name: getattr(self, name) - getattr(base, name) for name in _COUNTS},
             "overflow_by_number_bytes": {str(n): size for n, size in by_number.items() if size},
             **self.statistics.since(base.statistics).mapping(),
         }

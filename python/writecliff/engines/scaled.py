@@ -33,6 +33,8 @@ from writecliff.workload.model import Job, Segments, Workload
 
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
+# Times and amounts of a job that shrink with the drive.
+_SHRUNK = ("burst_ns", "pause_ns", "start_delay_ns", "duration_ns", "volume_bytes", "ios")
 
 
 class ScaledEngine:
@@ -109,12 +111,7 @@ class ScaledEngine:
             range_bytes=length,
             segments=self._segments(job.segments, largest),
             thread_stride_bytes=self._size(job.thread_stride_bytes, SLOT_BYTES),
-            burst_ns=self._count(job.burst_ns),
-            pause_ns=self._count(job.pause_ns),
-            start_delay_ns=self._count(job.start_delay_ns),
-            duration_ns=_optional(job.duration_ns, self._count),
-            volume_bytes=_optional(job.volume_bytes, self._count),
-            ios=_optional(job.ios, self._count),
+            **{name: self._count(getattr(job, name)) for name in _SHRUNK},
         )
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
@@ -126,9 +123,9 @@ class ScaledEngine:
         amount = max(largest, round(length * count / SECTOR_BYTES) * SECTOR_BYTES)
         return Segments(count, amount, segments.seed)
 
-    def _count(self, value: int) -> int:
-        """Zero stays zero, all else at least one."""
-        return max(1, round(value / self.scale)) if value else 0
+    def _count(self, value: int | None) -> Any:
+        """Zero and None stay as they are, all else at least one."""
+        return max(1, round(value / self.scale)) if value else value
 
     def _size(self, value: int, unit: int) -> int:
         """In whole units, with what is left over, so that I/Os are aligned as they were."""
@@ -183,10 +180,6 @@ class ScaledEngine:
 def _asked_ns(workload: Workload) -> int:
     """When the last job stops issuing, by its duration."""
     return max(job.start_delay_ns + (job.duration_ns or 0) for job in workload.jobs)
-
-
-def _optional(value: int | None, change: Any) -> int | None:
-    return None if value is None else change(value)
 
 
 def _grown_job(job: JobResult, grows: float) -> JobResult:

@@ -27,6 +27,11 @@ from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
+# Fields of the description that are those of the identity.
+_AS_DESCRIBED = (
+    "vendor", "model", "firmware", "capacity_bytes", "interface", "nand_type", "rated_tbw_bytes",
+    "device_hash", "rated_cycles",
+)  # fmt: skip
 
 
 class SimEngine:
@@ -82,19 +87,11 @@ class SimEngine:
         device = self.description
         return DeviceIdentity(
             target=self._target,
-            vendor=device.vendor,
-            model=device.model,
             serial=f"SIM-{device.device_hash[:12].upper()}",
-            firmware=device.firmware,
-            capacity_bytes=device.capacity_bytes,
             sector_bytes=SECTOR_BYTES,
-            interface=device.interface,
-            nand_type=device.nand_type,
-            rated_tbw_bytes=device.rated_tbw_bytes,
-            device_hash=device.device_hash,
             simulated=True,
             rotational=device.kind == "disk",
-            rated_cycles=device.rated_cycles,
+            **{name: getattr(device, name) for name in _AS_DESCRIBED},
         )
 
     @property

@@ -15,7 +15,6 @@ from writecliff.store.record import RoundRecord
 from writecliff.workload.model import access_of
 
 if TYPE_CHECKING:
-    from writecliff._native import Histogram
     from writecliff.engines.base import StepResult
 
 # Columns of the table `rounds` that the store does not fill by itself.
@@ -23,17 +22,6 @@ _QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99
 EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
 FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
 _COLUMNS = tuple(item.name for item in fields(StepRow) if item.name != "figures")
-
-
-def merged_service(result: StepResult) -> Histogram | None:
-    """All service times of a step in one histogram; None if it has none."""
-    parts = [op.service for job in result.jobs for op in job.operations.values()]
-    if not parts:
-        return None
-    whole = type(parts[0])()
-    for part in parts:
-        whole.merge(part)
-    return whole
 
 
 def load_array_interface() -> None:
@@ -58,7 +46,7 @@ def record_of(
     """The record of a step that began `started_ns` into the rounds, with `written_before_bytes`
     written since the purge."""
     total = written_before_bytes + result.written_bytes
-    latency = merged_service(result)
+    latency = result.service()
     measured = latency is not None and latency.count
     figures = step.figures(result) if step.figures is not None else {}
     return RoundRecord(

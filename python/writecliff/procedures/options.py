@@ -65,16 +65,17 @@ class Deviation:
 
     def __str__(self) -> str:
         return (
-            f"{self.option} is {_text(self.used)}; {self.level} by {self.clause}: "
-            f"{_text(self.standard)}"
+            f"{self.option} is {value_text(self.used)}; {self.level} by {self.clause}: "
+            f"{value_text(self.standard)}"
         )
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """The value of an option as the command line has it."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, tuple):
-        return ",".join(map(_text, value))
+    if isinstance(value, tuple | list):
+        return ",".join(map(value_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -131,6 +131,7 @@ def unit_of(metric: str) -> str:
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
+_TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note")
 # The range of each number but the value itself.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "block_kib": (lambda value: value > 0, "above 0"),
@@ -164,17 +165,11 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
     if unit and text["unit"] not in ("", unit):
         raise ConfigError(f"{path}:{line}: unit is '{text['unit']}'; {text['metric']} is in {unit}")
     return PublishedFigure(
-        source=text["source"],
-        item=text["item"],
-        device=text["device"],
-        baseline=text["baseline"],
-        access=text["access"],
+        **{name: text[name] for name in _TEXTS},
         block_bytes=round(block * 1024) if block else None,
         read_pct=number("read_pct"),
         outstanding=int(outstanding) if outstanding else None,
-        metric=text["metric"],
         value=value,
         unit=text["unit"] or unit,
-        note=text["note"],
         compressible_pct=number(COMPRESSIBLE) or 0.0,
     )

@@ -223,10 +223,7 @@ def metrics_of(result: StepResult) -> dict[str, float]:
         "write_iops": result.total("write")[0] / seconds,
         "throughput": size / seconds / 1e6,
     }
-    service = _native.Histogram()
-    for job in result.jobs:
-        for operation in job.operations.values():
-            service.merge(operation.service)
+    service = result.service() or _native.Histogram()
     times = {
         "latency_avg": service.mean_ns,
         "latency_max": service.max_ns,

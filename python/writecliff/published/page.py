@@ -22,7 +22,7 @@ from writecliff.published.tables import (
 )
 from writecliff.report.agreement import GUIDE_PCT, agreement
 from writecliff.report.axes import Axis, Line
-from writecliff.report.model import DataFile, Figure, Section, Table
+from writecliff.report.model import DataFile, Figure, Section, table
 from writecliff.report.pages import Page
 
 # The plots: a name, the label of the axes, which rows.
@@ -171,8 +171,7 @@ def _missing(found: Reproduction) -> tuple[Section, ...]:
 
 
 def _conditions(found: Reproduction) -> tuple[Section, ...]:
-    rows = tuple((name, text) for name, text in STATES.items())
-    states = Table("States of a drive", ("state", "meaning"), rows, ("left", "left"))
+    states = table("States of a drive", ("state", "meaning"), STATES.items(), "ll")
     intro = (
         "Each drive is brought to a state once; the loads that require it follow each other, reads "
         "first. Before a load is measured it runs for a fifth of its time, except on a fresh "

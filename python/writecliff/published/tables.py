@@ -22,7 +22,7 @@ from writecliff.published.scores import (
     right_pct,
     scores_of,
 )
-from writecliff.report.model import Align, Table
+from writecliff.report.model import Table, table
 
 FAR_PCT = 20.0  # errors beyond are marked
 FAR = "▲"
@@ -237,14 +237,7 @@ def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
             cells = (_cell(found.get(drive), number) for drive in drives)
             body.append((test if not number else "", what, *cells))
     header = ("", "", *map(drive_name, drives))
-    side: Align = "right"
-    return Table(
-        f"{item}: drives side by side",
-        header,
-        tuple(body),
-        ("whole", "whole", *(side for _ in drives)),
-        data=CSV,
-    )
+    return table(f"{item}: drives side by side", header, body, "ww", data=CSV)
 
 
 def _cell(row: Row | None, line: int) -> str:

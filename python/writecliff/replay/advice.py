@@ -40,7 +40,6 @@ NAMES = {
     "sepbit": "SepBIT",
     "oracle": "oracle",
 }
-SEPBIT_STREAMS = 2  # user writes take two classes; the others belong to collection
 
 
 @dataclass(frozen=True)

@@ -181,11 +181,10 @@ class TestReport:
                 "name": data.name,
                 "status": data.status,
                 "reason": manifest.reason or None,
-                "procedure": manifest.procedure,
-                "edition": manifest.edition,
-                "created": manifest.created,
-                "updated": manifest.updated,
-                "seed": manifest.seed,
+                **{
+                    name: getattr(manifest, name)
+                    for name in ("procedure", "edition", "created", "updated", "seed")
+                },
                 "command": list(manifest.command),
                 "versions": dict(manifest.versions),
             },

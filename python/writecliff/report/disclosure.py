@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.procedures.options import value_text
 from writecliff.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -112,18 +113,10 @@ def _deviation(item: Mapping[str, Any]) -> str:
     if item.get("text"):
         return _sentence(f"Option {item['text']}")
     return (
-        f"Option {item.get('option')} is {_value(item.get('used'))}; "
+        f"Option {item.get('option')} is {value_text(item.get('used'))}; "
         f"{item.get('level', 'given')} by {item.get('clause', 'the standard')}: "
-        f"{_value(item.get('standard'))}."
+        f"{value_text(item.get('standard'))}."
     )
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, list):
-        return ",".join(map(_value, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _sentence(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.lat import TRACKED
-from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady
 from writecliff.report.axes import Axis
@@ -32,14 +32,7 @@ MAX_TEXT = {
 }
 
 
-def _mean(row: StepRow) -> float | None:
-    return row.latency_mean_ns
-
-
-def _max(row: StepRow) -> float | None:
-    return row.latency_max_ns
-
-
+_mean, _max = attrgetter("latency_mean_ns"), attrgetter("latency_max_ns")
 PICKS: dict[str, RowValue] = {"mean": _mean, "max": _max}
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
     from writecliff.report.series import Numbers
 
+SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
 NEARLY = 0.99  # a drive without noise may stay a few I/Os short of its mean while fresh
 ZOOM_NS = 2 * 3600e9  # of each group beside a change-over
 TP = Axis("Throughput", units=(MB_S,))
@@ -290,15 +291,9 @@ class XsrReport(TestReport):
             "sample_s": self.sample_s,
             "groups": [
                 {
-                    "name": one.group.name,
-                    "pattern": one.group.pattern,
-                    "block_bytes": one.group.block_bytes,
-                    "hours": one.group.hours,
+                    **asdict(one.group),
                     "samples": len(one.samples),
-                    "mean_bytes_per_s": one.mean_bytes_per_s,
-                    "end_bytes_per_s": one.end_bytes_per_s,
-                    "art_peak_ns": one.art_peak_ns,
-                    "mrt_peak_ns": one.mrt_peak_ns,
+                    **{name: getattr(one, name) for name in SHOWN},
                 }
                 for one in self.groups
             ],

@@ -62,12 +62,7 @@ _MAGICS: tuple[_Magic, ...] = (
     _Magic("raid", "linux_raid_member", 4 * KIB, b"\xfc\x4e\x2b\xa9"),
     _Magic("raid", "linux_raid_member", -8 * KIB, b"\xfc\x4e\x2b\xa9"),
     _Magic("raid", "linux_raid_member", -64 * KIB, b"\xfc\x4e\x2b\xa9"),  # 0.90, aligned end
-    _Magic(
-        "raid",
-        "bcache or bcachefs",
-        4 * KIB + 24,
-        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca",
-    ),
+    _Magic("raid", "bcache or bcachefs", 4 * KIB + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca"),
     *(_Magic("raid", "LVM2_member", n * 512, b"LABELONE") for n in range(4)),
     *(_Magic("other", "swap", page - 10, b"SWAPSPACE2") for page in (4 * KIB, 16 * KIB, 64 * KIB)),
     _Magic("other", "bluestore", 0, b"bluestore block device"),

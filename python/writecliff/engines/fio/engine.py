@@ -97,10 +97,6 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
 
     @property
-    def fio_version(self) -> str:
-        return self._fio.version_text
-
-    @property
     def fio_program(self) -> str:
         return self._fio.program
 

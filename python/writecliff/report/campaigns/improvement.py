@@ -165,26 +165,20 @@ def _short(result: Result) -> str:
 
 def file_of(found: Sequence[Improvement]) -> DataFile:
     """All improvements as CSV."""
-    head = ("campaign", "drive", "over", "item", "access", "block_kib", "read_pct", "oio", "metric",
-            "unit", "value", "other", "improvement_pct")  # fmt: skip
+    head = ("campaign", "drive", "over", *_OF_RESULT, "other", "improvement_pct")
     return data_file("improvement.csv", head, (mapping_of(item).values() for item in found))
+
+
+_OF_RESULT = ("item", "access", "block_kib", "read_pct", "oio", "metric", "unit", "value")
 
 
 def mapping_of(item: Improvement) -> dict[str, Any]:
     """An improvement for programs."""
-    of = item.of
     return {
         "campaign": item.campaign,
         "drive": item.drive,
         "over": item.over,
-        "item": of.item,
-        "access": of.access,
-        "block_kib": of.block_kib,
-        "read_pct": of.read_pct,
-        "oio": of.oio,
-        "metric": of.metric,
-        "unit": of.unit,
-        "value": of.value,
+        **{name: getattr(item.of, name) for name in _OF_RESULT},
         "other": item.other,
         "improvement_pct": item.pct,
     }

@@ -8,6 +8,7 @@ gives each thread its own range, end and result.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
 from writecliff.workload.fiojob.extent import extent
@@ -102,17 +103,11 @@ def _thread_job(
 def _shared_job(job: Job, threads: int) -> Job:
     """The same load by several threads: rates, volumes and counts of a job are totals."""
 
-    def total(value: float | None) -> float | None:
+    def total(value: Any) -> Any:
         return None if value is None else value * threads
 
-    return replace(
-        job,
-        threads=threads,
-        rate_iops=total(job.rate_iops),
-        rate_bytes_per_s=total(job.rate_bytes_per_s),
-        volume_bytes=None if job.volume_bytes is None else job.volume_bytes * threads,
-        ios=None if job.ios is None else job.ios * threads,
-    )
+    totals = ("rate_iops", "rate_bytes_per_s", "volume_bytes", "ios")
+    return replace(job, threads=threads, **{name: total(getattr(job, name)) for name in totals})
 
 
 def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addresses, int]:
