@@ -30,6 +30,7 @@ use crate::ssd::mapping_core::MappingCore;
 use crate::thermal::Thermal;
 
 /// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
 pub struct Ssd {
     pub(crate) config: DeviceConfig,
     pub(crate) ftl: Ftl,

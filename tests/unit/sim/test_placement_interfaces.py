@@ -87,7 +87,7 @@ def test_fdp_between_steps(tmp_path: Path) -> None:
     assert event.time_ns >= result.elapsed_ns
     with pytest.raises(ConfigError, match="Invalid Field"):
         fdp.update([3])
-    with pytest.raises(ConfigError, match="no event 'reallocated'") as bad:
+    with pytest.raises(ConfigError, match="unknown event 'reallocated'") as bad:
         fdp.enable_events(1, ["reallocated"])
     assert "media reallocated" in str(bad.value.hint)
     drive.placement.reset()

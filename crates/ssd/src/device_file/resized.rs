@@ -81,8 +81,8 @@ pub fn resized(
     }
     // Pools counted in units keep their share of the flash, as far as GC can work with it.
     let pool = |units: u32, least: u32| {
-        let share = f64::from(units) * new.units as f64 / old.units as f64;
-        i64::from(least).max(share.round_ties_even() as i64)
+        let scaled = f64::from(units) * new.units as f64 / old.units as f64;
+        i64::from(least).max(scaled.round_ties_even() as i64)
     };
     let floor = ftl.gc_low_watermark;
     let pages = new.word_lines * shape.cell.page_types();

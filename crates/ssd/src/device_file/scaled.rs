@@ -58,9 +58,9 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     if let Some(checkpoint) = config.housekeeping.as_ref().and_then(|h| h.checkpoint) {
         let interval = (checkpoint.interval.0 as f64 / scale).round_ties_even() as u64;
         let interval = interval.max(config.word_line_bytes());
-        let share = interval as f64 / checkpoint.interval.0 as f64;
+        let ratio = interval as f64 / checkpoint.interval.0 as f64;
         changes.push(size("housekeeping.checkpoint_interval", Bytes(interval)));
-        let ns = (checkpoint.time.0 as f64 * share).round_ties_even().max(1.0);
+        let ns = (checkpoint.time.0 as f64 * ratio).round_ties_even().max(1.0);
         changes.push(Change::new("housekeeping.checkpoint_time", format!("{ns} ns"), SOURCE));
     }
     if let Some(thermal) = &config.thermal {

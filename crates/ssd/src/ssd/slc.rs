@@ -101,7 +101,7 @@ impl Ssd {
         match run {
             None => return 0,
             Some((Source::Main(location), slots)) => {
-                self.backend.host_read(number, location, slots)
+                self.backend.host_read(number, location, slots);
             }
             Some((Source::Slc(unit), slots)) => self.backend.host_read_slc(number, unit, slots),
         }
