@@ -36,45 +36,24 @@ pub enum Value {
 
 /// How the value of a counter is read from what `T` counts.
 #[derive(Clone, Copy, Debug)]
-enum Read<T> {
+pub enum Read<T> {
     Integer(fn(&T) -> u64),
     Real(fn(&T) -> f64),
 }
 
-/// A declared counter of `T`.
+/// A declared counter of `T`, by default a sum since the drive was new that grows with its size.
+#[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T> {
-    name: &'static str,
-    unit: Unit,
-    meaning: &'static str,
-    is_level: bool,
-    scales: bool,
-    read: Read<T>,
+    pub name: &'static str,
+    pub unit: Unit,
+    pub meaning: &'static str,
+    pub read: Read<T>,
+    pub is_level: bool,
+    pub scales: bool,
 }
 
 impl<T> Counter<T> {
-    /// A sum since the drive was new, which grows with the size of the drive.
-    pub const fn new(
-        name: &'static str,
-        unit: Unit,
-        meaning: &'static str,
-        read: fn(&T) -> u64,
-    ) -> Self {
-        let read = Read::Integer(read);
-        Self { name, unit, meaning, is_level: false, scales: true, read }
-    }
-
-    /// The same of a value that is not a whole number.
-    pub const fn real(
-        name: &'static str,
-        unit: Unit,
-        meaning: &'static str,
-        read: fn(&T) -> f64,
-    ) -> Self {
-        let read = Read::Real(read);
-        Self { name, unit, meaning, is_level: false, scales: true, read }
-    }
-
     /// A state of the drive and not a sum.
     #[must_use]
     pub const fn level(self) -> Self {
@@ -91,6 +70,28 @@ impl<T> Counter<T> {
 /// Something that counts.
 pub trait Counted: Sized + 'static {
     const COUNTERS: &'static [Counter<Self>];
+}
+
+/// Declares the counters of a type, each by whether it is `Integer` or `Real`, its name, its unit,
+/// words that change what it is (methods of `Counter`), its value, and its meaning.
+#[macro_export]
+macro_rules! counters {
+    (|$counted:ident: $type:ty| $(
+        $read:ident $name:literal $unit:ident $($word:ident)*: $value:expr, $meaning:literal;
+    )*) => {
+        impl $crate::counters::Counted for $type {
+            const COUNTERS: &'static [$crate::counters::Counter<Self>] = &[$(
+                $crate::counters::Counter::<Self> {
+                    name: $name,
+                    unit: $crate::counters::Unit::$unit,
+                    meaning: $meaning,
+                    read: $crate::counters::Read::$read(|$counted| $value),
+                    is_level: false,
+                    scales: true,
+                }$(.$word())*
+            ),*];
+        }
+    };
 }
 
 /// A declared counter and its value, `None` where the drive does not have it.

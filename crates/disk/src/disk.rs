@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use writecliff_base::Nanos;
-use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counters;
 use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
 
 use crate::config::{DiskConfig, Impossible};
@@ -88,36 +88,13 @@ pub struct DiskCounters {
     pub recalibrations: u64,
 }
 
-impl Counted for DiskCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "cache_hits",
-            Unit::Count,
-            "reads of a hard disk answered from its DRAM",
-            |c| c.cache_hits,
-        ),
-        Counter::new(
-            "flash_hits",
-            Unit::Count,
-            "reads of a hard disk answered from its flash cache",
-            |c| c.flash_hits,
-        ),
-        Counter::new(
-            "media_accesses",
-            Unit::Count,
-            "times that the arm went to the media for the host",
-            |c| c.media_accesses,
-        ),
-        Counter::new(
-            "media_retries",
-            Unit::Count,
-            "revolutions lost because an access was repeated",
-            |c| c.retries,
-        ),
-        Counter::new("recalibrations", Unit::Count, "recalibrations of the servo", |c| {
-            c.recalibrations
-        }),
-    ];
+counters! { |c: DiskCounters|
+    Integer "cache_hits" Count: c.cache_hits, "reads of a hard disk answered from its DRAM";
+    Integer "flash_hits" Count: c.flash_hits, "reads of a hard disk answered from its flash cache";
+    Integer "media_accesses" Count: c.media_accesses,
+        "times that the arm went to the media for the host";
+    Integer "media_retries" Count: c.retries, "revolutions lost because an access was repeated";
+    Integer "recalibrations" Count: c.recalibrations, "recalibrations of the servo";
 }
 
 /// Data that must be behind a read's last sector before the link can be done with it: hosts get

@@ -148,7 +148,7 @@ impl Ftl {
     /// The ppa's current logical page, if it holds valid data of just one.
     pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         let lpn = self.reverse[ppa.index()];
-        let own = self.forward.get(lpn.index()).is_some_and(|&at| at == ppa);
+        let own = self.forward.get(lpn.index()).is_some_and(|&mapped| mapped == ppa);
         own.then_some(lpn)
     }
 }

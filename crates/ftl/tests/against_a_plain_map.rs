@@ -179,6 +179,9 @@ impl Bench {
                 assert_eq!(owner.stream.0, self.model[&lpn], "a unit mixes streams");
             }
         }
+        let ppas = self.ftl.table().owner.len() as u32 * self.ftl.geometry().ppas_per_reclaim_unit;
+        let holders = (0..ppas).filter_map(|ppa| self.ftl.holder(Ppa(ppa)));
+        assert_eq!(holders.count(), self.model.len(), "a superseded slot still has a holder");
         let c = self.ftl.counters();
         assert_eq!(
             c.programmed_slots,

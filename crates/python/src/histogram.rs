@@ -70,8 +70,9 @@ impl PyHistogram {
     }
 
     fn quantile(&self, q: f64) -> PyResult<PyQuantile> {
-        let quantile = self.get().quantile(q);
-        quantile.map(|inner| PyQuantile { inner }).map_err(value_error)
+        let Quantile { q, count, value_ns, low_ns, high_ns } =
+            self.get().quantile(q).map_err(value_error)?;
+        Ok(PyQuantile { q, value_ns, count, low_ns, high_ns })
     }
 
     fn buckets<'py>(&self, py: Python<'py>) -> Buckets<'py> {
@@ -125,40 +126,19 @@ fn value_error(error: writecliff_runner::HistogramError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-#[pyclass(name = "Quantile", module = "writecliff._native", frozen)]
+#[pyclass(name = "Quantile", module = "writecliff._native", frozen, get_all)]
 pub(crate) struct PyQuantile {
-    inner: Quantile,
+    q: f64,
+    value_ns: Option<u64>,
+    count: u64,
+    low_ns: Option<u64>,
+    high_ns: Option<u64>,
 }
 
 #[pymethods]
 impl PyQuantile {
-    #[getter]
-    fn q(&self) -> f64 {
-        self.inner.q
-    }
-
-    #[getter]
-    fn value_ns(&self) -> Option<u64> {
-        self.inner.value_ns
-    }
-
-    #[getter]
-    fn count(&self) -> u64 {
-        self.inner.count
-    }
-
-    #[getter]
-    fn low_ns(&self) -> Option<u64> {
-        self.inner.low_ns
-    }
-
-    #[getter]
-    fn high_ns(&self) -> Option<u64> {
-        self.inner.high_ns
-    }
-
     fn __repr__(&self) -> String {
-        let value = self.inner.value_ns.map_or("not enough samples".to_owned(), |v| v.to_string());
-        format!("Quantile(q={}, value_ns={value}, count={})", self.inner.q, self.inner.count)
+        let value = self.value_ns.map_or("not enough samples".to_owned(), |v| v.to_string());
+        format!("Quantile(q={}, value_ns={value}, count={})", self.q, self.count)
     }
 }

@@ -1,16 +1,18 @@
 //! The drive against theory.
 
 use pyo3::prelude::*;
-use writecliff_ftl::GcPacing;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
+use writecliff_ftl::{ConfigError, GcPacing};
 use writecliff_runner::validation::handles::{HandlesCase, handles};
 use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
 use writecliff_runner::validation::reduction::{Data, reduction};
-use writecliff_runner::validation::{self, Collecting, WafCase, uniform};
+use writecliff_runner::validation::{self, Collecting, WafCase, WafRow, uniform};
 
 use crate::errors;
+
+type Measured = Result<WafRow, ConfigError>;
 
 /// Measure one case; returns (measured, theory). `policy`: "greedy", "fifo", "random", "d=N", or
 /// "streams" (four sequential writers, a stream each).
@@ -29,19 +31,10 @@ pub(crate) fn validate_waf(
     warm_up: u32,
     measured: u32,
 ) -> PyResult<(f64, f64)> {
-    let gc = if policy == "streams" { GcPolicy::Greedy } else { collection(policy)? };
-    let case = WafCase {
-        policy: gc,
-        overprovision,
-        units: blocks,
-        slots: pages_per_block,
-        seed,
-        warm_up,
-        measured,
-    };
-    let run = if policy == "streams" { validation::streams } else { uniform };
-    let row = py.detach(|| run(&case)).map_err(|e| errors::config(&e.to_string(), None))?;
-    Ok((row.waf_measured, row.waf_theory))
+    let (run, policy): (fn(&WafCase) -> Measured, _) =
+        if policy == "streams" { (validation::streams, "greedy") } else { (uniform, policy) };
+    let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
+    row(py.detach(|| run(&case)))
 }
 
 /// Measure a drive that stores less than the host writes; returns (measured, theory). `sizes`: the
@@ -70,31 +63,34 @@ pub(crate) fn validate_reduction(
     if !(0.0..1.0).contains(&duplicates) {
         return Err(errors::config("duplicates is a share from 0 to below 1", None));
     }
-    let case = WafCase {
-        policy: collection(policy)?,
-        overprovision,
-        units: blocks,
-        slots: pages_per_block,
-        seed,
-        warm_up,
-        measured,
-    };
+    let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
     let data = Data { sizes, duplicates };
-    let row =
-        py.detach(|| reduction(&case, &data)).map_err(|e| errors::config(&e.to_string(), None))?;
-    Ok((row.waf_measured, row.waf_theory))
+    row(py.detach(|| reduction(&case, &data)))
 }
 
-fn collection(name: &str) -> PyResult<GcPolicy> {
-    Ok(match name {
+/// The case that the keyword arguments of a row describe.
+fn case(
+    policy: &str,
+    overprovision: f64,
+    (units, slots): (u32, u32),
+    seed: u64,
+    (warm_up, measured): (u32, u32),
+) -> PyResult<WafCase> {
+    let policy = match policy {
         "greedy" => GcPolicy::Greedy,
         "fifo" => GcPolicy::Fifo,
         "random" => GcPolicy::DChoices { d: 1 },
         other => {
             let d = other.strip_prefix("d=").and_then(|d| d.parse().ok());
-            GcPolicy::DChoices { d: d.ok_or_else(|| unknown("policy", name))? }
+            GcPolicy::DChoices { d: d.ok_or_else(|| unknown("policy", other))? }
         }
-    })
+    };
+    Ok(WafCase { policy, overprovision, units, slots, seed, warm_up, measured })
+}
+
+fn row(measured: Measured) -> PyResult<(f64, f64)> {
+    let row = measured.map_err(|e| errors::config(&e.to_string(), None))?;
+    Ok((row.waf_measured, row.waf_theory))
 }
 
 fn unknown(what: &str, name: &str) -> PyErr {
@@ -149,19 +145,8 @@ pub(crate) fn validate_placement(
         other => return Err(unknown("gc_pacing", other)),
     };
     let how = Collecting { gc_pacing, gc_destination, spare, reduction: None };
-    let case = WafCase {
-        policy: collection(policy)?,
-        overprovision,
-        units: blocks,
-        slots: pages_per_block,
-        seed,
-        warm_up,
-        measured,
-    };
-    let row = py
-        .detach(|| placement(&case, load, streams, how))
-        .map_err(|e| errors::config(&e.to_string(), None))?;
-    Ok((row.waf_measured, row.waf_theory))
+    let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
+    row(py.detach(|| placement(&case, load, streams, how)))
 }
 
 /// Write amplification of a published emulator's drive under its three writers; returns (from the

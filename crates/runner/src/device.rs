@@ -7,7 +7,8 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Reading, Unit, readings};
+use writecliff_base::counters;
+use writecliff_base::counters::{Reading, readings};
 use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos};
@@ -48,6 +49,16 @@ pub trait Drive {
     fn celsius_at(&self, time: Nanos) -> Option<f64>;
 }
 
+/// The same expression for either kind, in a method of an enum of both.
+macro_rules! either {
+    ($any:expr, $of:ident => $do:expr) => {
+        match $any {
+            Self::Ssd($of) => $do,
+            Self::Disk($of) => $do,
+        }
+    };
+}
+
 /// What a drive counts, since it was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "two a step, and copied")]
@@ -58,17 +69,11 @@ pub enum Counters {
 
 impl Counters {
     pub fn host_write_bytes(&self) -> u64 {
-        match self {
-            Self::Ssd(c) => c.host_write_bytes,
-            Self::Disk(c) => c.host_write_bytes,
-        }
+        either!(self, c => c.host_write_bytes)
     }
 
     pub fn host_read_bytes(&self) -> u64 {
-        match self {
-            Self::Ssd(c) => c.host_read_bytes,
-            Self::Disk(c) => c.host_read_bytes,
-        }
+        either!(self, c => c.host_read_bytes)
     }
 
     /// Of the reads, what held no data; platters always hold some.
@@ -88,16 +93,9 @@ impl Counters {
     }
 }
 
-impl Counted for Counters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "host_write_bytes",
-            Unit::Bytes,
-            "written by the host",
-            Self::host_write_bytes,
-        ),
-        Counter::new("host_read_bytes", Unit::Bytes, "read by the host", Self::host_read_bytes),
-    ];
+counters! { |c: Counters|
+    Integer "host_write_bytes" Bytes: c.host_write_bytes(), "written by the host";
+    Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
 }
 
 /// All counters that a drive of either kind may have, with the values of this one.
@@ -241,24 +239,15 @@ impl AnyConfig {
     }
 
     pub fn identity(&self) -> &Identity {
-        match self {
-            Self::Ssd(config) => &config.identity,
-            Self::Disk(config) => &config.identity,
-        }
+        either!(self, config => &config.identity)
     }
 
     pub fn user_capacity(&self) -> Bytes {
-        match self {
-            Self::Ssd(config) => config.user_capacity,
-            Self::Disk(config) => config.user_capacity,
-        }
+        either!(self, config => config.user_capacity)
     }
 
     pub fn link(&self) -> &LinkConfig {
-        match self {
-            Self::Ssd(config) => &config.link,
-            Self::Disk(config) => &config.link,
-        }
+        either!(self, config => &config.link)
     }
 
     /// State of the volatile write cache after power-up.
@@ -271,10 +260,7 @@ impl AnyConfig {
 
     /// The text that the device hash is taken over.
     pub fn canonical(&self) -> &str {
-        match self {
-            Self::Ssd(config) => &config.canonical,
-            Self::Disk(config) => &config.canonical,
-        }
+        either!(self, config => &config.canonical)
     }
 }
 
@@ -282,16 +268,6 @@ impl AnyConfig {
 pub enum AnyDrive {
     Ssd(Box<Ssd>),
     Disk(Box<Disk>),
-}
-
-/// The same expression for either kind.
-macro_rules! either {
-    ($any:expr, $drive:ident => $do:expr) => {
-        match $any {
-            AnyDrive::Ssd($drive) => $do,
-            AnyDrive::Disk($drive) => $do,
-        }
-    };
 }
 
 impl AnyDrive {

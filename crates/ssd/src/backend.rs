@@ -132,11 +132,8 @@ impl Backend {
     /// Read `slots` slots of the read group at `location` for a host command.
     #[inline]
     pub fn host_read(&mut self, command: u16, location: FlashLocation, slots: u32) {
-        let operation = FlashOperation::Read {
-            sense: self.sense(&location, slots),
-            slots: slots as u8,
-            purpose: ReadFor::Host { command },
-        };
+        let (sense, purpose) = (self.sense(&location, slots), ReadFor::Host { command });
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         self.queue_read(location.die as usize, operation);
     }
 
@@ -416,11 +413,8 @@ impl FlashSink for Backend {
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
         let location = self.geometry.locate(from);
-        let operation = FlashOperation::Read {
-            sense: self.sense(&location, slots),
-            slots: slots as u8,
-            purpose: ReadFor::Fill { fill },
-        };
+        let (sense, purpose) = (self.sense(&location, slots), ReadFor::Fill { fill });
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         self.work(location.die as usize, operation);
     }
 

@@ -7,11 +7,10 @@
 //! one does that has parity over its dies; such reads are counted.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
-use writecliff_base::counts;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, ReclaimUnitId};
+use writecliff_base::{counters, counts};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::Wear;
@@ -52,27 +51,13 @@ counts! {
     }
 }
 
-impl Counted for EccCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "read_retries",
-            Unit::Count,
-            "repetitions of reads with other read voltages (`[ecc]`)",
-            |c| c.retries,
-        ),
-        Counter::new(
-            "retried_reads",
-            Unit::Count,
-            "reads that were repeated at least once (`[ecc]`)",
-            |c| c.retried_reads,
-        ),
-        Counter::new(
-            "uncorrectable_reads",
-            Unit::Count,
-            "reads that no repetition corrected (`[ecc]`)",
-            |c| c.uncorrectable_reads,
-        ),
-    ];
+counters! { |c: EccCounters|
+    Integer "read_retries" Count: c.retries,
+        "repetitions of reads with other read voltages (`[ecc]`)";
+    Integer "retried_reads" Count: c.retried_reads,
+        "reads that were repeated at least once (`[ecc]`)";
+    Integer "uncorrectable_reads" Count: c.uncorrectable_reads,
+        "reads that no repetition corrected (`[ecc]`)";
 }
 
 /// Read the section.

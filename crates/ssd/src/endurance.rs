@@ -6,7 +6,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counters;
 use writecliff_base::located::{LocatedError, Table};
 
 use crate::config::DeviceConfig;
@@ -39,13 +39,9 @@ pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp(pub Nanos);
 
-impl Counted for HeldUp {
-    const COUNTERS: &'static [Counter<Self>] = &[Counter::new(
-        "held_up_ns",
-        Unit::Nanoseconds,
-        "time that writes waited for the plan of the flash's life (`[endurance]`)",
-        |c| c.0.0,
-    )];
+counters! { |c: HeldUp|
+    Integer "held_up_ns" Nanoseconds: c.0.0,
+        "time that writes waited for the plan of the flash's life (`[endurance]`)";
 }
 
 /// The section at work.

@@ -13,11 +13,10 @@
 //! command comes.
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
-use writecliff_base::counts;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::random::nth;
 use writecliff_base::{Bytes, Nanos, Prng};
+use writecliff_base::{counters, counts};
 use writecliff_flash::Geometry;
 
 use crate::config::DeviceConfig;
@@ -74,15 +73,10 @@ counts! {
     }
 }
 
-impl Counted for HousekeepingCounters {
-    // The interval between two checkpoints shrinks with a scaled drive.
-    const COUNTERS: &'static [Counter<Self>] = &[Counter::<Self>::new(
-        "checkpoints",
-        Unit::Count,
-        "checkpoints of the mapping, which stop the firmware (`[housekeeping]`)",
-        |c| c.checkpoints,
-    )
-    .of_any_size()];
+// The interval between two checkpoints shrinks with a scaled drive.
+counters! { |c: HousekeepingCounters|
+    Integer "checkpoints" Count of_any_size: c.checkpoints,
+        "checkpoints of the mapping, which stop the firmware (`[housekeeping]`)";
 }
 
 /// Read the section.

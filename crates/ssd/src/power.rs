@@ -6,7 +6,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counters;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
@@ -119,10 +119,7 @@ pub struct Energy {
     pub transfer: f64,
 }
 
-impl Counted for Energy {
-    const COUNTERS: &'static [Counter<Self>] =
-        &[Counter::real("energy_j", Unit::Joules, "energy taken (`[power]`)", Self::total)];
-}
+counters! { |c: Energy| Real "energy_j" Joules: c.total(), "energy taken (`[power]`)"; }
 
 impl Energy {
     pub fn total(&self) -> f64 {

@@ -14,11 +14,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
-use writecliff_base::counts;
 use writecliff_base::located::positive_time;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
+use writecliff_base::{counters, counts};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{CellType, Geometry};
 use writecliff_ftl::frontier::FrontierId;
@@ -94,34 +93,15 @@ counts! {
     }
 }
 
-impl Counted for SlcCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "slc_write_bytes",
-            Unit::Bytes,
-            "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)",
-            |c| (c.writes + c.padding) * SLOT,
-        ),
-        Counter::new(
-            "slc_fold_bytes",
-            Unit::Bytes,
-            "moved from the SLC cache to the main flash (`[slc_cache]`)",
-            |c| c.folds * SLOT,
-        ),
-        Counter::new(
-            "slc_coalesced_bytes",
-            Unit::Bytes,
-            "written again before they were folded (`[slc_cache]`)",
-            |c| c.coalesced * SLOT,
-        ),
-        Counter::<Self>::new(
-            "slc_held_bytes",
-            Unit::Bytes,
-            "in the SLC cache and not folded yet (`[slc_cache]`)",
-            |c| c.held * SLOT,
-        )
-        .level(),
-    ];
+counters! { |c: SlcCounters|
+    Integer "slc_write_bytes" Bytes: (c.writes + c.padding) * SLOT,
+        "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)";
+    Integer "slc_fold_bytes" Bytes: c.folds * SLOT,
+        "moved from the SLC cache to the main flash (`[slc_cache]`)";
+    Integer "slc_coalesced_bytes" Bytes: c.coalesced * SLOT,
+        "written again before they were folded (`[slc_cache]`)";
+    Integer "slc_held_bytes" Bytes level: c.held * SLOT,
+        "in the SLC cache and not folded yet (`[slc_cache]`)";
 }
 
 const SLOT: u64 = SLOT_BYTES as u64;

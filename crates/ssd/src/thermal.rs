@@ -8,7 +8,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
-use writecliff_base::counters::{Counted, Counter, Unit};
+use writecliff_base::counters;
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::units::Physical;
 
@@ -43,23 +43,11 @@ pub struct ThermalCounters {
     pub throttled: Nanos,
 }
 
-impl Counted for ThermalCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::<Self>::real(
-            "temperature_c",
-            Unit::DegreesCelsius,
-            "temperature of the drive (`[thermal]`)",
-            |c| c.celsius,
-        )
-        .level()
-        .of_any_size(),
-        Counter::new(
-            "throttled_ns",
-            Unit::Nanoseconds,
-            "time throttled for the drive's temperature (`[thermal]`)",
-            |c| c.throttled.0,
-        ),
-    ];
+counters! { |c: ThermalCounters|
+    Real "temperature_c" DegreesCelsius level of_any_size: c.celsius,
+        "temperature of the drive (`[thermal]`)";
+    Integer "throttled_ns" Nanoseconds: c.throttled.0,
+        "time throttled for the drive's temperature (`[thermal]`)";
 }
 
 /// Read the section.

@@ -24,9 +24,8 @@ mod pack;
 mod shared;
 mod state;
 
-use writecliff_base::counters::{Counted, Counter, Unit};
-use writecliff_base::counts;
 use writecliff_base::{Lpn, Ppa, StreamId, memory};
+use writecliff_base::{counters, counts};
 use writecliff_flash::Geometry;
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::Content;
@@ -82,21 +81,11 @@ counts! {
     }
 }
 
-impl Counted for ReductionCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "stored_bytes",
-            Unit::Bytes,
-            "left to store of what the host wrote (`[reduction]`)",
-            Self::stored_bytes,
-        ),
-        Counter::new(
-            "duplicate_bytes",
-            Unit::Bytes,
-            "of what the host wrote, on the drive already (`[reduction]`)",
-            |c| c.duplicate_slots * u64::from(SLOT_BYTES),
-        ),
-    ];
+counters! { |c: ReductionCounters|
+    Integer "stored_bytes" Bytes: c.stored_bytes(),
+        "left to store of what the host wrote (`[reduction]`)";
+    Integer "duplicate_bytes" Bytes: c.duplicate_slots * u64::from(SLOT_BYTES),
+        "of what the host wrote, on the drive already (`[reduction]`)";
 }
 
 impl ReductionCounters {

@@ -5,13 +5,12 @@
 //! choose within the stream. This is the one kind of policy that learns: what it has learnt is part
 //! of the drive's state, and is saved with it.
 
-mod global;
 mod self_tuned;
 
 use writecliff_base::{Prng, ReclaimUnitId, StreamId};
 
 use crate::gc::GcPolicy;
-use crate::table::UnitTable;
+use crate::table::{Among, UnitTable};
 
 pub use self_tuned::StreamSpare;
 
@@ -21,7 +20,8 @@ use self_tuned::SelfTuned;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SparePolicy {
     /// None of its own: the GC policy chooses among all units, and spare space falls to the
-    /// streams as it happens.
+    /// streams as it happens. Under greedy collection every stream ends at the same valid share of
+    /// its victims, so separating random hot and cold data gains almost nothing by itself.
     Global,
     /// Spare space is split so that no other split would write less, as far as the drive can tell
     /// from what it measures itself. Wants streams kept apart (`GcDestination::PerStream`).
@@ -68,7 +68,7 @@ impl Spare {
         random: &mut Prng,
     ) -> Option<ReclaimUnitId> {
         match self {
-            Self::Global => global::choose(gc, table, now, random),
+            Self::Global => gc.choose(table, Among::All, now, random),
             Self::SelfTuned(tuned) => tuned.choose(gc, table, now, random),
         }
     }

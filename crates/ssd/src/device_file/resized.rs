@@ -9,9 +9,8 @@
 use thiserror::Error;
 use writecliff_base::Bytes;
 use writecliff_base::located::Change;
-use writecliff_flash::geometry::SLOT_BYTES;
 
-use super::scaled::{size, slc_cache};
+use super::scaled::{size, slc_cache, slot_bytes};
 use crate::config::DeviceConfig;
 
 const SOURCE: &str = "resized";
@@ -132,8 +131,4 @@ fn too_small(config: &DeviceConfig, capacity: Bytes, units: u64, smallest: f64) 
             smallest / 1e6
         ),
     }
-}
-
-fn slot_bytes() -> u64 {
-    u64::from(SLOT_BYTES)
 }

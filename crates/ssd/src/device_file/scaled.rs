@@ -58,9 +58,9 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     if let Some(checkpoint) = config.housekeeping.as_ref().and_then(|h| h.checkpoint) {
         let interval = (checkpoint.interval.0 as f64 / scale).round_ties_even() as u64;
         let interval = interval.max(config.word_line_bytes());
-        let ratio = interval as f64 / checkpoint.interval.0 as f64;
+        let factor = interval as f64 / checkpoint.interval.0 as f64;
         changes.push(size("housekeeping.checkpoint_interval", Bytes(interval)));
-        let ns = (checkpoint.time.0 as f64 * ratio).round_ties_even().max(1.0);
+        let ns = (checkpoint.time.0 as f64 * factor).round_ties_even().max(1.0);
         changes.push(Change::new("housekeeping.checkpoint_time", format!("{ns} ns"), SOURCE));
     }
     if let Some(thermal) = &config.thermal {
@@ -105,6 +105,6 @@ fn slots(bytes: f64) -> u64 {
     (bytes / f64::from(SLOT_BYTES)).round_ties_even() as u64
 }
 
-fn slot_bytes() -> u64 {
+pub(super) fn slot_bytes() -> u64 {
     u64::from(SLOT_BYTES)
 }

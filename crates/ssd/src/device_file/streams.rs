@@ -1,6 +1,6 @@
 //! A drive with another number of streams.
 
-use writecliff_base::located::{Change, LocatedToml};
+use writecliff_base::located::{Change, List, LocatedToml};
 
 use crate::config::DeviceConfig;
 
@@ -26,11 +26,7 @@ pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> 
         if fitting.is_empty() {
             fitting.push(0);
         }
-        changes.push(Change::new(
-            handles,
-            fitting.into_iter().collect::<writecliff_base::located::List>(),
-            SOURCE,
-        ));
+        changes.push(Change::new(handles, fitting.into_iter().collect::<List>(), SOURCE));
     }
     changes
 }

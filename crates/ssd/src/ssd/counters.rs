@@ -1,6 +1,7 @@
 //! What the drive reports of itself.
 
-use writecliff_base::counters::{Counted, Counter, Reading, Unit, readings};
+use writecliff_base::counters;
+use writecliff_base::counters::{Reading, readings};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::ReductionCounters;
@@ -39,44 +40,16 @@ pub struct DriveCounters {
     pub reduction: Option<ReductionCounters>,
 }
 
-impl Counted for DriveCounters {
-    const COUNTERS: &'static [Counter<Self>] = &[
-        Counter::new(
-            "nand_write_bytes",
-            Unit::Bytes,
-            "written to flash, for whatever reason; data in the write buffer count",
-            |c| c.nand_write_bytes,
-        ),
-        Counter::new(
-            "gc_moved_bytes",
-            Unit::Bytes,
-            "of `nand_write_bytes`, moved by garbage collection",
-            |c| c.gc_moved_bytes,
-        ),
-        Counter::<Self>::new("erases_min", Unit::Count, "fewest erases of a block", |c| {
-            c.wear.min.into()
-        })
-        .level()
-        .of_any_size(),
-        Counter::<Self>::real("erases_mean", Unit::Count, "mean erases of a block", |c| {
-            c.wear.mean
-        })
-        .level()
-        .of_any_size(),
-        Counter::<Self>::new("erases_max", Unit::Count, "most erases of a block", |c| {
-            c.wear.max.into()
-        })
-        .level()
-        .of_any_size(),
-        Counter::<Self>::real(
-            "percentage_used",
-            Unit::Percent,
-            "mean erases over rated cycles, as in NVMe SMART; may exceed 100",
-            |c| c.wear.percentage_used,
-        )
-        .level()
-        .of_any_size(),
-    ];
+counters! { |c: DriveCounters|
+    Integer "nand_write_bytes" Bytes: c.nand_write_bytes,
+        "written to flash, for whatever reason; data in the write buffer count";
+    Integer "gc_moved_bytes" Bytes: c.gc_moved_bytes,
+        "of `nand_write_bytes`, moved by garbage collection";
+    Integer "erases_min" Count level of_any_size: c.wear.min.into(), "fewest erases of a block";
+    Real "erases_mean" Count level of_any_size: c.wear.mean, "mean erases of a block";
+    Integer "erases_max" Count level of_any_size: c.wear.max.into(), "most erases of a block";
+    Real "percentage_used" Percent level of_any_size: c.wear.percentage_used,
+        "mean erases over rated cycles, as in NVMe SMART; may exceed 100";
 }
 
 impl DriveCounters {
