@@ -82,51 +82,34 @@ fn mapped(fd: c_int, access: c_int, flags: c_int, offset: off_t, length: size_t,
     }
 }
 
-hook!(write(fd: c_int, data: *const c_void, size: size_t) -> ssize_t, r => wrote(fd, None, r));
-hook!(__write(fd: c_int, data: *const c_void, size: size_t) -> ssize_t, r => wrote(fd, None, r));
-hook!(pwrite(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
-    r => wrote(fd, Some(at), r));
-hook!(pwrite64(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
-    r => wrote(fd, Some(at), r));
-hook!(__pwrite64(fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
+hook!(write | __write(fd: c_int, data: *const c_void, size: size_t) -> ssize_t,
+    r => wrote(fd, None, r));
+hook!(pwrite | pwrite64 | __pwrite64
+    (fd: c_int, data: *const c_void, size: size_t, at: off_t) -> ssize_t,
     r => wrote(fd, Some(at), r));
 hook!(writev(fd: c_int, data: *const iovec, count: c_int) -> ssize_t, r => wrote(fd, None, r));
-hook!(pwritev(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+hook!(pwritev | pwritev64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
     r => wrote(fd, Some(at), r));
-hook!(pwritev64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
-    r => wrote(fd, Some(at), r));
-hook!(pwritev2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
-    r => wrote(fd, Some(at), r));
-hook!(pwritev64v2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+hook!(pwritev2 | pwritev64v2
+    (fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
     r => wrote(fd, Some(at), r));
 
-hook!(read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
-hook!(__read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
+hook!(read | __read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
 hook!(__read_chk(fd: c_int, data: *mut c_void, size: size_t, room: size_t) -> ssize_t,
     r => got(fd, None, r));
-hook!(pread(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
+hook!(pread | pread64 | __pread64(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
     r => got(fd, Some(at), r));
-hook!(pread64(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
+hook!(__pread_chk | __pread64_chk
+    (fd: c_int, data: *mut c_void, size: size_t, at: off_t, room: size_t) -> ssize_t,
     r => got(fd, Some(at), r));
-hook!(__pread64(fd: c_int, data: *mut c_void, size: size_t, at: off_t) -> ssize_t,
-    r => got(fd, Some(at), r));
-hook!(__pread_chk(fd: c_int, data: *mut c_void, size: size_t, at: off_t, room: size_t) -> ssize_t,
-    r => got(fd, Some(at), r));
-hook!(__pread64_chk(fd: c_int, data: *mut c_void, size: size_t, at: off_t, room: size_t)
-    -> ssize_t, r => got(fd, Some(at), r));
 hook!(readv(fd: c_int, data: *const iovec, count: c_int) -> ssize_t, r => got(fd, None, r));
-hook!(preadv(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
+hook!(preadv | preadv64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
     r => got(fd, Some(at), r));
-hook!(preadv64(fd: c_int, data: *const iovec, count: c_int, at: off_t) -> ssize_t,
-    r => got(fd, Some(at), r));
-hook!(preadv2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
-    r => got(fd, Some(at), r));
-hook!(preadv64v2(fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
+hook!(preadv2 | preadv64v2
+    (fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
     r => got(fd, Some(at), r));
 
-hook!(sendfile(to: c_int, from: c_int, at: *mut off_t, size: size_t) -> ssize_t,
-    r => wrote(to, None, r));
-hook!(sendfile64(to: c_int, from: c_int, at: *mut off_t, size: size_t) -> ssize_t,
+hook!(sendfile | sendfile64(to: c_int, from: c_int, at: *mut off_t, size: size_t) -> ssize_t,
     r => wrote(to, None, r));
 hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
     how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
@@ -139,13 +122,9 @@ fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
 }
 
-hook!(fsync(fd: c_int) -> c_int, r => synced(fd, r));
-hook!(fdatasync(fd: c_int) -> c_int, r => synced(fd, r));
-hook!(ftruncate(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
-hook!(ftruncate64(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
-hook!(fallocate(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
-    r => punched(fd, mode, at, size, r));
-hook!(fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
+hook!(fsync | fdatasync(fd: c_int) -> c_int, r => synced(fd, r));
+hook!(ftruncate | ftruncate64(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
+hook!(fallocate | fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
     r => punched(fd, mode, at, size, r));
 
 macro_rules! mmap_hook {

@@ -118,10 +118,8 @@ macro_rules! creat_hook {
 creat_hook!(creat);
 creat_hook!(creat64);
 
-hook!(mkstemp(template: *mut c_char) -> c_int, fd => made(fd));
-hook!(mkstemp64(template: *mut c_char) -> c_int, fd => made(fd));
-hook!(mkostemp(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
-hook!(mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
+hook!(mkstemp | mkstemp64(template: *mut c_char) -> c_int, fd => made(fd));
+hook!(mkostemp | mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));
 hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
 hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
 
@@ -320,7 +318,5 @@ unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
     }
 }
 
-hook!(truncate(path: *const c_char, size: off_t) -> c_int,
-    r => unsafe { shortened(path, size, r) });
-hook!(truncate64(path: *const c_char, size: off_t) -> c_int,
+hook!(truncate | truncate64(path: *const c_char, size: off_t) -> c_int,
     r => unsafe { shortened(path, size, r) });

@@ -53,8 +53,13 @@ macro_rules! real {
     }};
 }
 
-/// A hook that calls the real function, then `$note` with its result.
+/// A hook that calls the real function, then `$note` with its result; names joined
+/// by `|` have the same signature.
 macro_rules! hook {
+    ($name:ident | $($more:ident)|+ ($($arg:tt)*) -> $ret:ty, $result:ident => $note:expr) => {
+        $crate::next::hook!($name($($arg)*) -> $ret, $result => $note);
+        $crate::next::hook!($($more)|+ ($($arg)*) -> $ret, $result => $note);
+    };
     ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $result:ident => $note:expr) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
