@@ -24,13 +24,17 @@ PTS = ("pts-e", "pts-c")
 class Entry:
     """A test: what it is called, what it does, and the code that runs and reports it."""
 
-    name: str
     title: str
     summary: str  # completes "TITLE: ..."
     procedure: str  # "iops:Iops" is `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
     campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
+
+    @property
+    def name(self) -> str:
+        """The name of the test in all rooms, which is that of its module."""
+        return self.procedure.partition(":")[0].rpartition(".")[2]
 
     @property
     def help(self) -> str:
@@ -56,59 +60,50 @@ PROCEDURES: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry(
-            "iops",
             "IOPS Test",
             "random I/O at 8 block sizes and 7 read/write mixes until steady state",
             "iops:Iops",
         ),
         Entry(
-            "tp",
             "Throughput Test",
             "sequential reads and writes of 1024 and 128 KiB until steady state",
             "tp:Tp",
         ),
         Entry(
-            "lat",
             "Latency Test",
             "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
             "lat:Lat",
         ),
         Entry(
-            "wsat",
             "Write Saturation Test",
             "random 4 KiB writes to a purged drive until it is saturated",
             "wsat:Wsat",
         ),
         Entry(
-            "hir",
             "Host Idle Recovery Test",
             "bursts of random 4 KiB writes with increasing pauses, from steady state",
             "hir:Hir",
             required=False,
         ),
         Entry(
-            "xsr",
             "Cross Stimulus Recovery Test",
             "sequential, then random, then sequential writes for 22 hours",
             "xsr:Xsr",
             required=False,
         ),
         Entry(
-            "ecw",
             "Enterprise Composite Workload Test",
             "a mix of block sizes over address zones (CBW) by thread count and queue depth",
             "ecw:Ecw",
             required=False,
         ),
         Entry(
-            "dirth",
             "Demand Intensity / Response Time Histogram Test",
             "response times and IOPS of one load by thread count and queue depth",
             "dirth:Dirth",
             required=False,
         ),
         Entry(
-            "datacentre",
             "Data-centre White Paper Tests",
             "basic figures, mixes, consistency, messenger and servers from the sustained state",
             "campaigns.datacentre:Datacentre",
@@ -116,7 +111,6 @@ PROCEDURES: Mapping[str, Entry] = {
             campaign="PM863 white paper (2015)",
         ),
         Entry(
-            "consistency",
             "Performance Consistency Test",
             "random 4 KiB writes second by second, to the whole drive and to part of it",
             "campaigns.consistency:Consistency",
@@ -124,7 +118,6 @@ PROCEDURES: Mapping[str, Entry] = {
             campaign="AnandTech (2012-2014)",
         ),
         Entry(
-            "act",
             "Aerospike Certification Test",
             "reads at a fixed rate beside large-block reads and writes, judged hour by hour",
             "campaigns.act:Act",
@@ -132,14 +125,12 @@ PROCEDURES: Mapping[str, Entry] = {
             campaign="Aerospike ACT",
         ),
         Entry(
-            "blocksizes",
             "Block Size Comparison",
             "IOPS, latency and power by block size and mix in steady state",
             "campaigns.blocksizes:BlockSizes",
             campaign="Samsung 840 v 850 (2014)",
         ),
         Entry(
-            "endurance",
             "Endurance Test",
             "steady-state write amplification of a workload; TBW, DWPD and lifetime from it",
             "campaigns.endurance:Endurance",
