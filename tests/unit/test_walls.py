@@ -22,11 +22,11 @@ PREFIX = "writecliff-"
 MAY_KNOW = {
     "base": set(),
     "flash": {"base"},
-    "ftl": {"base", "flash"},
+    "ftl": {"base", "flash", "host-interface"},  # what is in the host's data
     "host-interface": {"base"},
     "ssd": {"base", "flash", "ftl", "host-interface"},
     "disk": {"base", "host-interface"},
-    "workload": {"base"},
+    "workload": {"base", "host-interface"},  # the same
     "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload"},
     "python": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload", "runner"},
     "preload": set(),

@@ -26,7 +26,7 @@ from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
 from writecliff.procedures.journal import Journal, NoJournal
-from writecliff.procedures.measure import load_array_interface, record_of, row_of
+from writecliff.procedures.measure import record_of, row_of
 from writecliff.procedures.model import (
     End,
     History,
@@ -39,7 +39,7 @@ from writecliff.procedures.model import (
 )
 from writecliff.procedures.progress import RunProgress
 from writecliff.store.record import RoundRecord
-from writecliff.store.tables import columns_of
+from writecliff.store.tables import columns_of, load_array_interface
 
 
 class RunInterrupted(WritecliffError):

@@ -24,16 +24,6 @@ FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
 _COLUMNS = tuple(item.name for item in fields(StepRow) if item.name != "figures")
 
 
-def load_array_interface() -> None:
-    """Have the native module import NumPy's C interface, which it does with its first array.
-
-    A signal that is raised as an exception in that import would be a panic of the native module.
-    """
-    from writecliff._native import Histogram
-
-    Histogram().buckets()
-
-
 def record_of(
     result: StepResult,
     position: StepPosition,

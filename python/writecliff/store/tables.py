@@ -264,6 +264,16 @@ def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
                     yield labels, histogram
 
 
+def load_array_interface() -> None:
+    """Have the native module import NumPy's C interface, which it does with its first array.
+
+    A signal that is raised as an exception in that import would be a panic of the native module.
+    """
+    from writecliff._native import Histogram
+
+    Histogram().buckets()
+
+
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
     """Each stored histogram in `table` and its columns `seq` and `job_name`.
 
