@@ -36,7 +36,18 @@ _WHERE = {
 }
 __all__ = [
     "Addresses", "BlockSize", "Job", "SimEngine", "Workload", "load_workload", "open_target",
+    "version",
 ]  # fmt: skip
+
+
+def version() -> str:
+    """The version of the installed package; "unknown" in a source tree that was never installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("writecliff")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from writecliff import version
+
 if TYPE_CHECKING:
     from cyclopts import App
 
@@ -62,17 +64,6 @@ def _command(path: str) -> Command:
         help=help_line,
         target=f"writecliff.cli.cmd_{stem}:{attribute}",
     )
-
-
-def version() -> str:
-    """The installed version, "unknown" in a source tree that was never installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed(PROGRAM)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def root_screen() -> str:

@@ -13,7 +13,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from writecliff.cli.commands import root_screen, version
+from writecliff import version
+from writecliff.cli.commands import root_screen
 from writecliff.errors import WritecliffError
 
 EXIT_OK = 0

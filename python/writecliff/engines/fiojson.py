@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from writecliff import version as own_version
 from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult, merged
 from writecliff.engines.fiojson_stats import (
     Json,
@@ -88,7 +88,7 @@ def fio_json(
     entries = _entries(list(zip(results, job_file.steps, strict=False)))
     elapsed_ns = sum(result.elapsed_ns for result in results)
     return {
-        "fio version": f"{FIO_FORMAT} (writecliff {version or _own_version()})",
+        "fio version": f"{FIO_FORMAT} (writecliff {version or own_version()})",
         "timestamp": int(when.timestamp()),
         "timestamp_ms": int(when.timestamp() * 1000),
         "time": when.strftime("%a %b %e %H:%M:%S %Y"),
@@ -110,13 +110,6 @@ def to_fio_json(
     """
     steps = tuple(_step_of(workload, index) for index, workload in enumerate(workloads))
     return fio_json(FioJobFile(Path(), {}, steps, ()), results, **options)
-
-
-def _own_version() -> str:
-    try:
-        return metadata.version("writecliff")
-    except metadata.PackageNotFoundError:
-        return "development"
 
 
 def _step_of(workload: Workload, group_id: int) -> FioStep:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from writecliff import units
+from writecliff import units, version
 from writecliff.report import steady
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
@@ -21,7 +21,6 @@ from writecliff.report.extras import health_sections, remarks_section, step_disc
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
 from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
-from writecliff.store.host import writecliff_version
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -264,7 +263,7 @@ def _footer(data: TestData) -> tuple[tuple[str, str], ...]:
         ("Seed", str(manifest.seed)),
         ("Device hash", manifest.device.device_hash or units.UNKNOWN),
         ("Versions", versions),
-        ("Report by", f"writecliff {writecliff_version()}"),
+        ("Report by", f"writecliff {version()}"),
         ("Run directory", data.name),
         ("Status", data.status + (f": {manifest.reason}" if manifest.reason else "")),
     )

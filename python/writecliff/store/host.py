@@ -6,8 +6,9 @@ import os
 import platform
 import shutil
 import subprocess
-from importlib import metadata
 from pathlib import Path
+
+from writecliff import version
 
 _BOARD = Path("/sys/class/dmi/id")
 _VERSION_TIMEOUT_S = 5
@@ -28,19 +29,11 @@ def host_platform() -> dict[str, str | None]:
 def versions() -> dict[str, str | None]:
     """Versions of the programs that take part in a run; None: not installed."""
     return {
-        "writecliff": writecliff_version(),
+        "writecliff": version(),
         "fio": _fio(),
         "python": platform.python_version(),
         "kernel": f"{platform.system()} {platform.release()}",
     }
-
-
-def writecliff_version() -> str:
-    """The version of the installed package."""
-    try:
-        return metadata.version("writecliff")
-    except metadata.PackageNotFoundError:
-        return "unknown (not installed)"
 
 
 def _line(path: Path) -> str | None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from writecliff import version
 from writecliff.procedures.campaigns.act import CERTIFY, Act
 from writecliff.procedures.campaigns.act_config import config_lines
 from writecliff.procedures.campaigns.act_judge import Slice, Trial, slices_of
 from writecliff.procedures.campaigns.act_load import LARGE_READS, LARGE_WRITES, READS
 from writecliff.report.testdata import TestData
-from writecliff.store.host import writecliff_version
 
 VERSIONS = {"6.x": "6.6", "3.x": "3.0"}
 BUCKETS = 64
@@ -96,10 +96,10 @@ def _log(data: TestData, trial: Trial) -> Iterator[str]:
     options = procedure.options
     old = options.model == "3.x"
     device = data.manifest.device.target
-    version = VERSIONS[options.model]
+    shown = VERSIONS[options.model]
     yield ""
-    yield f"Aerospike act version {version} - device IO test" if old else f"ACT version {version}"
-    yield f"Storage device IO test, in ACT's format by writecliff {writecliff_version()}"
+    yield f"Aerospike act version {shown} - device IO test" if old else f"ACT version {shown}"
+    yield f"Storage device IO test, in ACT's format by writecliff {version()}"
     yield ""
     yield "ACT CONFIGURATION" if old else "ACT-STORAGE CONFIGURATION"
     yield from config_lines(options, device)
