@@ -55,13 +55,11 @@ pub struct Counter<T> {
 
 impl<T> Counter<T> {
     /// A state of the drive and not a sum.
-    #[must_use]
     pub const fn level(self) -> Self {
         Self { is_level: true, ..self }
     }
 
     /// The same on a drive of any size.
-    #[must_use]
     pub const fn of_any_size(self) -> Self {
         Self { scales: false, ..self }
     }
