@@ -14,7 +14,7 @@ from tests.support.bad_runs import killed_early_run, unsteady_real_run
 from tests.support.sample_report import STAMP, sample_report
 from tests.support.synthetic_run import build_run
 from writecliff.report import write_report
-from writecliff.report.render import render_html
+from writecliff.report.pages import render_html
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"

@@ -8,7 +8,7 @@ import pytest
 from writecliff.engines.base import StepResult
 from writecliff.engines.fio import FioEngine
 from writecliff.engines.fio.capability import find_fio
-from writecliff.engines.fio.duty import FIRST_BURST_SINCE, SINCE
+from writecliff.engines.fio.rates import DUTY_SINCE, FIRST_BURST_SINCE
 from writecliff.workload.model import Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
@@ -40,7 +40,7 @@ def stretches(result: StepResult) -> list[tuple[bool, float]]:
 @pytest.mark.parametrize(("threads", "depth"), [(1, 1), (4, 16)])
 def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -> None:
     version = find_fio().version
-    if version < SINCE:
+    if version < DUTY_SINCE:
         pytest.skip("this fio has no thinktime_iotime")
     job = Job(
         name="hir",

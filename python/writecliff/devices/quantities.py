@@ -12,12 +12,6 @@ def size_bytes(text: str) -> int:
         return _native.parse_size(text)
 
 
-def time_ns(text: str) -> int:
-    """ "66 us". Raises ConfigError."""
-    with as_user_errors():
-        return _native.parse_time(text)
-
-
 def number(value: object) -> float:
     """Any value of a device file as a number: times in ns, rates in bytes/s, sizes in bytes, lists
     by their mean. Raises ConfigError."""
@@ -27,4 +21,7 @@ def number(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     if value.endswith("/s"):
         return float(size_bytes(value.removesuffix("/s")))
-    return float(size_bytes(value) if value.rstrip().endswith("B") else time_ns(value))
+    if value.rstrip().endswith("B"):
+        return float(size_bytes(value))
+    with as_user_errors():
+        return float(_native.parse_time(value))

@@ -7,7 +7,7 @@ once with all writes in one stream, once with a stream for each writer. Two part
   fast-forward: every range written once, one after the other, then 20 capacities by the four
   writers, then 10 capacities measured. For both readings, for interleaves of 4 and 128 KiB, for
   three ways to relocate valid data, greedy and FIFO; beside all values at which FIFO is stable and
-  the figures of another simulator (`fms_fio_reference.py`).
+  the figures of another simulator (`reference_waf`).
 * **Throughput and latency** on the simulated drive `sas-ms-480` at a fraction of its size, with its
   user capacity set for each over-provisioning: the same preconditioning, then the highest load with
   30 % writes that it sustains, found by bisection from the same saved state.
@@ -32,11 +32,11 @@ from writecliff.devices.edit import with_values
 from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import SLOT_BYTES
 from writecliff.engines.sim import SimEngine
-from writecliff.experiments.fms_fio_reference import reference_waf
 from writecliff.experiments.lifetimes import (
     READINGS,
     Reading,
     fifo_fixed_points,
+    reference_waf,
     writers,
 )
 from writecliff.parallel import drive_memory_bytes, map_side_by_side

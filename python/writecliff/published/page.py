@@ -20,10 +20,10 @@ from writecliff.published.tables import (
     sources_table,
     wrong_table,
 )
-from writecliff.report.agreement import GUIDE_PCT, agreement
 from writecliff.report.axes import Axis, Line
 from writecliff.report.model import DataFile, Figure, Section, table
 from writecliff.report.pages import Page
+from writecliff.report.plots import GUIDE_PCT, agreement
 
 # The plots: a name, the label of the axes, which rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (

@@ -13,15 +13,14 @@
     disclosure.py    what the reader must know first: interruptions, purge, deviations
     extras.py        disturbed steps, health of the drive
     figures.py       figures of any test: convergence, window, histogram, confidence
-    plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars
+    plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars,
+                     expected against found
     figures3d.py     3-D columns over two categories
-    agreement.py     expected against found
     axes.py, style.py
                      axes and series; the house style: matplotlib to static SVG
     csvs.py          the numbers of figures and tables as CSV
     model.py         pages as plain data between tests and renderers
-    pages.py, render.py, pdf.py
-                     pages about several runs; the model as HTML; the same as PDF
+    pages.py, pdf.py pages of a run and about several, as HTML; the former as PDF
     comparison*.py, suite_page.py
                      drives side by side; the page of a suite or sweep
 
@@ -76,7 +75,7 @@ def write_report(
     before anything is written.
     """
     from writecliff.report.csvs import write_files
-    from writecliff.report.render import render_html
+    from writecliff.report.pages import render_html
     from writecliff.store.files import write_atomically
     from writecliff.store.rundir import RunDirectory
 

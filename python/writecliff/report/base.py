@@ -63,6 +63,7 @@ class TestReport:
 
     def __init__(self, data: TestData) -> None:
         self.data = data
+        self.procedure: Any = data.procedure  # the test with its options; subclasses narrow it
 
     # -- what a test has to show --------------------------------------------------------------
 

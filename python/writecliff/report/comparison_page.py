@@ -139,6 +139,9 @@ def _improvements(drives: Sequence[Drive]) -> list[improvement.Improvement]:
     )
 
 
+_IDENTITY = ("target", "model", "serial", "capacity_bytes", "simulated")
+
+
 def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
     """The comparison for programs; unknown figures are absent."""
     return {
@@ -146,11 +149,7 @@ def comparison_mapping(drives: Sequence[Drive]) -> dict[str, Any]:
         "drives": [
             {
                 "label": drive.label,
-                "target": drive.identity.target,
-                "model": drive.identity.model,
-                "serial": drive.identity.serial,
-                "capacity_bytes": drive.identity.capacity_bytes,
-                "simulated": drive.identity.simulated,
+                **{name: getattr(drive.identity, name) for name in _IDENTITY},
                 "class": drive.kind,
                 "figures": {
                     figure.key: {

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 class DemandIntensityReport(TestReport):
     """The report of a run of ECW/CBW or DIRTH."""
 
-    @cached_property
-    def procedure(self) -> DemandProcedure[Any]:
-        """The test with its options."""
-        assert isinstance(self.data.procedure, DemandProcedure)
-        return self.data.procedure
+    procedure: DemandProcedure[Any]
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:

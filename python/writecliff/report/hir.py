@@ -25,7 +25,7 @@ from writecliff.report.steady import SteadyView
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.model import StepRow
-    from writecliff.report.series import Numbers
+    from writecliff.report.axes import Numbers
 
 _ACTIVE = 0.02  # of the best interval of a burst: below, an interval only sees its last I/Os end
 
@@ -71,11 +71,7 @@ class WaitState:
 class HirReport(TestReport):
     """The report of a run of HIR."""
 
-    @cached_property
-    def procedure(self) -> Hir:
-        """The test with its options."""
-        assert isinstance(self.data.procedure, Hir)
-        return self.data.procedure
+    procedure: Hir
 
     @cached_property
     def precondition(self) -> SteadyView:

@@ -16,16 +16,13 @@ if TYPE_CHECKING:
 
 NINES = (0.99, 0.999, 0.9999, 0.99999)
 QUANTILES = (0.5, 0.9, *NINES)
+_OVERALL = ("count", "min_ns", "mean_ns", "sd_ns", "max_ns")
 
 
 def latency_mapping(histogram: Histogram) -> dict[str, Any]:
     """The JSON form of a histogram: times in ns, percentiles with their 95 % intervals."""
     return {
-        "count": histogram.count,
-        "min_ns": histogram.min_ns,
-        "mean_ns": histogram.mean_ns,
-        "sd_ns": histogram.sd_ns,
-        "max_ns": histogram.max_ns,
+        **{name: getattr(histogram, name) for name in _OVERALL},
         "percentiles": [_percentile(histogram, q) for q in QUANTILES],
     }
 
@@ -34,10 +31,7 @@ def _percentile(histogram: Histogram, q: float) -> dict[str, Any]:
     quantile = histogram.quantile(q)
     return {
         "pct": round(100 * q, 6),
-        "value_ns": quantile.value_ns,
-        "low_ns": quantile.low_ns,
-        "high_ns": quantile.high_ns,
-        "count": quantile.count,
+        **{name: getattr(quantile, name) for name in ("value_ns", "low_ns", "high_ns", "count")},
     }
 
 

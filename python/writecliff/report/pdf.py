@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import WritecliffError
-from writecliff.report.render import render_html
+from writecliff.report.pages import render_html
 
 if TYPE_CHECKING:
     from writecliff.report.model import ReportModel

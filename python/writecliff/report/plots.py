@@ -11,6 +11,7 @@ take `alt`, a description for readers who do not see the drawing (default: the t
     normalised     curves of several drives, each divided by its own peak
     two_settings   IOPS v volume written and v time for a few settings, side by side
     bars           grouped bars with their values on them
+    agreement      expected v found values on equal axes: points near the diagonal agree
 
 Example, the 2-D plot of the IOPS test:
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 _MARKED_POINTS = 60  # a line of more points than this is drawn without markers
+GUIDE_PCT = 20.0  # of the dashed lines beside the diagonal of `agreement`
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,56 @@ def bars(
     if len(series) > 1:
         style.legend(figure, plot)
     return style.finished(figure, name, title, data, alt, wide=wide)
+
+
+@house_style()
+def agreement(
+    name: str,
+    title: str,
+    data: Data,
+    series: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    alt: str = "",
+) -> Figure | None:
+    """Points (x: expected, y: found) in one unit, the diagonal, and lines 20 % above and below it.
+
+    Both axes have the same limits; both are logarithmic or neither is. None if no point can be
+    drawn.
+    """
+    found = _drawable(series, x, y)
+    if not found:
+        return None
+    every = np.concatenate([np.append(px, py[np.isfinite(py)]) for _, px, py in found])
+    unit = x.unit(every)
+    figure, plot = style.new_axes(x.title(unit), y.title(unit))
+    every = every / unit.size
+    for which, axis in (("x", x), ("y", y)):
+        ax.apply(plot, which, axis, unit, every)
+    low, high = plot.get_xlim()
+    plot.set_ylim(low, high)
+    ends = np.array([low, high])
+    plot.plot(ends, ends, color=style.MUTED, lw=0.9, label="equal")
+    for factor in (1 + GUIDE_PCT / 100, 1 - GUIDE_PCT / 100):
+        label = f"±{GUIDE_PCT:g} %" if factor > 1 else None
+        plot.plot(ends, ends * factor, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), label=label)
+    colours = (0, 5, 3, 7, 1, 6, 2, 4)
+    for number, (label, px, py) in enumerate(found):
+        plot.plot(
+            px / unit.size,
+            py / unit.size,
+            linestyle="none",
+            marker=style.MARKERS[number % len(style.MARKERS)],
+            markersize=4,
+            markeredgewidth=0,
+            alpha=0.85,
+            color=style.SERIES[colours[number % len(colours)]],
+            label=label,
+            clip_on=False,
+        )
+    style.legend(figure, plot)
+    return style.finished(figure, name, title, data, alt)
 
 
 def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:

@@ -18,7 +18,7 @@ from writecliff.report.testdata import TestData
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Numbers = npt.NDArray[np.float64]
+    from writecliff.report.axes import Numbers
 
 _MIN_SHARE = 0.5  # of its length that a sample must cover to count
 

@@ -24,11 +24,8 @@ from writecliff.report.steady import SteadyView, known
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from writecliff._native import Histogram
-
-    Numbers = npt.NDArray[np.float64]
+    from writecliff.report.axes import Numbers
 
 FOB_NS = 60_000_000_000
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from writecliff.report.wsat_data import Numbers
+    from writecliff.report.axes import Numbers
 
 
 @house_style()

@@ -35,7 +35,7 @@ from writecliff.units import MB_S
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.model import StepRow
-    from writecliff.report.series import Numbers
+    from writecliff.report.axes import Numbers
 
 SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
 NEARLY = 0.99  # a drive without noise may stay a few I/Os short of its mean while fresh
@@ -89,11 +89,7 @@ def _peak(values: Numbers) -> float | None:
 class XsrReport(TestReport):
     """The report of a run of XSR."""
 
-    @cached_property
-    def procedure(self) -> Xsr:
-        """The test with its options."""
-        assert isinstance(self.data.procedure, Xsr)
-        return self.data.procedure
+    procedure: Xsr
 
     @property
     def sample_s(self) -> float:

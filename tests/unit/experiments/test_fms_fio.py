@@ -11,8 +11,13 @@ from tests.support.cli import CommandLine
 from writecliff import _native
 from writecliff.experiments import fms_fio
 from writecliff.experiments.fms_fio_page import METASTABLE, mapping, page, tables
-from writecliff.experiments.fms_fio_reference import TOLERANCE_PCT
-from writecliff.experiments.lifetimes import READINGS, Writer, fifo_fixed_points, writers
+from writecliff.experiments.lifetimes import (
+    READINGS,
+    TOLERANCE_PCT,
+    Writer,
+    fifo_fixed_points,
+    writers,
+)
 from writecliff.report.pages import render_page
 
 

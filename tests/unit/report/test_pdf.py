@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.support.sample_report import COLUMNS, STAMP, sample_report
+from writecliff.report.pages import render_html
 from writecliff.report.pdf import PdfUnavailableError, render_pdf
-from writecliff.report.render import render_html
 
 pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 pypdf = pytest.importorskip("pypdf", reason="reads the PDF")

@@ -14,8 +14,13 @@ from typing import Any
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.blockdev.file_identity import creation_id, path_id
 from writecliff.engines.blockdev.loops import attached_loops
-from writecliff.engines.blockdev.serial import label_of
-from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
+from writecliff.engines.blockdev.topology import (
+    BlockDevice,
+    System,
+    label_of,
+    read_int,
+    read_text,
+)
 
 
 def is_nvme(disk: BlockDevice) -> bool:

@@ -28,12 +28,13 @@ from pathlib import Path
 from writecliff import units
 from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.identity import is_ata
-from writecliff.engines.blockdev.serial import Label, label_of
 from writecliff.engines.blockdev.signatures import ACCESS_HINT, Signature, signatures_of
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
+    Label,
     System,
     device_at,
+    label_of,
     whole_disk,
 )
 from writecliff.engines.blockdev.usage import Use, in_use, uses_of

@@ -15,13 +15,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from writecliff.engines.fio.addresses import add_addresses
+from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
 from writecliff.engines.fio.capability import Fio, Placement
-from writecliff.engines.fio.duty import add_duty, duty_of
-from writecliff.engines.fio.ends import add_ends
-from writecliff.engines.fio.rates import add_rates
+from writecliff.engines.fio.rates import add_duty, add_ends, add_rates, duty_of
 from writecliff.engines.fio.section import Section, refuse
-from writecliff.engines.fio.sectors import raise_to_sectors
 from writecliff.workload.model import Workload
 
 Option = tuple[str, str]

@@ -26,9 +26,8 @@ from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
 from writecliff.engines.fio.capability import Fio, Placement, find_fio
-from writecliff.engines.fio.intervals import IntervalSeries
+from writecliff.engines.fio.intervals import IntervalSeries, progress_of
 from writecliff.engines.fio.process import Exit, FioProcess
-from writecliff.engines.fio.progress import progress_of
 from writecliff.engines.fio.rates import is_rate_driven
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch

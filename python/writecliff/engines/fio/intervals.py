@@ -1,4 +1,4 @@
-"""The series of a step, from fio's periodic reports.
+"""The series of a step and how far it is, from fio's periodic reports.
 
 fio's reports (one JSON document every interval) are cumulative. Counts of a row are differences of
 exact counts; mean and standard deviation follow from the cumulative moments. The maximum of an
@@ -21,8 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from writecliff.engines.base import OPERATIONS, Operation
+from writecliff.engines.base import OPERATIONS, Operation, Progress
 from writecliff.engines.fio.parse import LAST_BIN_NS, MS, OperationStats, bin_upper_ns
+from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,3 +194,31 @@ class IntervalSeries:
             "latency_sd_ns": np.array([row.sd_ns for _, _, row in rows], dtype=np.float64),
             "waf": np.full(len(rows), np.nan),
         }
+
+
+def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
+    """A job ends at the first of its ends, so the furthest advanced one counts."""
+    parts = []
+    if job.duration_ns is not None:
+        parts.append((elapsed_ns - job.start_delay_ns) / max(1, job.duration_ns))
+    if job.volume_bytes is not None:
+        parts.append(size / max(1, job.volume_bytes))
+    if job.ios is not None:
+        parts.append(ios / max(1, job.ios))
+    return min(1.0, max(0.0, *parts)) if parts else 0.0
+
+
+def progress_of(workload: Workload, series: IntervalSeries) -> Progress:
+    """A workload is as far as its slowest job."""
+    elapsed_ns = series.elapsed_ms * 1e6
+    fractions = []
+    for index, job in enumerate(workload.jobs):
+        mine = [one for (owner, _), one in series.stats.items() if owner == index]
+        ios, size = sum(one.ios for one in mine), sum(one.bytes for one in mine)
+        fractions.append(_job_fraction(job, elapsed_ns, ios, size))
+    return Progress(
+        fraction=min(fractions, default=None),
+        elapsed_ns=round(elapsed_ns),
+        ios=series.ios,
+        iops=series.iops(),
+    )

@@ -25,7 +25,7 @@ from writecliff.units import KIB
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Numbers = npt.NDArray[np.float64]
+    from writecliff.report.axes import Numbers
 
 COLUMN = "watts"
 POWER_CSV = "power.csv"

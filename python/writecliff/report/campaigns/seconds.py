@@ -23,9 +23,7 @@ from writecliff.report.series import samples, series
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.float64]
+    from writecliff.report.axes import Numbers
 
 SECOND_NS = 1e9
 SLOW_SHARE = 0.001  # beyond the 99.9th percentile
