@@ -126,10 +126,10 @@ proptest! {
             assert!(done.at >= *last);
             *last = done.at;
         };
-        for (index, &(kind, place, sectors, far)) in commands.iter().enumerate() {
+        for (index, &(kind, position, sectors, far)) in commands.iter().enumerate() {
             let operation = [Read, Read, Read, Read, Write, Write, Write, Write, Flush, Trim];
             let operation = operation[kind as usize];
-            let offset = place * 4096 + far * (CAPACITY / 10 / 512 * 512);
+            let offset = position * 4096 + far * (CAPACITY / 10 / 512 * 512);
             let length = sectors * 512;
             let length = if operation == Flush { 0 } else { length };
             if outstanding == depth {

@@ -124,22 +124,22 @@ impl Model {
         }
     }
 
-    /// Every page has data; pages with the same data share one place, others none; what is valid is
+    /// Every page has data; pages with the same data share one ppa, others none; what is valid is
     /// what the different data take.
     fn check(&self, ftl: &Ftl) {
         ftl.check_invariants().unwrap();
         assert_eq!(ftl.mapped_slots(), self.pages.len() as u64);
-        let mut places = BTreeMap::new();
+        let mut ppas = BTreeMap::new();
         for (&lpn, &(data, sectors)) in &self.pages {
-            let place = ftl.lookup(Lpn(lpn));
-            assert!(!place.is_none(), "page {lpn}");
-            assert_eq!(*places.entry(data).or_insert(place), place, "page {lpn} shares its data");
+            let ppa = ftl.lookup(Lpn(lpn));
+            assert!(!ppa.is_none(), "page {lpn}");
+            assert_eq!(*ppas.entry(data).or_insert(ppa), ppa, "page {lpn} shares its data");
             assert_eq!(ftl.alloc_units_of(Lpn(lpn)), sectors);
         }
-        let mut distinct: Vec<u32> = places.values().map(|p| p.0).collect();
+        let mut distinct: Vec<u32> = ppas.values().map(|p| p.0).collect();
         distinct.sort_unstable();
         distinct.dedup();
-        assert_eq!(distinct.len(), places.len(), "different data share a place");
+        assert_eq!(distinct.len(), ppas.len(), "different data share a place");
         let sizes: BTreeMap<u32, u32> = self.pages.values().copied().collect();
         let stored: u32 = sizes.values().sum();
         assert_eq!(ftl.table().valid.iter().sum::<u32>(), stored);

@@ -1,6 +1,6 @@
 //! What a host needs of a drive, and the two kinds that there are.
 //!
-//! Hosts are generic over [`Drive`], so each kind has a loop of its own and a command costs no
+//! Hosts are generic over [`DriveModel`], so each kind has a loop of its own and a command costs no
 //! choice between them. [`AnyDrive`] chooses once a step, for callers that have a device file and
 //! want to know nothing else.
 
@@ -22,7 +22,7 @@ use crate::outcome::{Observer, StepOutcome};
 use crate::{drive, fast_forward};
 
 /// A drive in virtual time. See `Ssd` for what each method promises.
-pub trait Drive {
+pub trait DriveModel {
     fn capacity(&self) -> Bytes;
     /// Numbers that a load may name as streams, with the default one.
     fn streams(&self) -> u16;
@@ -142,7 +142,7 @@ macro_rules! passed_on {
     };
 }
 
-impl Drive for Ssd {
+impl DriveModel for Ssd {
     passed_on!();
 
     fn streams(&self) -> u16 {
@@ -183,7 +183,7 @@ impl Drive for Ssd {
     }
 }
 
-impl Drive for Disk {
+impl DriveModel for Disk {
     passed_on!();
 
     fn streams(&self) -> u16 {
@@ -329,7 +329,7 @@ impl AnyDrive {
     }
 
     pub fn counters(&self) -> Counters {
-        either!(self, drive => Drive::counters(&**drive))
+        either!(self, drive => DriveModel::counters(&**drive))
     }
 
     /// Check every invariant of the drive's state; the first violated one.

@@ -14,7 +14,7 @@ use writecliff_ssd::data_placement::status::DataPlacementStatus;
 use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
-use crate::device::{Counters, Drive};
+use crate::device::{Counters, DriveModel};
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
@@ -55,7 +55,7 @@ struct Run<'a, D> {
 
 /// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
 /// after, so that steps follow each other without a gap.
-pub fn run<D: Drive>(
+pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
     observer: &mut dyn Observer,
@@ -68,7 +68,7 @@ pub fn run<D: Drive>(
     Ok(run.finish(before, interrupted))
 }
 
-impl<'a, D: Drive> Run<'a, D> {
+impl<'a, D: DriveModel> Run<'a, D> {
     fn new(drive: &'a mut D, spec: &WorkloadSpec) -> Result<Self, SpecError> {
         let start_ns = drive.now().0;
         let cells: Vec<Cell> = (0..spec.jobs.len() as u32)

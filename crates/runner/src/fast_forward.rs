@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use writecliff_workload::{SpecError, WorkloadSpec};
 
-use crate::device::Drive;
+use crate::device::DriveModel;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
 use crate::overflow;
@@ -20,7 +20,7 @@ use crate::series::Columns;
 const LOOK_EVERY: u64 = 1 << 20;
 
 /// Bring the drive to the state after `spec`. Jobs need an end by volume or number of I/Os.
-pub fn run<D: Drive>(
+pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
     observer: &mut dyn Observer,
@@ -85,7 +85,7 @@ struct Run<'a, D> {
     stop: bool,
 }
 
-impl<D: Drive> Run<'_, D> {
+impl<D: DriveModel> Run<'_, D> {
     fn in_turns(&mut self) {
         let mut active: Vec<usize> = (0..self.threads.len()).collect();
         while !active.is_empty() && !self.stop {

@@ -7,7 +7,7 @@ use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
 };
 
-use crate::device::Drive;
+use crate::device::DriveModel;
 
 /// Requests that are drawn at a time.
 const BATCH: usize = 32;
@@ -30,7 +30,7 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn next<D: Drive>(&mut self, drive: &D) -> IoRequest {
+    pub(crate) fn next<D: DriveModel>(&mut self, drive: &D) -> IoRequest {
         let request = self.drawn[self.next % (2 * BATCH)];
         self.next += 1;
         if self.next.is_multiple_of(BATCH) {
@@ -41,7 +41,7 @@ impl Requests {
 
     /// Draw the batch before `next` anew.
     #[cold]
-    fn draw<D: Drive>(&mut self, drive: &D) {
+    fn draw<D: DriveModel>(&mut self, drive: &D) {
         let used = &mut self.drawn[self.next - BATCH..self.next];
         used.fill_with(|| self.generator.next());
         for request in used {
@@ -165,7 +165,10 @@ impl Job {
 }
 
 /// The workload as it is on this drive, if the drive can run it.
-pub(crate) fn checked<D: Drive>(spec: &WorkloadSpec, drive: &D) -> Result<WorkloadSpec, SpecError> {
+pub(crate) fn checked<D: DriveModel>(
+    spec: &WorkloadSpec,
+    drive: &D,
+) -> Result<WorkloadSpec, SpecError> {
     let capacity = drive.capacity();
     spec.validate(&Limits { capacity, streams: drive.streams() })?;
     if let Some(why) = drive.refuses_trim()

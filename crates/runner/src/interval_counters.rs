@@ -2,7 +2,7 @@
 
 use writecliff_base::Nanos;
 
-use crate::device::Drive;
+use crate::device::DriveModel;
 use crate::series::WholeDrive;
 
 /// The drive's counters when they were last looked at.
@@ -15,11 +15,11 @@ pub(crate) struct IntervalCounters {
 }
 
 impl IntervalCounters {
-    pub(crate) fn of<D: Drive>(drive: &D) -> Self {
+    pub(crate) fn of<D: DriveModel>(drive: &D) -> Self {
         Self::at(drive, drive.now().0)
     }
 
-    fn at<D: Drive>(drive: &D, at_ns: u64) -> Self {
+    fn at<D: DriveModel>(drive: &D, at_ns: u64) -> Self {
         Self {
             host_bytes: drive.host_write_bytes(),
             nand_bytes: drive.nand_write_bytes(),
@@ -29,7 +29,7 @@ impl IntervalCounters {
     }
 
     /// What the drive did since the last look, until `at_ns`.
-    pub(crate) fn next<D: Drive>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
+    pub(crate) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
         let before = std::mem::replace(self, Self::at(drive, at_ns));
         let host = self.host_bytes - before.host_bytes;
         let seconds = Nanos(at_ns).saturating_sub(Nanos(before.at_ns)).as_secs_f64();

@@ -25,7 +25,7 @@ pub mod series;
 pub mod validation;
 
 pub use described::{DeriveError, Device};
-pub use device::{AnyConfig, AnyDrive, Counters, Drive};
+pub use device::{AnyConfig, AnyDrive, Counters, DriveModel};
 pub use histogram::{Histogram, HistogramError};
 pub use moments::Moments;
 pub use outcome::{Live, StepOutcome};

@@ -3,13 +3,13 @@
 use writecliff_base::Bytes;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
-use crate::device::Drive;
+use crate::device::DriveModel;
 
 /// Numbers that a warning names one by one.
 const NAMED: usize = 8;
 
 /// The interface before and after a step.
-pub(crate) fn both<D: Drive>(
+pub(crate) fn both<D: DriveModel>(
     before: Option<DataPlacementStatus>,
     drive: &mut D,
 ) -> Option<(DataPlacementStatus, DataPlacementStatus)> {

@@ -46,10 +46,10 @@ fn impossible_values_name_line_and_limit() {
         ),
         ("bus = \"400 MB/s\"", "bus = \"0 MB/s\"", "drive.toml:19: ", "zero"),
     ];
-    for (from, to, place, what) in rows {
+    for (from, to, location, what) in rows {
         let (message, hint) = error(from, to);
         let all = format!("{message} {}", hint.unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{to}: {all}");
+        assert!(all.contains(location) && all.contains(what), "{to}: {all}");
     }
 }
 
@@ -73,10 +73,10 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         ("gc_destination = \"shared\"\nspare = \"self-tuned\"", ":26: ", "requires gc_destination"),
         ("gc_destination = \"per-stream\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
     ];
-    for (to, place, what) in rows {
+    for (to, location, what) in rows {
         let (message, hint) = error(placement, to);
         let all = format!("{message} {}", hint.unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{to}: {all}");
+        assert!(all.contains(location) && all.contains(what), "{to}: {all}");
     }
     let read = |to| {
         let text = common::DRIVE.replace(placement, to);
@@ -148,10 +148,10 @@ fn a_wrong_placement_section_is_refused_at_its_key() {
         ("interface = \"nvme-fdp\"\ntime_limit = \"0 s\"", ":32: ", "1 or more"),
         ("interface = \"nvme-fdp\"\nhandels = [0]", ":32: ", "handles"),
     ];
-    for (section, place, what) in rows {
+    for (section, location, what) in rows {
         let (message, hint) =
             error("[controller]", &format!("[data_placement]\n{section}\n[controller]"));
         let all = format!("{message} {}", hint.unwrap_or_default());
-        assert!(all.contains(place) && all.contains(what), "{section}: {all}");
+        assert!(all.contains(location) && all.contains(what), "{section}: {all}");
     }
 }

@@ -145,8 +145,8 @@ fn mistakes_are_said_at_their_place() {
         ("correctable = 72", "correctable = 9000", ":43: ", "outside 0 to 8192"),
         ("retries_max = 8", "retries_max = 8\nretry_gian = 0.5", ":46: ", "retry_gain"),
     ];
-    for (from, to, place, what) in rows {
+    for (from, to, location, what) in rows {
         let keys = good.replace(from, to);
-        common::assert_section_refused("ecc", &keys, place, what);
+        common::assert_section_refused("ecc", &keys, location, what);
     }
 }

@@ -81,7 +81,7 @@ fn mistakes_are_said_at_their_place() {
         ("reserve = \"10 %\"", ":39: ", "missing key 'life'"),
         ("life = \"5 years\"\nreserves = \"1 %\"", ":41: ", "reserve"),
     ];
-    for (keys, place, what) in rows {
-        common::assert_section_refused("endurance", keys, place, what);
+    for (keys, location, what) in rows {
+        common::assert_section_refused("endurance", keys, location, what);
     }
 }

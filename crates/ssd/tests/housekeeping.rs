@@ -228,7 +228,7 @@ fn mistakes_are_said_at_their_place() {
         ("hiccup_probability = 0.5\nhiccup_time = \"5 s\"", ":41: ", "below 4.29 s"),
         ("journal_interval = 64", ":40: ", "16 KiB"),
     ];
-    for (keys, place, what) in rows {
-        common::assert_section_refused("housekeeping", keys, place, what);
+    for (keys, location, what) in rows {
+        common::assert_section_refused("housekeeping", keys, location, what);
     }
 }

@@ -143,7 +143,7 @@ fn mistakes_are_said_at_their_place() {
         ("active = \"1 W\"", ":39: ", "missing key 'idle'"),
         ("idle = \"1 W\"\nerases = \"1 W\"", ":41: ", "erase"),
     ];
-    for (keys, place, what) in rows {
-        common::assert_section_refused("power", keys, place, what);
+    for (keys, location, what) in rows {
+        common::assert_section_refused("power", keys, location, what);
     }
 }

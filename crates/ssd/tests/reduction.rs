@@ -176,8 +176,8 @@ fn sections_that_cannot_be_are_refused_with_their_place() {
         (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),
         (&format!("{small}[data_placement]\ninterface = \"nvme-fdp\""), "placement", "together"),
     ];
-    for (keys, place, what) in cases {
-        assert_section_refused("reduction", keys, place, what);
+    for (keys, location, what) in cases {
+        assert_section_refused("reduction", keys, location, what);
     }
 }
 

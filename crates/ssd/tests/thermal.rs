@@ -134,11 +134,11 @@ fn mistakes_are_said_at_their_place() {
         ("ambient = \"35 C\"", "ambient = 35", ":42: ", "\"70 C\""),
         ("throttle_factor = 2", "throttle_factor = 0.5", ":47: ", "outside 1"),
     ];
-    for (from, to, place, what) in rows {
+    for (from, to, location, what) in rows {
         let keys = good.replace(from, to);
         let sections = format!("[power]\nidle = \"1 W\"\n[thermal]\n{keys}\n[link]");
         let text = common::DRIVE.replace("[link]", &sections);
-        common::assert_refused(&text, place, what);
+        common::assert_refused(&text, location, what);
     }
     let alone = common::DRIVE.replace("[link]", &format!("[thermal]\n{good}\n[link]"));
     let error = device_file::read(&alone, "drive.toml", 1).unwrap_err().to_string();

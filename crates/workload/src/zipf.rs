@@ -206,14 +206,15 @@ mod tests {
     fn hot_ranks_are_not_neighbours() {
         let n = 1 << 20;
         let permutation = Permutation::new(n);
-        let mut places: Vec<u64> = (0..1000).map(|rank| permutation.apply(rank)).collect();
-        places.sort_unstable();
-        let touching = places.windows(2).filter(|pair| pair[1] - pair[0] == 1).count();
-        // A thousand random places among a million: about one pair touches.
+        let mut positions: Vec<u64> = (0..1000).map(|rank| permutation.apply(rank)).collect();
+        positions.sort_unstable();
+        let touching = positions.windows(2).filter(|pair| pair[1] - pair[0] == 1).count();
+        // A thousand random positions among a million: about one pair touches.
         assert!(touching <= 6, "{touching} neighbours");
         let n = n as f64;
-        let distance = |(i, &place): (usize, &u64)| (place as f64 / n - i as f64 / 1000.0).abs();
-        let worst = places.iter().enumerate().map(distance).fold(0.0, f64::max);
+        let distance =
+            |(i, &position): (usize, &u64)| (position as f64 / n - i as f64 / 1000.0).abs();
+        let worst = positions.iter().enumerate().map(distance).fold(0.0, f64::max);
         assert!(worst < 1.63 / 1000_f64.sqrt(), "distance {worst}");
     }
 
@@ -223,8 +224,8 @@ mod tests {
             let permutation = Permutation::new(n);
             let mut seen = vec![false; n as usize];
             for index in 0..n {
-                let place = permutation.apply(index) as usize;
-                prop_assert!(!std::mem::replace(&mut seen[place], true));
+                let position = permutation.apply(index) as usize;
+                prop_assert!(!std::mem::replace(&mut seen[position], true));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use writecliff_ssd::{DeviceConfig, device_file};
 use writecliff_workload::trace::{
-    Event, Events, FileOp, FileSystem, LayOut, Repeats, deaths, synthetic,
+    Events, FileOp, FileSystem, LayOut, Repeats, TraceEvent, deaths, synthetic,
 };
 
 use super::*;
@@ -42,7 +42,7 @@ fn logs() -> Events {
     let mut file = 4;
     let mut add = |op, file: u32, offset, log: u16| {
         let (stream, origin) = (log, log);
-        events.add(Event { op, file, offset, length: 65_536, stream, origin, folder: 0 });
+        events.add(TraceEvent { op, file, offset, length: 65_536, stream, origin, folder: 0 });
     };
     // Log n is 2^n MiB long, and its predecessor is dropped when it is full.
     let mut current = [0, 1, 2, 3];

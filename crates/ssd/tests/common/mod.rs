@@ -81,17 +81,20 @@ pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     device_file::read(&text, "test.toml", 1).unwrap()
 }
 
-/// A device file is refused: the message or its hint has the place and says what is wrong.
-pub fn assert_refused(text: &str, place: &str, what: &str) {
+/// A device file is refused: the message or its hint has the location and says what is wrong.
+pub fn assert_refused(text: &str, location: &str, what: &str) {
     let error = device_file::read(text, "drive.toml", 1).unwrap_err();
     let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
-    assert!(all.contains(place) && all.contains(what), "expected '{place}' and '{what}': {all}");
+    assert!(
+        all.contains(location) && all.contains(what),
+        "expected '{location}' and '{what}': {all}"
+    );
 }
 
 /// The same of a section that the round drive does not have.
-pub fn assert_section_refused(name: &str, keys: &str, place: &str, what: &str) {
+pub fn assert_section_refused(name: &str, keys: &str, location: &str, what: &str) {
     let text = DRIVE.replace("[link]", &format!("[{name}]\n{keys}\n[link]"));
-    assert_refused(&text, place, what);
+    assert_refused(&text, location, what);
 }
 
 pub fn drive(changes: &[(&str, &str)]) -> Ssd {

@@ -27,7 +27,7 @@ const OFFSET_MAX: u64 = 1 << 44;
 
 /// One operation. `offset` and `length` are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     pub op: FileOp,
     /// The file object; it keeps its number when it is renamed.
     pub file: u32,
@@ -66,7 +66,7 @@ pub const LEFT_OUT: u8 = 255;
 /// A trace of file operations.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
     files: u32,
 }
 
@@ -98,16 +98,16 @@ impl Events {
     }
 
     /// Append one operation that is known to be right.
-    pub fn add(&mut self, event: Event) {
+    pub fn add(&mut self, event: TraceEvent) {
         self.files = self.files.max(event.file + 1);
         self.events.push(event);
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Event> {
+    pub fn iter(&self) -> impl Iterator<Item = &TraceEvent> {
         self.events.iter()
     }
 
-    pub(super) fn as_slice(&self) -> &[Event] {
+    pub(super) fn as_slice(&self) -> &[TraceEvent] {
         &self.events
     }
 
@@ -130,7 +130,7 @@ impl Events {
     }
 }
 
-fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<Event>, String> {
+fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
     let code = usize::try_from(batch.op[row]).ok().and_then(|word| batch.ops.get(word));
     let Some(&code) = code else {
         return Err(format!("operation {} is unknown", batch.op[row]));
@@ -161,5 +161,5 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<Event>, String> {
         return Err(format!("there is no class {class}"));
     };
     let folder = batch.folder.get(class).copied().unwrap_or(0);
-    Ok(Some(Event { op, file, offset, length, stream, origin, folder }))
+    Ok(Some(TraceEvent { op, file, offset, length, stream, origin, folder }))
 }

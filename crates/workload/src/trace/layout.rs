@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::BLOCK_BYTES;
-use super::events::{Event, FileOp};
+use super::events::{FileOp, TraceEvent};
 use super::space::{Allocator, Run, Space};
 
 /// When writes reach the drive.
@@ -79,7 +79,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(event: &Event) -> Self {
+    fn of(event: &TraceEvent) -> Self {
         Self { stream: event.stream, origin: event.origin, folder: event.folder }
     }
 }
@@ -132,7 +132,7 @@ impl Layout {
     }
 
     /// What an event becomes, appended to `out`.
-    pub fn apply(&mut self, event: &Event, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
+    pub fn apply(&mut self, event: &TraceEvent, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
         let end = event.offset + event.length;
         match event.op {
             FileOp::Write if event.length > 0 => {
@@ -184,7 +184,7 @@ impl Layout {
 
     fn write(
         &mut self,
-        event: &Event,
+        event: &TraceEvent,
         first: u32,
         mut end: u32,
         out: &mut Vec<BlockRequest>,

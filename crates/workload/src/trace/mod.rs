@@ -23,7 +23,7 @@ pub mod synthetic;
 pub use block_trace::{BlockTrace, Footprint, LayOut, Repeats};
 pub use classes::{Classes, Labels};
 pub use deaths::{NEVER, deaths};
-pub use events::{Batch, Event, Events, FileOp, LEFT_OUT};
+pub use events::{Batch, Events, FileOp, LEFT_OUT, TraceEvent};
 pub use layout::{BlockOp, BlockRequest, FileSystem, Layout, WriteBack};
 pub use space::Allocator;
 

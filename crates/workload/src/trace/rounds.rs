@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::BLOCK_BYTES;
-use super::events::{Event, Events, FileOp};
+use super::events::{Events, FileOp, TraceEvent};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
 
 /// One copy of the traced program.
@@ -34,7 +34,7 @@ struct Program {
 
 /// All copies of a trace.
 pub(super) struct Copies<'a> {
-    events: &'a [Event],
+    events: &'a [TraceEvent],
     files: u32,
     folders: u32,
     programs: Vec<Program>,
@@ -106,7 +106,7 @@ impl<'a> Copies<'a> {
         }
         while copy.next < self.events.len() && copy.written <= until {
             let event = self.events[copy.next];
-            let event = Event {
+            let event = TraceEvent {
                 file: event.file + files.start,
                 folder: (u32::from(event.folder) + folders) as u16,
                 ..event
@@ -138,7 +138,7 @@ impl<'a> Copies<'a> {
     fn make_room(
         &self,
         copy: &mut Program,
-        write: &Event,
+        write: &TraceEvent,
         layout: &mut Layout,
         out: &mut Vec<BlockRequest>,
     ) {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use writecliff_base::Prng;
 
-use super::events::{Event, Events, FileOp};
+use super::events::{Events, FileOp, TraceEvent};
 
 /// Origins in the order of their lifetimes; the names of the labels.
 pub const ORIGINS: [&str; 5] = ["log", "flush", "level 1", "level 2", "level 3"];
@@ -94,7 +94,7 @@ impl Job {
 
 impl Run {
     fn event(&mut self, op: FileOp, file: u32, offset: u64, length: u64, origin: u16) {
-        let event = Event { op, file, offset, length, stream: origin, origin, folder: 0 };
+        let event = TraceEvent { op, file, offset, length, stream: origin, origin, folder: 0 };
         self.events.add(event);
     }
 

@@ -8,11 +8,11 @@ use super::*;
 
 const FILES: u32 = 6;
 
-fn event(op: FileOp, file: u32, offset: u64, length: u64) -> Event {
-    Event { op, file, offset, length, stream: 0, origin: 0, folder: 0 }
+fn event(op: FileOp, file: u32, offset: u64, length: u64) -> TraceEvent {
+    TraceEvent { op, file, offset, length, stream: 0, origin: 0, folder: 0 }
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = TraceEvent> {
     let op = prop_oneof![
         6 => Just(FileOp::Write),
         1 => Just(FileOp::Truncate),
@@ -34,7 +34,7 @@ fn any_write_back() -> impl Strategy<Value = WriteBack> {
 }
 
 /// Blocks of each file that hold data, from the meaning of the operations alone.
-fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &Event) {
+fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
     let whole = |n: u64| n.div_ceil(BLOCK_BYTES);
     let end = event.offset + event.length;
     let mut free = |first: u64, end: u64| {
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-fn trace_of(events: &[Event]) -> Events {
+fn trace_of(events: &[TraceEvent]) -> Events {
     let mut trace = Events::default();
     for &event in events {
         trace.add(event);
@@ -139,7 +139,7 @@ fn trace_of(events: &[Event]) -> Events {
     trace
 }
 
-fn laid(events: &[Event], capacity_blocks: u32, write_back: WriteBack) -> BlockTrace {
+fn laid(events: &[TraceEvent], capacity_blocks: u32, write_back: WriteBack) -> BlockTrace {
     let file_system = system(write_back);
     let how = LayOut { capacity_blocks, file_system, repeats: Repeats::Times(1), copies: 1 };
     trace_of(events).lay_out(&how).unwrap()
@@ -147,7 +147,7 @@ fn laid(events: &[Event], capacity_blocks: u32, write_back: WriteBack) -> BlockT
 
 #[test]
 fn files_that_grow_in_turns_stay_contiguous() {
-    let turns: Vec<Event> = (0..40)
+    let turns: Vec<TraceEvent> = (0..40)
         .flat_map(|n| [0, 1].map(|file| event(FileOp::Write, file, n * 4096, 4096)))
         .collect();
     let trace = laid(&turns, 4096, WriteBack::Immediate);
@@ -171,7 +171,7 @@ fn overwrites_stay_in_place_and_parts_of_blocks_write_whole_ones() {
 
 #[test]
 fn small_appends_are_written_once_if_they_may_wait() {
-    let appends: Vec<Event> = (0..80).map(|n| event(FileOp::Write, 0, n * 512, 512)).collect();
+    let appends: Vec<TraceEvent> = (0..80).map(|n| event(FileOp::Write, 0, n * 512, 512)).collect();
     assert_eq!(laid(&appends, 64, WriteBack::Immediate).written_blocks, 80);
     assert_eq!(laid(&appends, 64, WriteBack::Coalesce).written_blocks, 10);
     let mut synced = appends[..4].to_vec();
@@ -257,8 +257,8 @@ fn rows_that_cannot_be_are_refused_with_their_number() {
     assert!(matches!(events.push(&Batch { op: &[0], ..right }), Err(TraceError::Trace(_))));
     events.push(&right).unwrap();
     events.push(&Batch { ops: &[LEFT_OUT, 2], ..right }).unwrap();
-    let unlink = Event { stream: 4, origin: 2, ..event(FileOp::Unlink, 0, 0, 0) };
-    let write = Event { stream: 3, origin: 1, ..event(FileOp::Write, 0, 0, 1) };
+    let unlink = TraceEvent { stream: 4, origin: 2, ..event(FileOp::Unlink, 0, 0, 0) };
+    let write = TraceEvent { stream: 3, origin: 1, ..event(FileOp::Write, 0, 0, 1) };
     assert_eq!(events.iter().copied().collect::<Vec<_>>(), [write, unlink, unlink]);
 }
 
@@ -296,7 +296,7 @@ fn the_synthetic_store_settles() {
 fn freed_and_written_again(folders: [u16; 3]) -> Events {
     let mut trace = Events::default();
     let mut add = |op, file: u32, length| {
-        trace.add(Event { folder: folders[file as usize], ..event(op, file, 0, length) });
+        trace.add(TraceEvent { folder: folders[file as usize], ..event(op, file, 0, length) });
     };
     add(FileOp::Write, 0, 300 * 4096);
     add(FileOp::Write, 1, 300 * 4096);
@@ -306,7 +306,7 @@ fn freed_and_written_again(folders: [u16; 3]) -> Events {
 }
 
 /// Where each file begins, and the number of requests.
-fn places(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usize) {
+fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usize) {
     let how = LayOut {
         capacity_blocks: 8192,
         file_system: FileSystem { allocator, trim, ..FileSystem::default() },
@@ -321,18 +321,18 @@ fn places(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usi
 #[test]
 fn allocators_differ_in_where_freed_space_is_used_again() {
     // Next-fit goes on behind the second file, on a multiple of 256 blocks.
-    assert_eq!(places([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
-    assert_eq!(places([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
+    assert_eq!(block_positions([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
+    assert_eq!(block_positions([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
     // Folders 0 to 3 begin at the quarters of the drive, folder 5 where folder 1 does.
-    assert_eq!(places([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
-    assert_eq!(places([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
+    assert_eq!(block_positions([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
+    assert_eq!(block_positions([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
 }
 
 #[test]
 fn without_trim_places_stay_and_the_drive_is_told_of_writes_alone() {
     for allocator in Allocator::ALL {
-        let (trimmed, requests) = places([0, 1, 2], allocator, true);
-        assert_eq!(places([0, 1, 2], allocator, false), (trimmed, requests - 1));
+        let (trimmed, requests) = block_positions([0, 1, 2], allocator, true);
+        assert_eq!(block_positions([0, 1, 2], allocator, false), (trimmed, requests - 1));
     }
     assert_eq!(Allocator::ALL.map(|a| Allocator::named(a.name())), Allocator::ALL.map(Some));
     assert_eq!(Allocator::named("best-fit"), None);
