@@ -47,14 +47,21 @@ class Load:
     compressible_pct: float = 0.0
 
     @property
-    def order(self) -> tuple[bool, bool, float, int, int]:
-        """Sort key: reads first, as they change nothing; then writes like those of the state."""
+    def order(self) -> tuple[bool | float | str, ...]:
+        """Sort key: reads first, as they change nothing; then writes like those of the state.
+
+        No two loads have the same key, because their order decides their seeds.
+        """
         return (
             self.read_pct < 100,
             self.block_bytes != 4 * KIB,
             -self.read_pct,
             self.outstanding,
             self.block_bytes,
+            self.seconds,
+            self.pattern,
+            self.state,
+            self.compressible_pct,
         )
 
 

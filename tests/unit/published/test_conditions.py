@@ -16,7 +16,8 @@ from writecliff.published.conditions import (
     condition,
     preset_of,
 )
-from writecliff.published.figures import PublishedFigure
+from writecliff.published.figures import PublishedFigure, read_figures
+from writecliff.published.measure import loads_by_drive
 
 FIGURE = PublishedFigure(
     "s", "i", "pm863-960", "", "random", 4096, 70.0, 32, "iops", 1.0, "IOPS", ""
@@ -153,3 +154,12 @@ def test_states_are_explained() -> None:
     from writecliff.published.tables import STATES
 
     assert set(STATES) == set(conditions.State.__args__)  # type: ignore[attr-defined]
+
+
+def test_the_order_of_loads_does_not_depend_on_hashes() -> None:
+    """Loads of one drive come from a set, and their order decides their seeds."""
+    known = (found for figure in read_figures() if (found := condition(figure)) is not None)
+    drives = loads_by_drive(known)
+    assert len(drives) > 20
+    for loads in drives.values():
+        assert len({load.order for load in loads}) == len(loads)
