@@ -157,6 +157,8 @@ def test_members_end_when_their_suite_is_killed(made: tuple[Path, Path], tmp_pat
     for line in process.stderr:
         if "rounds" in line:
             break
+    runs = [tmp_path / "s" / name for name in ("queue-depth-4", "queue-depth-32")]
+    assert wait_for(lambda: all((run / "manifest.json").exists() for run in runs), 30)
     members = children(process.pid)
     assert len(members) == 2
     os.kill(process.pid, signal.SIGKILL)
@@ -166,8 +168,8 @@ def test_members_end_when_their_suite_is_killed(made: tuple[Path, Path], tmp_pat
     finally:
         for member in filter(alive, members):
             os.kill(member, signal.SIGKILL)
-    for run in ("queue-depth-4", "queue-depth-32"):
-        assert RunDirectory.open(tmp_path / "s" / run).status == "interrupted"
+    for run in runs:
+        assert RunDirectory.open(run).status == "interrupted"
 
 
 def test_a_complete_sweep_has_nothing_left_to_do(made: tuple[Path, Path]) -> None:
