@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+ROOT = str(Path(__file__).resolve().parents[2])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+from tests.support.dangers import Bench  # noqa: E402
 
 MIB = 1 << 20
 
@@ -76,3 +83,10 @@ def no_fio_left() -> Iterator[None]:
     for pid in children.read_text().split():
         comm = Path(f"/proc/{pid}/comm")
         assert not (comm.exists() and comm.read_text().strip() == "fio")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """Builds the targets of the tables of dangers; everything is gone after the test."""
+    with Bench(tmp_path) as bench:
+        yield bench

@@ -83,27 +83,6 @@ def test_a_file_that_is_attached_during_a_run_is_not_written_on(
             engine.run(FILL)
 
 
-def test_a_loop_device_over_a_mounted_device_is_refused(
-    tmp_path: Path, attach: Attach, loop: str
-) -> None:
-    with mounted(loop, tmp_path / "mount"):
-        upper = attach(Path(loop), "--offset", str(16 * MIB))
-        with pytest.raises(TargetError, match=r"in use: loop\d+ is mounted at"):
-            claim(upper, upper, allow_signatures=True)
-
-
-@pytest.mark.parametrize("gone", [False, True], ids=["present", "deleted"])
-def test_two_loop_devices_over_the_same_bytes_are_refused(
-    image: Path, attach: Attach, loop: str, gone: bool
-) -> None:
-    upper = attach(image, "--offset", str(16 * MIB))
-    if gone:
-        image.unlink()
-    for device in (loop, upper):
-        with pytest.raises(TargetError, match=r"in use: .*disk\.img.* is behind the loop device"):
-            claim(device, device, allow_signatures=True)
-
-
 def test_two_loop_devices_over_parts_of_one_file_are_fine(image: Path, attach: Attach) -> None:
     lower = attach(image, "--sizelimit", str(64 * MIB))
     upper = attach(image, "--offset", str(64 * MIB))

@@ -1,4 +1,6 @@
-"""Loop devices: which file or device each stands on, and what else stands on the same bytes.
+"""Devices made of a file or another device: loop devices, and NVMe drives of our own NVMe target.
+
+For each: what it stands on, and what else stands on the same bytes.
 
 sysfs names the backing file by its path, which is wrong once the file is deleted, renamed or seen
 from another mount namespace, and lists no slaves. So the kernel is asked (LOOP_GET_STATUS64) for
@@ -29,7 +31,10 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Loop:
-    """An attached loop device. `file` and `device` are both None if unknown."""
+    """An attached loop device, or an NVMe drive that the kernel itself exports to this machine.
+
+    `file` and `device` are both None if unknown.
+    """
 
     name: str
     number: DeviceNumber
@@ -74,17 +79,34 @@ def _loop(system: System, directory: Path) -> Loop:
     )
 
 
+def _exported(system: System, disk: BlockDevice) -> Loop | None:
+    """What an NVMe drive of transport "loop" stands on; None for any other device."""
+    controllers = (disk.directory / "device", *(disk.directory / "device").glob("nvme*"))
+    if all(read_text(one / "transport") != "loop" for one in controllers):
+        return None
+    subsystem = read_text(disk.directory / "device/subsysnqn") or ""
+    namespace = read_text(disk.directory / "nsid") or ""
+    config = system.sys / "kernel/config/nvmet/subsystems" / subsystem / "namespaces" / namespace
+    path = read_text(config / "device_path") or ""
+    node = system.stat_node(Path(path)) if path.startswith("/") else None
+    device = node.number if node is not None and node.is_block else None
+    file = path_id(path) if device is None else None
+    return Loop(disk.name, disk.number, path, file, device, 0, disk.size_bytes)
+
+
 @dataclass(frozen=True)
 class Below:
-    """What a write to a disk reaches through loop devices.
+    """What a write to a disk reaches.
 
-    `devices` are block devices that others can use at the same time (unlike slaves of dm and md,
-    which the kernel keeps for their holder), `loops` the loop devices on the way, `all_numbers`
-    every device below, slaves and file systems' devices included.
+    `devices` are block devices behind loop devices, which others can use at the same time (unlike
+    slaves of dm and md, which the kernel keeps for their holder), `loops` the loop devices on the
+    way, `stack` every device that is reached without a file system between, the disk first,
+    `all_numbers` the devices of file systems too.
     """
 
     devices: tuple[BlockDevice, ...]
     loops: tuple[Loop, ...]
+    stack: tuple[BlockDevice, ...]
     all_numbers: frozenset[DeviceNumber]
 
 
@@ -93,6 +115,7 @@ def below(system: System, device: BlockDevice) -> Below:
     attached = {loop.number: loop for loop in attached_loops(system)}
     devices: dict[DeviceNumber, BlockDevice] = {}
     loops: list[Loop] = []
+    stack: list[BlockDevice] = []
     seen: set[DeviceNumber] = set()
     pending = [(device, True)]  # False: reached through a file system, which guards its own data
     while pending:
@@ -100,10 +123,12 @@ def below(system: System, device: BlockDevice) -> Below:
         if current.number in seen:
             continue
         seen.add(current.number)
+        if direct:
+            stack.append(current)
         if current.is_partition:
             pending.append((whole_disk(system, current), direct))
         pending += ((slave, direct) for slave in _slaves(system, current))
-        loop = attached.get(current.number)
+        loop = attached.get(current.number) or _exported(system, current)
         if loop is None:
             continue
         if direct:
@@ -117,7 +142,7 @@ def below(system: System, device: BlockDevice) -> Below:
         elif loop.file is not None:
             with contextlib.suppress(TargetError):  # tmpfs, btrfs: no device has this number
                 pending.append((device_by_number(system, loop.file[0]), False))
-    return Below(tuple(devices.values()), tuple(loops), frozenset(seen))
+    return Below(tuple(devices.values()), tuple(loops), tuple(stack), frozenset(seen))
 
 
 def _slaves(system: System, device: BlockDevice) -> Iterator[BlockDevice]:

@@ -2,17 +2,20 @@
 
 A device is written only if all of this holds:
 
-* the path is an existing block device (exact device number) and a whole disk, not a partition;
-* it is not read-only and not below the root file system;
-* neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM
-  or another holder, behind a loop device, or open in another process; if it is a loop device, the
-  same holds for the device that it maps, and no other loop device maps the same bytes;
+* the path is the kernel's own node of a block device (exact device number) and of a whole disk, not
+  a partition;
+* it answers, it is not read-only and not below the root file system;
+* neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM,
+  bcache or another holder, behind a loop device, exported by the kernel's NVMe or SCSI target, or
+  open in another process;
+* the same holds for other paths to the same drive, and for the device that a loop device maps; no
+  other loop or dm device maps the same bytes;
 * it carries no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second,
   longer flag allows that;
 * the user repeated the drive's serial number (or, for a device without one, its full path);
-* the kernel granted exclusive use: every partition in turn, then the whole disk, which stays open
-  with O_EXCL until the end of the run. That keeps others from mounting it or building on it, while
-  fio, which opens without O_EXCL, is let in.
+* the kernel granted exclusive use: every partition and neighbour in turn, then the whole disk,
+  which stays open with O_EXCL until the end of the run. That keeps others from mounting it or
+  building on it, while fio, which opens without O_EXCL, is let in.
 
 Symbolic links are resolved once, when the device is inspected; only the resolved node is used from
 then on. Refusals are `TargetError`s that name the reason; nothing has been written by then.
@@ -27,7 +30,9 @@ from pathlib import Path
 
 from writecliff import units
 from writecliff.engines.blockdev import ata_erase
+from writecliff.engines.blockdev.condition import trouble
 from writecliff.engines.blockdev.identity import is_ata
+from writecliff.engines.blockdev.relatives import dm_name
 from writecliff.engines.blockdev.signatures import ACCESS_HINT, Signature, signatures_of
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
@@ -37,7 +42,7 @@ from writecliff.engines.blockdev.topology import (
     label_of,
     whole_disk,
 )
-from writecliff.engines.blockdev.usage import Use, in_use, uses_of
+from writecliff.engines.blockdev.usage import Use, in_use, neighbours, uses_of
 from writecliff.errors import TargetError
 
 SERIAL_FLAG = "--destroy"
@@ -76,6 +81,13 @@ class Protection:
         ]
         return (*lines, *(str(signature) for signature in self.signatures))
 
+    def _is_own_node(self) -> bool:
+        """Whether the node is the one that the kernel or libdevmapper made for this device."""
+        own = {str(self.device.node(self.system))}
+        if name := dm_name(self.device):
+            own.add(str(self.system.dev / "mapper" / name))
+        return self.node in own
+
     def refusal(self, destroy_serial: str, *, allow_signatures: bool) -> TargetError | None:
         """Why the device must not be written; None if it may be."""
         if self.device.is_partition:
@@ -85,10 +97,20 @@ class Protection:
             )
         if self.uses:
             return in_use(self.path, self.uses)
-        if self.read_only:
-            return TargetError(f"{self.path}: read-only")
+        if not self._is_own_node():
+            return TargetError(
+                f"{self.path}: {self.node} is a node of {self.device.name} under another name",
+                hint=f"name {self.device.node(self.system)}, or a link to it",
+            )
         if self.size_bytes == 0:
-            return TargetError(f"{self.path}: has no medium (size 0)")
+            return TargetError(
+                f"{self.path}: has no medium (size 0)", hint="insert or attach a medium"
+            )
+        if self.read_only:
+            return TargetError(
+                f"{self.path}: read-only",
+                hint="remove the write protection (for a software one: blockdev --setrw)",
+            )
         if destroy_serial != self.confirmation and (self.has_serial or destroy_serial != self.path):
             what = "serial" if self.has_serial else "path (it has no serial)"
             return TargetError(
@@ -117,8 +139,13 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     nodes = [Path(node)] if device == disk else [disk.node(system)]
     nodes += [part.node(system) for part in parts]
     uses = uses_of(system, disk)
+    reason = trouble(disk)
+    if reason is not None and not uses:
+        raise TargetError(f"{path}: {reason}", hint="bring it back, then start again")
+    # Reading from a device that does not answer may wait for ever.
+    readable = nodes if device.size_bytes and reason is None else []
     try:
-        found = [signature for node in nodes for signature in _signatures(system, node)]
+        found = [signature for node in readable for signature in _signatures(system, node)]
     except TargetError:
         if not uses:
             if is_ata(disk):
@@ -182,7 +209,8 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
         if error.errno == errno.EBUSY:
             raise TargetError(
                 f"{path}: in use: the kernel refuses exclusive access",
-                hint="unmount it, run swapoff on it, or stop the devices that are built on it",
+                hint="a mount that no process sees, a file system's journal or further device, ZFS,"
+                " DRBD or a SCSI target may hold it: stop that first",
             ) from error
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
         raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
@@ -206,9 +234,9 @@ def claim(
         raise refusal
     if is_ata(found.disk):
         ata_erase.clear_password(system.run, found.node)
-    for part in found.partitions:
+    for part in (*found.partitions, *neighbours(system, found.disk)):
         # One at a time: a claim on a partition would keep us from claiming the whole disk.
-        if system.stat_node(part.node(system)) is not None:
+        if part.size_bytes and system.stat_node(part.node(system)) is not None:
             os.close(_open_exclusive(part.node(system), os.O_RDONLY))
     held = Claim(_open_exclusive(found.node, os.O_RDWR), found)
     try:

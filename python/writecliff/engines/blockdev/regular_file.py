@@ -26,7 +26,7 @@ from typing import Self
 from writecliff import units
 from writecliff.engines.blockdev.file_identity import creation_id, file_id, path_id
 from writecliff.engines.blockdev.signatures import signatures_of
-from writecliff.engines.blockdev.topology import System
+from writecliff.engines.blockdev.topology import System, stat_node
 from writecliff.engines.blockdev.usage import file_uses, in_use
 from writecliff.errors import TargetError
 
@@ -76,6 +76,12 @@ class FileTarget:
                 notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
             raise TargetError(f"{path}: no such file", hint="give a size to have it created")
+        node = stat_node(Path(name))  # some devices act as soon as they are opened: a watchdog
+        if node is not None and node.kind != "regular file":
+            raise TargetError(
+                f"{path}: a {node.kind}, not a regular file",
+                hint="give block devices without file:",
+            )
         try:
             fd = os.open(name, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -174,14 +175,42 @@ def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
     node = system.stat_node(path)
     name = shown or str(path)
     if node is None:
-        raise TargetError(
-            f"{name}: no such device",
-            hint="name an existing block device such as /dev/nvme0n1 or /dev/sdb, or file:PATH",
-        )
+        raise TargetError(f"{name}: no such device", hint=_absent_hint(system, path.name))
     if not node.is_block:
-        hint = f"for a file write file:{name}" if node.kind == "regular file" else None
+        disks = _disks_behind(system, node) if node.kind == "character device" else ()
+        hint = f"name its block device {' or '.join(disks)}" if disks else _NAME_ONE
+        if node.kind == "regular file":
+            hint = f"for a file write file:{name}"
         raise TargetError(f"{name}: a {node.kind}, not a block device", hint=hint)
     return device_by_number(system, node.number, name)
+
+
+_NAME_ONE = "name an existing block device such as /dev/nvme0n1 or /dev/sdb, or file:PATH"
+
+
+def _absent_hint(system: System, name: str) -> str:
+    if read_int(system.sys / "block" / name / "hidden") == 1:
+        whole = re.sub(r"c\d+(?=n\d+$)", "", name)
+        return f"{name} is one path of a multipath drive, without a node: name /dev/{whole}"
+    return _NAME_ONE
+
+
+def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
+    """Nodes of the block devices that a drive's character device (/dev/ng0n1, /dev/sg0) leads to.
+
+    Also of a controller, which has one for each namespace.
+    """
+    directory = (system.sys / "dev/char" / f"{node.number[0]}:{node.number[1]}").resolve()
+    name = directory.name
+    if name.startswith("ng"):
+        found = [f"nvme{name.removeprefix('ng')}"]
+    elif name.startswith("nvme"):
+        found = [path.parent.name for path in directory.glob("nvme*n*/dev")]
+        found += [path.parent.name for path in directory.glob("device/nvme*n*/dev")]
+    else:
+        found = [path.name for path in directory.glob("device/block/*")]
+    known = {name for name in found if (system.sys / "block" / name).exists()}
+    return tuple(f"/dev/{name}" for name in sorted(known))
 
 
 def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
@@ -189,7 +218,10 @@ def device_by_number(system: System, number: DeviceNumber, label: str = "") -> B
     link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
     directory = link.resolve()
     if not directory.is_dir():
-        raise TargetError(f"{label or link.name}: the kernel has no device {link.name}")
+        raise TargetError(
+            f"{label or link.name}: the kernel has no device {link.name}",
+            hint="the drive was removed, or the node was made by hand: delete the node",
+        )
     whole = directory.parent.name if (directory / "partition").exists() else directory.name
     return BlockDevice(directory.name, number, directory, whole)
 

@@ -1,34 +1,30 @@
 """Finds who uses a block device or file now: mounts, swap, holders, loop devices, processes.
 
-Mounts of every mount namespace count. A `Use` is a reason not to write; an empty result means that
-nothing on this machine uses the target.
+Mounts of every mount namespace count, and so does what is done through another path to the same
+drive. A `Use` is a reason not to write; an empty result means that nothing on this machine uses the
+target.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Literal
 
 from writecliff.engines.blockdev.file_identity import FileId, file_id, path_id
-from writecliff.engines.blockdev.loops import Loop, attached_loops, below
-from writecliff.engines.blockdev.topology import (
-    BlockDevice,
-    DeviceNumber,
-    System,
-    device_by_number,
-    parse_number,
-    read_text,
-)
+from writecliff.engines.blockdev.kernel_users import bcache_use, exports, file_system_use
+from writecliff.engines.blockdev.loops import Below, Loop, attached_loops, below
+from writecliff.engines.blockdev.mounts import all_mounts, number_of_source, root_disks, unescape
+from writecliff.engines.blockdev.processes import openers
+from writecliff.engines.blockdev.relatives import dm_name, mapped_twice, other_paths
+from writecliff.engines.blockdev.topology import BlockDevice, DeviceNumber, System, read_text
 from writecliff.errors import TargetError
 
-UseKind = Literal["root", "mount", "swap", "holder", "loop", "process"]
+UseKind = Literal["root", "mount", "swap", "holder", "loop", "export", "process"]
 
 # udev opens a device for some milliseconds after every close; that is not a user of the drive.
 _PROCESS_SETTLE_S = 2.0
@@ -45,95 +41,23 @@ class Use:
         return f"{self.device} {self.detail}"
 
 
-def _unescape(text: str) -> str:
-    """mountinfo and swaps write blanks in paths as octal escapes."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
-
-
-@dataclass(frozen=True)
-class Mount:
-    number: DeviceNumber
-    mount_point: str
-    source: str
-
-
-def _parse_mountinfo(text: str) -> Iterator[Mount]:
-    for line in text.splitlines():
-        left, separator, right = line.partition(" - ")
-        fields, rest = left.split(), right.split()
-        if separator and len(fields) >= 5 and len(rest) >= 2:
-            yield Mount(parse_number(fields[2]), _unescape(fields[4]), _unescape(rest[1]))
-
-
-def all_mounts(system: System) -> frozenset[Mount]:
-    """The mounts of every mount namespace that any process of this machine lives in."""
-    mounts: set[Mount] = set()
-    namespaces: set[str] = set()
-    for process in ["self", *_pids(system.proc)]:
-        directory = system.proc / process
-        try:
-            namespace = os.readlink(directory / "ns" / "mnt")
-        except OSError:
-            namespace = process  # not readable: look at its mounts anyway
-        if namespace in namespaces:
-            continue
-        text = read_text(directory / "mountinfo")
-        if text is not None:
-            namespaces.add(namespace)
-            mounts.update(_parse_mountinfo(text))
-    return frozenset(mounts)
-
-
-def _pids(proc: Path) -> list[str]:
-    try:
-        return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)
-    except OSError:
-        return []
-
-
-def _number_of_source(system: System, source: str) -> DeviceNumber | None:
-    """Device number of a mount's source; file systems such as btrfs hide it behind 0:N."""
-    if not source.startswith("/"):
-        return None
-    try:
-        node = system.stat_node(Path(source))
-    except TargetError:
-        return None
-    return node.number if node is not None and node.is_block else None
-
-
-def root_disks(system: System) -> frozenset[DeviceNumber]:
-    """Every device below the root file system of init's and of our own namespace."""
-    disks: set[DeviceNumber] = set()
-    for process in ("self", "1"):
-        text = read_text(system.proc / process / "mountinfo") or ""
-        for mount in _parse_mountinfo(text):
-            if mount.mount_point != "/":
-                continue
-            for number in {mount.number, _number_of_source(system, mount.source)} - {None}:
-                assert number is not None
-                try:
-                    disks |= below(system, device_by_number(system, number)).all_numbers
-                except TargetError:
-                    continue  # overlay, tmpfs: no block device of its own
-    return frozenset(disks)
-
-
 @dataclass(frozen=True)
 class _Targets:
     """The devices and files whose users are looked for, and how errors name them.
 
     `mapped` are the parts of files and devices that are written through loop devices (or, for a
-    file, directly).
+    file, directly). `claimed` are devices that the kernel keeps for a device above them: only
+    processes that write them matter.
     """
 
     system: System
     devices: Mapping[DeviceNumber, str]
     mapped: Sequence[Loop]
+    claimed: Mapping[DeviceNumber, str] = field(default_factory=dict)
 
     def at(self, path: str) -> str | None:
         """The name of the target that a path leads to; None for all other paths."""
-        number = _number_of_source(self.system, path)
+        number = number_of_source(self.system, path)
         return self._file(path_id(path)) if number is None else self.devices.get(number)
 
     def of(self, info: os.stat_result) -> str | None:
@@ -141,6 +65,12 @@ class _Targets:
         if stat.S_ISBLK(info.st_mode):
             return self.devices.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
         return self._file(file_id(info))
+
+    def claimed_of(self, info: os.stat_result) -> str | None:
+        """The same for devices that only an opener for writing could harm."""
+        if not stat.S_ISBLK(info.st_mode):
+            return None
+        return self.claimed.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
 
     def _file(self, file: FileId | None) -> str | None:
         return next((one.path for one in self.mapped if file and one.file == file), None)
@@ -151,10 +81,11 @@ class _Targets:
             if name is not None:
                 yield Use("mount", name, f"is mounted at {mount.mount_point}")
         for line in (read_text(self.system.proc / "swaps") or "").splitlines()[1:]:
-            name = self.at(_unescape(line.split()[0]))
+            name = self.at(unescape(line.split()[0]))
             if name is not None:
                 yield Use("swap", name, "is active swap space")
         yield from self._loop_uses()
+        yield from self._export_uses()
         if processes:
             deadline = time.monotonic() + _PROCESS_SETTLE_S
             while (uses := self._process_uses()) and time.monotonic() < deadline:
@@ -172,50 +103,72 @@ class _Targets:
             if name is not None and loop.name not in ours:
                 yield Use("loop", name, f"is behind the loop device {loop.name}")
 
+    def _export_uses(self) -> Iterator[Use]:
+        ours = {loop.path for loop in self.mapped if loop.name.startswith("nvme")}
+        for path, where in exports(self.system):
+            name = self.at(path)
+            if name is not None and path not in ours:
+                yield Use("export", name, f"is exported to other machines as {where}")
+
     def _process_uses(self) -> list[Use]:
         """Other processes that have a target open."""
-        uses = []
-        for process in _pids(self.system.proc):
-            if int(process) == os.getpid():
-                continue
-            directory = self.system.proc / process
-            try:
-                descriptors = list((directory / "fd").iterdir())
-            except OSError:
-                continue  # ended meanwhile, or another user's
-            for descriptor in descriptors:
-                try:
-                    name = self.of(descriptor.stat())
-                except OSError:
-                    continue
-                if name is not None:
-                    comm = read_text(directory / "comm") or "?"
-                    uses.append(Use("process", name, f"is open in process {process} ({comm})"))
-                    break
-        return uses
+        return [
+            Use("process", found.name, f"is open in process {found.pid} ({found.comm})")
+            for found in openers(self.system.proc, self.of, self.claimed_of)
+        ]
+
+
+def neighbours(system: System, disk: BlockDevice) -> tuple[BlockDevice, ...]:
+    """Other devices whose users a write to the disk would harm, partitions included: those behind
+    loop devices, and those that are another path to the same drive."""
+    beneath = below(system, disk)
+    return (*beneath.devices, *_other_paths(system, beneath))
+
+
+def _other_paths(system: System, beneath: Below) -> tuple[BlockDevice, ...]:
+    disks = [one for one in beneath.stack if not one.is_partition]
+    paths = other_paths(system, disks)
+    return tuple(one for path in paths for one in (path, *path.partitions()))
 
 
 def uses_of(system: System, disk: BlockDevice, *, processes: bool = True) -> tuple[Use, ...]:
-    """Everything that uses the disk, one of its partitions, or what loop devices below it map.
+    """Everything that uses the disk, one of its partitions, or one of its neighbours.
 
     Without `processes` the open files of other processes are not searched, which takes longest.
     """
     beneath = below(system, disk)
-    everything = {one.number: one for one in (disk, *disk.partitions(), *beneath.devices)}
-    below_root = root_disks(system)
-    grave = [
-        Use("root", device.name, "carries the root file system of this machine")
-        for number, device in everything.items()
-        if number in below_root
-    ]
-    grave += (
-        Use("holder", device.name, f"is part of {', '.join(device.holders)}")
-        for device in everything.values()
-        if device.holders
+    family = {one.number: one for one in (disk, *disk.partitions(), *beneath.devices)}
+    names = {number: device.name for number, device in family.items()}
+    for device in _other_paths(system, beneath):
+        if family.setdefault(device.number, device) is device:
+            names[device.number] = f"{device.name} (another path to the same drive)"
+    claimed = {one.number: one.name for one in beneath.stack if one.number not in names}
+    targets = _Targets(system, names, beneath.loops, claimed)
+    return (
+        *_kernel_uses(system, family, names),
+        *(
+            Use("holder", lower.name, f"is also mapped by {other.name} ({dm_name(other)})")
+            for lower, other in mapped_twice(system, beneath.stack)
+        ),
+        *targets.uses(processes=processes),
     )
-    names = {number: device.name for number, device in everything.items()}
-    targets = _Targets(system, names, beneath.loops)
-    return (*grave, *targets.uses(processes=processes))
+
+
+def _kernel_uses(
+    system: System,
+    family: Mapping[DeviceNumber, BlockDevice],
+    names: Mapping[DeviceNumber, str],
+) -> Iterator[Use]:
+    below_root = root_disks(system)
+    for number in family:
+        if number in below_root:
+            yield Use("root", names[number], "carries the root file system of this machine")
+    for number, device in family.items():
+        if device.holders:
+            yield Use("holder", names[number], f"is part of {', '.join(device.holders)}")
+        for detail in (bcache_use(device), file_system_use(system, device)):
+            if detail is not None:
+                yield Use("holder", names[number], detail)
 
 
 def file_uses(
@@ -230,8 +183,9 @@ FREE_HINTS: Mapping[UseKind, str] = {
     "root": "this device is never written, whatever the options",
     "mount": "unmount it (also in other mount namespaces, such as containers)",
     "swap": "run swapoff on it",
-    "holder": "stop the md, dm, LVM or ZFS device first",
+    "holder": "stop the md, dm, LVM, bcache or ZFS device or unmount the file system first",
     "loop": "detach the loop device (losetup --detach)",
+    "export": "take it out of the kernel's target (nvmetcli or targetcli)",
     "process": "end that process",
 }
 

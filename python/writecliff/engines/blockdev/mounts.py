@@ -1,0 +1,93 @@
+"""What is mounted where, in every mount namespace, and which disks the root file system is on."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from writecliff.engines.blockdev.loops import below
+from writecliff.engines.blockdev.topology import (
+    DeviceNumber,
+    System,
+    device_by_number,
+    parse_number,
+    read_text,
+)
+from writecliff.errors import TargetError
+
+
+@dataclass(frozen=True)
+class Mount:
+    number: DeviceNumber
+    mount_point: str
+    source: str
+
+
+def unescape(text: str) -> str:
+    """mountinfo and swaps write blanks in paths as octal escapes."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+
+
+def _parse_mountinfo(text: str) -> Iterator[Mount]:
+    for line in text.splitlines():
+        left, separator, right = line.partition(" - ")
+        fields, rest = left.split(), right.split()
+        if separator and len(fields) >= 5 and len(rest) >= 2:
+            yield Mount(parse_number(fields[2]), unescape(fields[4]), unescape(rest[1]))
+
+
+def all_mounts(system: System) -> frozenset[Mount]:
+    """The mounts of every mount namespace that any process of this machine lives in."""
+    mounts: set[Mount] = set()
+    namespaces: set[str] = set()
+    for process in ["self", *process_ids(system.proc)]:
+        directory = system.proc / process
+        try:
+            namespace = os.readlink(directory / "ns" / "mnt")
+        except OSError:
+            namespace = process  # not readable: look at its mounts anyway
+        if namespace in namespaces:
+            continue
+        text = read_text(directory / "mountinfo")
+        if text is not None:
+            namespaces.add(namespace)
+            mounts.update(_parse_mountinfo(text))
+    return frozenset(mounts)
+
+
+def process_ids(proc: Path) -> list[str]:
+    try:
+        return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)
+    except OSError:
+        return []
+
+
+def number_of_source(system: System, source: str) -> DeviceNumber | None:
+    """Device number of a mount's source; file systems such as btrfs hide it behind 0:N."""
+    if not source.startswith("/"):
+        return None
+    try:
+        node = system.stat_node(Path(source))
+    except TargetError:
+        return None
+    return node.number if node is not None and node.is_block else None
+
+
+def root_disks(system: System) -> frozenset[DeviceNumber]:
+    """Every device below the root file system of init's and of our own namespace."""
+    disks: set[DeviceNumber] = set()
+    for process in ("self", "1"):
+        text = read_text(system.proc / process / "mountinfo") or ""
+        for mount in _parse_mountinfo(text):
+            if mount.mount_point != "/":
+                continue
+            for number in {mount.number, number_of_source(system, mount.source)} - {None}:
+                assert number is not None
+                try:
+                    disks |= below(system, device_by_number(system, number)).all_numbers
+                except TargetError:
+                    continue  # overlay, tmpfs: no block device of its own
+    return frozenset(disks)

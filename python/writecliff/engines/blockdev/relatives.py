@@ -1,0 +1,136 @@
+"""Other devices that reach the bytes of a disk: second paths, and device mapper's own siblings.
+
+A drive with two ports, or one that is reached over two networks, is two disks to a kernel without
+multipath. Device mapper claims the devices below it once for all of its own devices, so that two
+of them may map the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from writecliff.engines.blockdev.topology import (
+    BlockDevice,
+    DeviceNumber,
+    System,
+    device_by_number,
+    parse_number,
+    read_text,
+)
+
+_TABLE_LINE = re.compile(r"^(?P<name>.+): \d+ (?P<length>\d+) (?P<kind>\S+) ?(?P<rest>.*)")
+_DEVICE_OFFSET = re.compile(r"(\d+:\d+) (\d+)")
+# Targets whose table gives each device with the first sector that is used of it.
+_WITH_OFFSET = frozenset({"linear", "striped", "crypt", "delay", "flakey", "dust"})
+
+
+def other_paths(system: System, disks: Sequence[BlockDevice]) -> tuple[BlockDevice, ...]:
+    """Disks that the kernel lists beside `disks` although they are the same drives.
+
+    Known by the world wide name that the drive itself reports, and its size.
+    """
+    mine = {disk.number for disk in disks}
+    wanted = {(name, disk.size_bytes) for disk in disks if (name := _world_wide_name(disk))}
+    found = []
+    for directory in sorted((system.sys / "block").iterdir()) if wanted else ():
+        number = read_text(directory / "dev")  # a hidden path of a multipath drive has none
+        if number is None or parse_number(number) in mine:
+            continue
+        disk = device_by_number(system, parse_number(number), directory.name)
+        if (_world_wide_name(disk), disk.size_bytes) in wanted:
+            found.append(disk)
+    return tuple(found)
+
+
+def _world_wide_name(disk: BlockDevice) -> str | None:
+    return read_text(disk.directory / "wwid") or read_text(disk.directory / "device/wwid")
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """Sectors of a lower device that a device mapper device maps; `end` None: up to its end."""
+
+    device: DeviceNumber
+    start: int
+    end: int | None
+
+    def overlaps(self, other: _Extent) -> bool:
+        return (
+            self.device == other.device
+            and (other.end is None or self.start < other.end)
+            and (self.end is None or other.start < self.end)
+        )
+
+
+def mapped_twice(
+    system: System, stack: Sequence[BlockDevice]
+) -> Iterator[tuple[BlockDevice, BlockDevice]]:
+    """Pairs of a lower device and a dm device outside the stack that maps bytes of the stack too.
+
+    `stack` is a target and every device below it.
+    """
+    members = {device.number for device in stack}
+    ours = [device for device in stack if dm_name(device)]
+    tables: Mapping[str, list[_Extent] | None] | None = None
+    for lower in stack:
+        if not any(lower.name in device.slaves for device in ours):
+            continue
+        for name in lower.holders:
+            number = read_text(lower.directory / "holders" / name / "dev")
+            if number is None or parse_number(number) in members:
+                continue
+            other = device_by_number(system, parse_number(number), name)
+            if dm_name(other) is None:
+                continue
+            tables = _tables(system) if tables is None else tables
+            mine = [device for device in ours if lower.name in device.slaves]
+            if any(_share(tables, device, other, lower.number) for device in mine):
+                yield lower, other
+
+
+def dm_name(device: BlockDevice) -> str | None:
+    """Name of a device mapper device, None for any other."""
+    return read_text(device.directory / "dm/name")
+
+
+def _share(
+    tables: Mapping[str, list[_Extent] | None],
+    one: BlockDevice,
+    other: BlockDevice,
+    lower: DeviceNumber,
+) -> bool:
+    """Whether two dm devices map the same sectors of `lower`; True where that is not known."""
+    first, second = (tables.get(dm_name(device) or "", None) for device in (one, other))
+    if first is None or second is None:
+        return True
+    mine = [extent for extent in first if extent.device == lower]
+    theirs = [extent for extent in second if extent.device == lower]
+    return any(extent.overlaps(more) for extent in mine for more in theirs)
+
+
+def _tables(system: System) -> dict[str, list[_Extent] | None]:
+    """What each dm device maps, by its name; None where the table does not tell."""
+    tables: dict[str, list[_Extent] | None] = {}
+    for line in system.run(["dmsetup", "table"]).stdout.splitlines():
+        match = _TABLE_LINE.match(line)
+        if match is None:
+            continue
+        known = tables.setdefault(match["name"], [])
+        extents = _extents(match["kind"], int(match["length"]), match["rest"])
+        if known is not None:
+            tables[match["name"]] = None if extents is None else known + extents
+    return tables
+
+
+def _extents(kind: str, length: int, rest: str) -> list[_Extent] | None:
+    if kind in ("thin", "zero", "error"):
+        return []  # a thin volume's blocks in the pool are its own
+    if kind in _WITH_OFFSET:
+        pairs = _DEVICE_OFFSET.findall(rest)
+        found = [(parse_number(number), int(offset)) for number, offset in pairs]
+        each = length // len(found) if kind == "striped" and found else length
+        return [_Extent(device, start, start + each) for device, start in found]
+    numbers = re.findall(r"\b\d+:\d+\b", rest)
+    return [_Extent(parse_number(number), 0, None) for number in numbers] or None

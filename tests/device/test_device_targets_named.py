@@ -1,0 +1,245 @@
+"""Dangerous targets by what is named and what is on it: each refused, no byte changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.dangers import MIB, SIZE, Bench, Danger, assert_refused, number_of, run
+from writecliff.engines.blockdev import inspect
+from writecliff.engines.blockdev.regular_file import FileTarget
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+Kind = Callable[[Bench], Danger]
+KINDS: dict[str, Kind] = {}
+
+
+def kind(make: Kind) -> Kind:
+    KINDS[make.__name__] = make
+    return make
+
+
+# -- what is named --------------------------------------------------------------------------------
+
+
+@kind
+def read_only(bench: Bench) -> Danger:
+    image = bench.image()
+    return Danger(bench.loop(image, "--read-only"), "read-only", "blockdev --setrw", [image])
+
+
+@kind
+def without_medium(bench: Bench) -> Danger:
+    image = bench.image(0)
+    return Danger(bench.loop(image), r"no medium \(size 0\)", "attach a medium", [image])
+
+
+@kind
+def a_hand_made_node_of_the_disk(bench: Bench) -> Danger:
+    image = bench.image()
+    device = bench.loop(image)
+    node = bench.node("/dev/writecliff-test-node", number_of(device))
+    return Danger(node, "under another name", f"name {device},", [image])
+
+
+@kind
+def a_familiar_name_on_another_disk(bench: Bench) -> Danger:
+    """The name of one disk, the number of another: nothing tells a user who looks at names."""
+    image = bench.image()
+    device = bench.loop(image)
+    node = bench.node("/dev/sdzz", number_of(device))
+    return Danger(node, f"a node of {Path(device).name} under another name", device, [image])
+
+
+@kind
+def a_hand_made_node_of_a_mounted_disk(bench: Bench) -> Danger:
+    image = bench.image()
+    device = bench.loop(image)
+    bench.mkfs(device)
+    bench.mount(device)
+    node = bench.node("/dev/writecliff-test-node", number_of(device))
+    return Danger(node, r"in use: loop\d+ is mounted at ", "unmount it", [image])
+
+
+@kind
+def a_node_without_a_device(bench: Bench) -> Danger:
+    node = bench.node("/dev/writecliff-test-node", (259, 1023))
+    return Danger(node, "the kernel has no device 259:1023", "delete the node", [])
+
+
+@kind
+def a_link_that_was_pointed_elsewhere(bench: Bench) -> Danger:
+    first, second = bench.image(), bench.image()
+    device, other = bench.loop(first), bench.loop(second)
+    link = bench.link("writecliff-test-link", other)
+    return Danger(link, "is not this device's path", other, [first, second], consent=device)
+
+
+@kind
+def the_confirmation_of_another_disk(bench: Bench) -> Danger:
+    first, second = bench.image(), bench.image()
+    device, other = bench.loop(first), bench.loop(second)
+    return Danger(device, "is not this device's path", device, [first, second], consent=other)
+
+
+@kind
+def an_empty_confirmation(bench: Bench) -> Danger:
+    image = bench.image()
+    device = bench.loop(image)
+    return Danger(device, "is not this device's path", device, [image], consent="")
+
+
+@kind
+def a_character_device(bench: Bench) -> Danger:
+    return Danger("/dev/loop-control", "a character device, not a block device", "/dev/sdb", [])
+
+
+@kind
+def a_file_named_as_a_device(bench: Bench) -> Danger:
+    path = Path("/dev/shm/writecliff-test-image")
+    path.write_bytes(bytes(MIB))
+    bench.callback(path.unlink)
+    return Danger(str(path), "a regular file, not a block device", f"file:{path}", [path])
+
+
+@kind
+def a_path_without_anything(bench: Bench) -> Danger:
+    bench.callback(lambda: _assert_absent("/dev/writecliff-test-nothing"))
+    return Danger("/dev/writecliff-test-nothing", "no such device", "/dev/sdb, or file:PATH", [])
+
+
+def _assert_absent(path: str) -> None:
+    assert not os.path.lexists(path)
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+@kind
+def a_device_named_as_a_file(bench: Bench) -> Danger:
+    image = bench.image()
+    target = f"file:{bench.loop(image)}"
+    return Danger(target, "a block device, not a regular file", "without file:", [image])
+
+
+@kind
+def a_file_behind_a_mounted_loop_device(bench: Bench) -> Danger:
+    image = _own_file(bench)
+    device = bench.loop(image)
+    bench.mkfs(device)
+    bench.mount(device)
+    return Danger(f"file:{image}", r"in use: .* is behind the loop device", "losetup", [image])
+
+
+@kind
+def a_file_that_is_swap(bench: Bench) -> Danger:
+    image = _own_file(bench)
+    image.chmod(0o600)
+    bench.swap(image)
+    return Danger(f"file:{image}", "in use: .* is active swap space", "swapoff", [image])
+
+
+@kind
+def a_file_open_in_a_process(bench: Bench) -> Danger:
+    image = _own_file(bench)
+    pid = bench.script(f"exec 3<>{image}").pid
+    return Danger(f"file:{image}", f"is open in process {pid} ", "end that process", [image])
+
+
+@kind
+def a_file_mapped_into_a_process(bench: Bench) -> Danger:
+    image = _own_file(bench)
+    code = f"import mmap; m = mmap.mmap((f := open({str(image)!r}, 'r+b')).fileno(), 4096)"
+    pid = bench.python(f"{code}; f.close()").pid
+    return Danger(f"file:{image}", f"is open in process {pid} ", "end that process", [image])
+
+
+@kind
+def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
+    """An extended attribute says that a file is ours; `cp --archive` copies it along."""
+    image, copy = _own_file(bench), bench.path("copy")
+    run("cp", "--archive", image, copy)
+    assert os.listxattr(copy) == os.listxattr(image) != []
+    return Danger(f"file:{copy}", "holds data that no test wrote", "name a new", [image, copy])
+
+
+@kind
+def a_file_of_others(bench: Bench) -> Danger:
+    image = bench.image()
+    return Danger(f"file:{image}", "holds data that no test wrote", "name a new", [image])
+
+
+@kind
+def a_file_with_a_file_system(bench: Bench) -> Danger:
+    image = _own_file(bench)
+    bench.mkfs(image)
+    return Danger(f"file:{image}", "not empty: ext4 filesystem", "name a new", [image])
+
+
+def _own_file(bench: Bench) -> Path:
+    """A file that a test of ours has made, so that another test may write it."""
+    path = bench.path("own")
+    file = FileTarget.open(path, SIZE)
+    file.require_writable()
+    os.pwrite(file.fd, b"\x5a" * MIB, MIB)
+    file.close()
+    return path
+
+
+# -- contents -------------------------------------------------------------------------------------
+
+# Where each format has its magic number; the real tools make them in tests/drives.
+SIGNATURES: dict[str, tuple[int, bytes]] = {
+    "LVM2_member": (512, b"LABELONE"),
+    "linux_raid_member": (4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"),
+    "crypto_LUKS": (0, b"LUKS\xba\xbe\0\x02"),
+    "zfs_member": (160 * 1024, b"\x0c\xb1\xba\0\0\0\0\0"),
+    "btrfs": (64 * 1024 + 64, b"_BHRfS_M"),
+    "bcache": (4096 + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+    "drbd": (SIZE - 4096 + 60, b"\x83\x74\x02\x6b"),
+    "swap": (4086, b"SWAPSPACE2"),
+    "xfs": (0, b"XFSB"),
+    "bluestore": (0, b"bluestore block device"),
+    "gpt": (SIZE - 512, b"EFI PART"),  # only the backup is left
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_target_named_by_mistake_is_refused_and_unchanged(
+    name: str, bench: Bench, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert_refused(KINDS[name](bench), capsys, tmp_path)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_contents_are_kept_without_a_second_consent(
+    name: str, bench: Bench, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    image = bench.image()
+    offset, magic = SIGNATURES[name]
+    with image.open("r+b") as file:
+        file.seek(offset)
+        file.write(magic)
+    device = bench.loop(image)
+    refused = rf"not empty: .*{name}.* on {device}"
+    danger = Danger(device, refused, "--wipe-signatures", [image], wipe=False)
+    assert_refused(danger, capsys, tmp_path)
+    assert inspect(device).refusal(device, allow_signatures=True) is None  # else it may
+
+
+def test_the_disk_of_the_root_file_system_is_refused() -> None:
+    """Only looked at: should the rule fail, this machine must survive it."""
+    number = os.stat("/").st_dev
+    link = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    if not (link / "dev").exists():
+        pytest.skip("/ is on no block device here")
+    found = inspect(f"/dev/{link.name}")
+    refusal = found.refusal(found.confirmation, allow_signatures=True)
+    assert refusal is not None
+    if not found.device.is_partition:
+        assert "carries the root file system" in str(refusal)
+        assert refusal.hint == "this device is never written, whatever the options"
