@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from writecliff.engines.blockdev.scsi_commands import ScsiAnswer
 from writecliff.engines.blockdev.tools import ABSENT, ToolResult
 from writecliff.engines.blockdev.topology import Node, System
 
@@ -22,12 +24,15 @@ class Machine:
         self.nodes: dict[Path, Node] = {}
         self.answers: dict[tuple[str, ...], ToolResult] = {}
         self.calls: list[list[str]] = []
+        self.scsi_answers: dict[bytes, ScsiAnswer] = {}
         for process in ("self", "1"):
             (self.proc / process / "ns").mkdir(parents=True)
             (self.proc / process / "ns/mnt").symlink_to(f"mnt:[{process}]")
             (self.proc / process / "mountinfo").write_text("")
         (self.proc / "swaps").write_text("Filename Type Size Used Priority\n")
-        self.system = System(self.sys, self.proc, self.dev, self.run, self.stat_node)
+        self.system = System(
+            self.sys, self.proc, self.dev, self.run, self.stat_node, scsi=self.scsi
+        )
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
         """The recorded answer whose words begin the command; absent otherwise."""
@@ -37,15 +42,30 @@ class Machine:
                 return answer
         return ToolResult(ABSENT, "", f"{argv[0]} is not installed")
 
+    def scsi(self, path: Path, command: bytes, length: int) -> ScsiAnswer:
+        """The recorded answer whose bytes begin the command block; an error otherwise."""
+        for start, answer in self.scsi_answers.items():
+            if command.startswith(start):
+                return replace(answer, data=answer.data[:length])
+        return ScsiAnswer(error=f"{path}: no such device")
+
     def stat_node(self, path: Path) -> Node | None:
         return self.nodes.get(path)
 
     def disk(
-        self, name: str, number: tuple[int, int], *, serial: str | None = None, model: str = "Drive"
+        self,
+        name: str,
+        number: tuple[int, int],
+        *,
+        serial: str | None = None,
+        model: str = "Drive",
+        bus: str = "",
     ) -> Path:
-        """A whole disk of 1 MiB of zeros. Returns the path of its node."""
-        directory = self.sys / "devices" / name
+        """A whole disk of 1 MiB of zeros, below `bus` in sysfs ("ata1"). Returns its node."""
+        directory = self.sys / "devices" / bus / name
         (directory / "device").mkdir(parents=True)
+        if bus:
+            (self.sys / "devices" / name).symlink_to(directory)
         (directory / "device/model").write_text(f"{model}   \n")
         if serial is not None:
             (directory / "device/serial").write_text(f"{serial}\n")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from textwrap import dedent
 
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.blockdev import ata_erase
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.purge import purge_device
-from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.blockdev.vitals import read_vitals
 from writecliff.engines.counters import Counters
@@ -163,105 +159,10 @@ def test_other_namespaces_are_never_erased(machine: Machine, nvme: BlockDevice) 
     assert not [call for call in machine.calls if call[1] in ("format", "sanitize")]
 
 
-SECURITY = dedent("""\
-    Security:
-    \tMaster password revision code = 65534
-    \t\tsupported
-    \tnot\tenabled
-    \tnot\tlocked
-    \tnot\tfrozen
-    \tnot\texpired: security count
-    \t\tsupported: enhanced erase
-    \t2min for SECURITY ERASE UNIT. 8min for ENHANCED SECURITY ERASE UNIT.
-    """)
-
-
-def test_security_section() -> None:
-    state = ata_erase.parse_security(SECURITY)
-    assert state == ata_erase.SecurityState(True, False, False, False, 2)
-    frozen = ata_erase.parse_security(SECURITY.replace("not\tfrozen", "\tfrozen"))
-    assert frozen.frozen
-    assert not ata_erase.parse_security("no such section").supported
-
-
-def test_ata_security_erase(machine: Machine, sata: BlockDevice) -> None:
-    machine.answer("hdparm -I", SECURITY)
-    machine.answer("hdparm --user-master")
-    report = purge_device(machine.system, sata, SATA, -1)
-    assert (report.method, report.conformant) == ("ATA security erase", True)
-    words = [call[3] for call in machine.calls if call[1] == "--user-master"]
-    assert words == ["--security-set-pass", "--security-erase"]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("not\tfrozen", "\tfrozen"), "the drive is frozen"),
-        (("not\tenabled", "\tenabled"), "has a security password"),
-        (("\t\tsupported\n", "\tnot\tsupported\n"), "not supported"),
-    ],
-)
-def test_ata_erase_refuses_drives_that_it_cannot_erase(
-    machine: Machine, sata: BlockDevice, change: tuple[str, str], reason: str
-) -> None:
-    machine.answer("hdparm -I", SECURITY.replace(*change))
-    with pytest.raises(EngineError, match=reason):
-        purge_device(machine.system, sata, SATA, -1)
-    words = {call[3] for call in machine.calls if call[1] == "--user-master"}
-    assert words <= {"--security-disable"}  # our own password, where any is set
-
-
-@pytest.mark.parametrize("failure", [KeyboardInterrupt(), EngineError("stopped")])
-@pytest.mark.parametrize("removable", [True, False])
-def test_an_interrupted_ata_erase_removes_its_password_or_tells_how(
-    machine: Machine, sata: BlockDevice, failure: BaseException, removable: bool
-) -> None:
-    is_set = False
-
-    def run(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
-        nonlocal is_set
-        if argv[1] == "-I":
-            return ToolResult(
-                0, SECURITY.replace("not\tenabled", "\tenabled") if is_set else SECURITY
-            )
-        if argv[3] == "--security-erase":
-            raise failure
-        is_set = argv[3] == "--security-set-pass" or not removable
-        return ToolResult(0, "")
-
-    expected = type(failure) if removable else EngineError
-    with pytest.raises(expected) as caught:
-        ata_erase.ata_secure_erase(run, SATA)
-    assert is_set != removable
-    if not removable:
-        assert isinstance(caught.value, EngineError)
-        assert "the password 'writecliff' may still be set" in str(caught.value)
-        command = f"hdparm --user-master u --security-disable writecliff {SATA}"
-        assert command in str(caught.value.hint)
-
-
-def test_scsi_sanitize(machine: Machine) -> None:
-    disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
-    machine.answer("sg_sanitize", returncode=5)
-    machine.answer("sg_format")
-    report = purge_device(machine.system, disk, "/dev/sdb", -1)
-    assert (report.method, report.conformant) == ("SCSI format unit", True)
-
-
 def test_a_device_that_cannot_be_purged_stops_the_test(machine: Machine) -> None:
     disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
     with pytest.raises(EngineError, match="does not discard"):
         purge_device(machine.system, disk, "/dev/vdb", -1)
-
-
-def test_ata_write_cache(machine: Machine, sata: BlockDevice) -> None:
-    machine.answer("hdparm -W 0", "")
-    machine.answer("hdparm -W", "/dev/sda:\n write-caching =  0 (off)\n")
-    report = set_write_cache(machine.system, sata, SATA, False)
-    assert (report.enabled, report.note) == (False, "")
-    kept = set_write_cache(machine.system, sata, SATA, True)
-    assert kept.enabled is False
-    assert "kept its setting" in kept.note
 
 
 def test_nvme_write_cache(machine: Machine, nvme: BlockDevice) -> None:
@@ -273,12 +174,6 @@ def test_nvme_write_cache(machine: Machine, nvme: BlockDevice) -> None:
     unknown = set_write_cache(machine.system, nvme, NVME, True)
     assert unknown.enabled is None
     assert "not installed" in unknown.note
-
-
-def test_scsi_write_cache(machine: Machine) -> None:
-    disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
-    machine.attributes("sdb", **{"device__scsi_disk__0:0:0:0__cache_type": "write back"})
-    assert set_write_cache(machine.system, disk, "/dev/sdb", False).enabled is False
 
 
 def test_the_kernels_view_is_not_sold_as_the_drives(machine: Machine) -> None:

@@ -1,6 +1,8 @@
 """ATA security erase through hdparm.
 
-The command needs a password; the drive removes it when the erase is done. An erase that is
+The normal erase is used, which is the one that the standard names and that erases every block; the
+enhanced one, on many drives a change of keys, only where the drive refuses the normal one (ACS-4
+7.46). The command needs a password; the drive removes it when the erase is done. An erase that is
 interrupted leaves it set, and a drive with a password is locked after the next power cycle: it then
 refuses every read and write. So the password is removed wherever an erase ends early, again when
 the drive is next opened for writing, and where that fails the error names the command. A drive that
@@ -29,19 +31,23 @@ class SecurityState:
     locked: bool
     frozen: bool
     minutes: int | None  # the drive's own estimate
+    enhanced: bool = False  # whether it has the enhanced erase too
+    enhanced_minutes: int | None = None
 
 
 def parse_security(text: str) -> SecurityState:
     """The "Security:" section of `hdparm -I`: each property stands alone or after "not"."""
     section = text.partition("Security:")[2]
     properties = {" ".join(line.split()) for line in section.splitlines()}
-    minutes = [int(value) for value, enhanced in _MINUTES.findall(section) if not enhanced]
+    minutes = {bool(enhanced): int(value) for value, enhanced in _MINUTES.findall(section)}
     return SecurityState(
         supported="supported" in properties,
         enabled="enabled" in properties,
         locked="locked" in properties,
         frozen="frozen" in properties,
-        minutes=minutes[0] if minutes else None,
+        minutes=minutes.get(False),
+        enhanced="supported: enhanced erase" in properties,
+        enhanced_minutes=minutes.get(True),
     )
 
 
@@ -100,12 +106,23 @@ def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
         return f"the drive has a security password ({removal_hint(path, locked=state.locked)})"
     if state.frozen:
         return "the drive is frozen (suspend and resume the machine, or plug it in again)"
+    normal = _erase(run, path, "--security-erase", state.minutes)
+    if isinstance(normal, PurgeReport) or not state.enhanced:
+        return normal
+    enhanced = _erase(run, path, "--security-erase-enhanced", state.enhanced_minutes)
+    if isinstance(enhanced, str):
+        return f"{normal}; enhanced: {enhanced}"
+    return PurgeReport("ATA security erase (enhanced)", True, f"not the normal one: {normal}")
+
+
+def _erase(run: Runner, path: str, option: str, minutes: int | None) -> PurgeReport | str:
+    """Set the password and erase with `option`. Raises as `ata_secure_erase`."""
     try:
         prepared = run(_user("--security-set-pass", path=path))
         if not prepared.ok:
             return f"setting the password: {prepared.message}"
-        timeout_s = max(_LEAST_TIMEOUT_S, (state.minutes or 0) * 60 * _TIMEOUT_FACTOR)
-        erased = run(_user("--security-erase", path=path), timeout_s=timeout_s)
+        timeout_s = max(_LEAST_TIMEOUT_S, (minutes or 0) * 60 * _TIMEOUT_FACTOR)
+        erased = run(_user(option, path=path), timeout_s=timeout_s)
     except BaseException as error:
         _require_clear(run, path, str(error) or "interrupted")
         raise

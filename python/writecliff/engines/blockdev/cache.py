@@ -1,7 +1,9 @@
 """Sets and reads the volatile write cache of a drive, and reports what the drive itself says.
 
-NVMe feature 06h through nvme-cli, SATA through hdparm -W, SCSI through the caching mode page that
-the kernel offers as `cache_type`. `queue/write_cache` is only the kernel's own belief (writing it
+NVMe feature 06h through nvme-cli, SATA through hdparm -W, SCSI through the caching mode page (08h,
+WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not reach, as behind many
+SAS adapters, is asked through the mode page too, which the adapter translates (SAT-5), and so is a
+drive where hdparm is not installed. `queue/write_cache` is only the kernel's own belief (writing it
 does not reach the drive), so it is reported as such and never written.
 """
 
@@ -12,10 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from writecliff.engines.base import CacheReport
+from writecliff.engines.blockdev import hdparm
 from writecliff.engines.blockdev.identity import is_ata, is_nvme
+from writecliff.engines.blockdev.scsi_commands import mode_page
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_text
 
-_HDPARM_STATE = re.compile(r"write-caching\s*=\s*(\d)")
+_CACHING_PAGE, _WCE = (0x08, 0x00), 0x04  # SBC-4 6.5.6: byte 2, bit 2
 _NVME_STATE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 
@@ -27,11 +31,12 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
         write = ["nvme", "set-feature", path, "-f", "6", "-v", value]
         return _by_tool(system, write, feature, _NVME_STATE, enabled)
     mode_pages = sorted((disk.directory / "device/scsi_disk").glob("*/cache_type"))
-    if is_ata(disk) and not (system.run(["hdparm", "-V"]).absent and mode_pages):
-        write, read = ["hdparm", "-W", value, path], ["hdparm", "-W", path]
-        return _by_tool(system, write, read, _HDPARM_STATE, enabled)
+    if is_ata(disk):
+        report = _by_hdparm(system, path, enabled)
+        if report.enabled is not None or not mode_pages:
+            return report
     if mode_pages:
-        return _by_mode_page(mode_pages[0], enabled)
+        return _by_mode_page(system, mode_pages[0], path, enabled)
     state = read_text(disk.directory / "queue/write_cache")
     kernel = None if state is None else state == "write back"
     return CacheReport(kernel, "no settable write cache; state as the kernel sees it")
@@ -46,14 +51,27 @@ def _by_tool(
     return _report(bool(int(match[1], 16) & 1) if match else None, wanted, failure)
 
 
-def _by_mode_page(cache_type: Path, wanted: bool) -> CacheReport:
+def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
+    wrote = system.run(["hdparm", "-W", str(int(wanted)), path])
+    told = system.run(["hdparm", "-W", path])
+    state = hdparm.write_cache_state(told)
+    failure = hdparm.doubt(wrote) or ("" if wrote.ok else f"hdparm -W: {wrote.message}")
+    return _report(state, wanted, failure or ("" if told.ok else told.message))
+
+
+def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> CacheReport:
+    """The kernel sends MODE SELECT, and reads the page again afterwards; the state is read from the
+    drive itself, because the file keeps what an earlier MODE SENSE said."""
     failure = ""
     try:
         cache_type.write_text("write back\n" if wanted else "write through\n")
     except OSError as error:
         failure = f"mode select: {error.strerror}"
-    state = read_text(cache_type)
-    return _report(None if state is None else state.startswith("write back"), wanted, failure)
+    page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
+    if len(page) > 2:
+        return _report(bool(page[2] & _WCE), wanted, failure)
+    kernel = read_text(cache_type)
+    return _report(None if kernel is None else kernel.startswith("write back"), wanted, failure)
 
 
 def _report(state: bool | None, wanted: bool, failure: str) -> CacheReport:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from writecliff.engines.blockdev.scsi_commands import ScsiCommand, send_command
 from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
@@ -85,6 +86,7 @@ class System:
     run: Runner = run_tool
     stat_node: Callable[[Path], Node | None] = field(default=stat_node)
     loop_status: Callable[[Path], LoopStatus | None] = field(default=loop_status)
+    scsi: ScsiCommand = field(default=send_command)
 
 
 def read_text(path: Path) -> str | None:
