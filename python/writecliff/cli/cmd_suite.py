@@ -36,6 +36,7 @@ def suite(
     tests: str | None = None,
     set_: Settings = (),
     quick: bool = False,
+    no_purge: bool = False,
     seed: Whole = None,
     dry_run: bool = False,
     json: bool = False,
@@ -54,6 +55,9 @@ def suite(
         An option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
         A shortened form; every page is stamped NOT PTS-CONFORMANT.
+    no_purge
+        Begin every test without a purge, for a real drive that was purged by other means (behind
+        USB, RAID or virtio, or with the vendor's tool); every page is stamped.
     seed
         Seed of all random choices (default: 1).
     dry_run
@@ -71,7 +75,7 @@ def suite(
 
     if edition is None:
         raise ConfigError("no edition given", hint="give pts-e or pts-c")
-    common: dict[str, Any] = {"revision": revision, "quick": quick}
+    common: dict[str, Any] = {"revision": revision, "quick": quick, "no_purge": no_purge}
     if seed is not None:
         common["seed"] = seed
     members = plan_suite(

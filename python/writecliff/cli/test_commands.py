@@ -23,6 +23,7 @@ from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 Command = Callable[..., int]
 _SWITCH = Literal["on", "off"]
+_FLAGS = ("quick", "no_purge")  # without a value; all other switches are on or off
 
 
 def __getattr__(name: str) -> Command:
@@ -87,7 +88,7 @@ def _annotation(item: Field[Any], hint: Any) -> Any:
     text = Parameter(help=_option_help(item))
     plain = _without_none(hint)
     choices = item.metadata.get("choices", ())
-    if item.name == "quick":
+    if item.name in _FLAGS:
         return Annotated[bool | None, text]
     if plain is bool:
         return Annotated[_SWITCH | None, text]
@@ -112,11 +113,11 @@ def _option_help(item: Field[Any]) -> str:
     text = text[:1].upper() + text[1:]
     rule = rule_of(item)
     choices, default = item.metadata["choices"], item.metadata["unset"]
-    if item.default is not None and item.name != "quick":
+    if item.default is not None and item.name not in _FLAGS:
         default = "all" if item.default == choices else value_text(item.default)
     if choices and _sample(item) is not None:
         text += f"; a list of {','.join(choices)}"
-    if rule is not None:
+    if rule is not None and item.name not in _FLAGS:
         text += f" ({_standard(rule)})"
     elif default:
         text += f" (default: {default})"
@@ -142,7 +143,7 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
             continue
         if _sample(item) is not None:
             value = _words(item, value)
-        elif value in ("on", "off") and item.name != "quick" and not item.metadata["choices"]:
+        elif value in ("on", "off") and not item.metadata["choices"]:
             value = value == "on"
         given[item.name] = value
     return given

@@ -55,6 +55,13 @@ class PurgeReport:
     note: str = ""
 
 
+NOT_PURGED = PurgeReport(
+    "not purged by writecliff",
+    False,
+    "the run was started with --no-purge; the drive began in the state that it was in",
+)
+
+
 @dataclass(frozen=True)
 class CacheReport:
     """State of the volatile write cache after asking for it."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from writecliff.engines.base import Engine, StepResult
+from writecliff.engines.base import NOT_PURGED, Engine, StepResult
 from writecliff.engines.preconditioned import StateCache, bring_to, default_folder
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
@@ -262,9 +262,9 @@ class _Driver:
     def _purge(self) -> None:
         self._phase("purge")
         self.at_rest = False
-        purge = self.engine.purge()
+        purge = self.engine.purge() if self.procedure.purges else NOT_PURGED
         self.progress.phase("purge", purge.method)
-        if not purge.conformant:
+        if not purge.conformant and self.procedure.purges:
             self._warn(f"the purge ({purge.method}) is weaker than the standard's: {purge.note}")
         wanted = self.procedure.write_cache
         cache = self.engine.set_write_cache(wanted)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from writecliff.errors import ConfigError
 from writecliff.procedures.steady import Decision, SteadyStateTracker
 
 if TYPE_CHECKING:
@@ -337,6 +338,19 @@ class Procedure(ABC):
         """Whether the volatile write cache is on during the test."""
 
     @property
+    def purges(self) -> bool:
+        """Whether the drive is purged where a stage asks for it."""
+        return True
+
+    def check_purge(self, *, simulated: bool) -> None:
+        """Raises ConfigError for a simulated drive that is not to be purged."""
+        if simulated and not self.purges:
+            raise ConfigError(
+                "--no-purge is for real drives: a simulated drive is new when a test begins",
+                hint="drop --no-purge",
+            )
+
+    @property
     @abstractmethod
     def seed(self) -> int:
         """The seed from which the seeds of all steps are derived."""
@@ -346,9 +360,10 @@ class Procedure(ABC):
         """The stages of the test in order; the first one purges."""
 
     def plan(self, identity: DeviceIdentity) -> Plan:
-        """Bounds of what a run will do."""
+        """Bounds of what a run will do. Raises ConfigError if the drive does not suit it."""
         from writecliff.procedures.bounds import plan_of
 
+        self.check_purge(simulated=identity.simulated)
         return plan_of(self, identity)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:

@@ -50,6 +50,10 @@ class OptionedProcedure(Procedure, Generic[O]):
         return self.options.write_cache
 
     @property
+    def purges(self) -> bool:
+        return not self.options.no_purge
+
+    @property
     def seed(self) -> int:
         return self.options.seed
 
@@ -63,7 +67,8 @@ class OptionedProcedure(Procedure, Generic[O]):
     def beginning(self) -> tuple[str, str]:
         """How every test begins, a sentence per phase."""
         cache = "on (WCE)" if self.write_cache else "off (WCD)"
-        return "purge the drive", f"write cache {cache}"
+        start = "purge the drive" if self.purges else "no purge: the drive begins as it is"
+        return start, f"write cache {cache}"
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
         """A step of the workload `load`, called `name`. Steps with different values in `seed_path`

@@ -26,6 +26,8 @@ class CommonOptions(Protocol):
     @property
     def quick(self) -> bool: ...
     @property
+    def no_purge(self) -> bool: ...
+    @property
     def write_cache(self) -> bool: ...
     @property
     def compressible_pct(self) -> float: ...
@@ -64,6 +66,8 @@ class Deviation:
     clause: str
 
     def __str__(self) -> str:
+        if self.option == "no_purge":
+            return f"not purged by writecliff (--no-purge); a purge is required by {self.clause}"
         return (
             f"{self.option} is {value_text(self.used)}; {self.level} by {self.clause}: "
             f"{value_text(self.standard)}"
@@ -152,6 +156,15 @@ def required_option(
     """
     rule = Rule(values if isinstance(values, Mapping) else {"*": values}, level, clause)
     return option(None, help, rule=rule, within=within, choices=choices, quick=quick)
+
+
+def no_purge_option(clause: str) -> Any:
+    """Whether the test begins on the drive as it is; `clause` requires a purge."""
+    help = (
+        "begin without a purge, for a real drive that was purged by other means (behind USB, RAID"
+        " or virtio, or with the vendor's tool); its report is stamped"
+    )
+    return option(False, help, rule=Rule({"*": False}, "required", clause))
 
 
 def campaign_option(value: Any, help: str, **limits: Any) -> Any:

@@ -31,6 +31,7 @@ from writecliff.procedures.options import (
     THREADS,
     Level,
     Within,
+    no_purge_option,
     option,
     required_option,
 )
@@ -82,6 +83,7 @@ class PtsOptions:
     edition: str = option("pts-e", "edition: enterprise or client", choices=EDITIONS)
     revision: str = option("1.x", "revision of the standard", choices=REVISIONS)
     quick: bool = option(False, "a shortened form for demos; its report is stamped")
+    no_purge: bool = no_purge_option("PTS purge")
     write_cache: bool = required_option(
         "PTS write cache", {"pts-e": False, "pts-c": True}, "state of the volatile write cache"
     )

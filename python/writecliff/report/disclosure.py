@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.engines.base import NOT_PURGED
 from writecliff.procedures.options import value_text
 from writecliff.store.manifest import Manifest
 
@@ -28,7 +29,7 @@ def disclosures(data: TestData) -> tuple[str, ...]:
         *_purge(manifest),
         *_write_cache(manifest),
         *_idle(data),
-        *(_deviation(item) for item in manifest.deviations),
+        *(_deviation(item) for item in manifest.deviations if item.get("option") != "no_purge"),
         *(_sentence(text) for text in manifest.warnings if not text.lower().startswith(_SAID_HERE)),
     ]
     return tuple(dict.fromkeys(found))
@@ -73,6 +74,8 @@ def _purge(manifest: Manifest) -> list[str]:
     if purge.conformant:
         return []
     note = f" {_sentence(purge.note)}" if purge.note else ""
+    if purge == NOT_PURGED:
+        return [f"{_sentence(purge.method)}{note}"]
     return [
         f'The purge ("{purge.method}") is not one that the standard accepts: the drive may not '
         f"have been fresh at the start.{note}"

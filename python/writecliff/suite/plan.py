@@ -38,6 +38,8 @@ def plan_suite(
     members = {}
     for name in chosen:
         options = {"edition": edition, **(common or {}), **special.get(name, {})}
-        procedure_from_mapping(name, options)  # refuses what does not fit, before anything runs
+        # Refuses what does not fit, before anything runs.
+        procedure = procedure_from_mapping(name, options)
+        procedure.check_purge(simulated=target.startswith("sim:"))
         members[name] = Member(name, options, target)
     return members

@@ -280,3 +280,12 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     )
     drive.before_run = None
     assert cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"]).code == 0
+
+
+def test_no_purge_is_a_flag_that_simulated_drives_refuse(cli: CommandLine) -> None:
+    said = cli("test wsat --on sim:fake --no-purge --dry-run")
+    assert said.code == 2
+    assert "--no-purge is for real drives: a simulated drive is new" in said.err
+    help_text = " ".join(cli("test wsat --help").out.split())
+    assert "--no-purge Begin without a purge, for a real drive that was purged" in help_text
+    assert "--no-purge" in cli("suite --help").out

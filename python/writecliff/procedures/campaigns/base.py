@@ -10,7 +10,15 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe
 from writecliff.procedures.model import Step
 from writecliff.procedures.optioned import OptionedProcedure
-from writecliff.procedures.options import PERCENT, SEED, Within, campaign_option, option
+from writecliff.procedures.options import (
+    CAMPAIGN,
+    PERCENT,
+    SEED,
+    Within,
+    campaign_option,
+    no_purge_option,
+    option,
+)
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.workload.model import Workload
 
@@ -22,6 +30,7 @@ class CampaignOptions:
     """Options of every campaign. Those left out take the campaign's value."""
 
     quick: bool = option(False, "a shortened form for demos; its report is stamped")
+    no_purge: bool = no_purge_option(CAMPAIGN)
     write_cache: bool = campaign_option(True, "state of the volatile write cache")
     compressible_pct: float = campaign_option(
         0.0, "compressibility of the data (0: random)", within=PERCENT
