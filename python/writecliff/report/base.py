@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from writecliff import units, version
-from writecliff.engines.base import NOT_PURGED
 from writecliff.report import steady
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
@@ -140,10 +139,9 @@ class TestReport:
         data, manifest = self.data, self.data.manifest
         drive = "The simulated drive" if manifest.device.simulated else "The drive"
         method = "in an unknown state"
-        if manifest.purge == NOT_PURGED:
-            method = NOT_PURGED.method
-        elif manifest.purge is not None:
-            method = f"purge: {manifest.purge.method}".replace(" (", ", ").removesuffix(")")
+        if manifest.purge is not None:
+            word = "" if manifest.not_purged else "purge: "
+            method = f"{word}{manifest.purge.method}".replace(" (", ", ").removesuffix(")")
         fills = units.significant(data.host_write_bytes / data.capacity_bytes)
         ended = ""
         if data.status == "complete" and manifest.reason:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.engines.base import NOT_PURGED
 from writecliff.procedures.options import value_text
 from writecliff.store.manifest import Manifest
 
@@ -74,7 +73,7 @@ def _purge(manifest: Manifest) -> list[str]:
     if purge.conformant:
         return []
     note = f" {_sentence(purge.note)}" if purge.note else ""
-    if purge == NOT_PURGED:
+    if manifest.not_purged:
         return [f"{_sentence(purge.method)}{note}"]
     return [
         f'The purge ("{purge.method}") is not one that the standard accepts: the drive may not '

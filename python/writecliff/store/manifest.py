@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
+from writecliff.engines.base import NOT_PURGED, CacheReport, DeviceIdentity, PurgeReport
 from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
 from writecliff.store.files import is_locked
@@ -74,6 +74,11 @@ class Manifest:
     warnings: tuple[str, ...] = ()
     health: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def not_purged(self) -> bool:
+        """Whether the run was asked to begin without a purge."""
+        return self.purge == NOT_PURGED
 
     def changed(self, **changes: Any) -> Manifest:
         """A copy with `changes`, and `updated` set to the current time."""
