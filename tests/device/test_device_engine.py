@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cli import CommandLine
 from writecliff.engines.base import Engine, Progress, StepResult
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.disturbance import PREFIX
@@ -303,6 +304,19 @@ def test_file_target(tmp_path: Path) -> None:
     assert path.stat().st_size == 16 * MIB
     with pytest.raises(EngineError, match="closed"):
         engine.run(Workload("w", (Job(ios=1),)))
+
+
+def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes are documented as 10GB, which is no multiple of 4096 bytes."""
+    load, path = tmp_path / "w.toml", tmp_path / "target.img"
+    load.write_text('name = "w"\n[[job]]\nname = "j"\nios = 100\n')
+    cli = CommandLine(capsys)
+    for size in ("--size 10MB", "--size 10MB", ""):  # the same command again, and without
+        said = cli(f"run {load} --on file:{path} {size}")
+        assert said.code == 0, said.err
+        rounded = f"{path}: size rounded down to whole sectors: 9998336 bytes"
+        assert (rounded in said.err) == bool(size)
+    assert path.stat().st_size == 9_998_336
 
 
 def test_a_full_disk_is_reported_in_fios_words(tmp_path: Path, attach: Callable[..., str]) -> None:

@@ -5,27 +5,18 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.processes import wait_for
 from writecliff.engines.blockdev import claim
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.fio import FioEngine
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def write_mbr(image: Path) -> None:

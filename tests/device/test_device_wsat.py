@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.processes import alive, children, wait_for
 from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,42 +81,23 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
 def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victim: str) -> None:
     run = tmp_path / "run"
     process = start("--on", loop, "--destroy", loop, "--output", str(run), *SHORT)
-    deadline = time.monotonic() + 30
-    while not (run / "rounds" / "000001.parquet").exists() or not fios_of(process.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    fios = fios_of(process.pid)
+    fios: list[int] = []
+
+    def writing() -> bool:
+        fios[:] = children(process.pid, b"workload.fio")
+        return bool(fios) and (run / "rounds" / "000001.parquet").exists()
+
+    assert wait_for(writing, 30)
     os.kill(process.pid if victim == "writecliff" else fios[0], signal.SIGKILL)
     _, err = process.communicate(timeout=30)
     if victim == "fio":
         assert process.returncode == 1
         assert "error: fio failed: killed by SIGKILL\nhint: complete steps kept: " in err
         assert f"--resume {run} --destroy {loop}`" in err
-    wait_for_end(fios)
+    assert wait_for(lambda: not any(map(alive, fios)))
     again = start("--resume", str(run), "--destroy", loop)
     _, err = again.communicate(timeout=60)
     assert again.returncode == 0, err
     with RunDirectory.open(run) as finished:
         assert finished.status == "complete"
         assert finished.rounds().num_rows == STEPS
-
-
-def fios_of(pid: int) -> list[int]:
-    """The fio processes that `pid` started."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            comm = Path(f"/proc/{child}/comm")
-            if comm.exists() and comm.read_text().strip() == "fio":
-                found.append(int(child))
-    return found
-
-
-def wait_for_end(pids: list[int]) -> None:
-    """fio dies with its parent; who inherits the zombie may take its time to reap it."""
-    deadline = time.monotonic() + 10
-    for pid in pids:
-        stat = Path(f"/proc/{pid}/stat")
-        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX":
-            assert time.monotonic() < deadline, f"fio {pid} is still running"
-            time.sleep(0.05)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
+from writecliff.engines.blockdev.protection import SERIAL_FLAG, SIGNATURE_FLAG
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -61,6 +62,11 @@ def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message
     said = cli(f"test wsat --dry-run {words}")
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"error: {message}\nhint: only to ")
+
+
+def test_refusals_of_drives_name_options_that_exist(cli: CommandLine) -> None:
+    known = set(cli("test wsat --help").out.split())
+    assert {SERIAL_FLAG, SIGNATURE_FLAG} <= known
 
 
 def test_json_lists_the_tests(cli: CommandLine) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from tests.support.fake_engine import FakeEngine
+from tests.support.fake_engine import FakeEngine, interrupted_at
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +33,24 @@ def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> Non
     page = (stored / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
     assert "Formula 480" in page
+
+
+@pytest.mark.parametrize("name", ["y[1]", "wsat-2026-11-22T12:00:00"])
+def test_a_run_is_resumed_and_reported_by_its_very_name(
+    cli: CommandLine, drive: FakeEngine, name: str
+) -> None:
+    """`y[1]` is not a pattern, which `y1` would match; a name with a colon is not a URI."""
+    words = "test wsat --on sim:fake --end time --quiet --time-hours"
+    assert cli(f"{words} 0.2 --output y1").code == 0
+    drive.before_run = interrupted_at(drive.runs + 3)
+    assert cli(f"{words} 0.1 --output {name}").code == 130
+    drive.before_run = None
+    assert cli(f"test wsat --resume {name} --quiet").code == 0
+    at_the_end = Path(name, "report.html").read_bytes()
+    said = cli(f"report {name} --json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["summary"]["figures"]["steps"] == 6
+    assert Path(name, "report.html").read_bytes() == at_the_end
 
 
 def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:

@@ -13,6 +13,7 @@ from writecliff.capture.rules import parse_rules, presets
 from writecliff.capture.trace import COLUMNS
 from writecliff.cli.main import main
 from writecliff.devices import FOLDER, preset_names, show_device
+from writecliff.engines.blockdev.ata_erase import removal_hint
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import read_figures
@@ -68,6 +69,13 @@ def test_the_rules_of_the_capture_guide_are_rules() -> None:
     guide = (GUIDES / "capture.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in guide for name in presets())
     assert all(f"`{column}`" in guide for column in COLUMNS)
+
+
+def test_the_guide_says_how_to_remove_the_password_of_an_interrupted_erase() -> None:
+    guide = (GUIDES / "real-drives.md").read_text(encoding="utf-8")
+    commands = re.findall(r"hdparm .*?/dev/sdX", removal_hint("/dev/sdX", locked=True))
+    assert len(commands) == 2
+    assert all(f"    {command}\n" in guide for command in commands)
 
 
 def test_the_catalogue_names_every_drive_and_no_other() -> None:

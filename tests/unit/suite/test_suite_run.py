@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.processes import alive, children, wait_for
 from tests.support.small_drive import write_small_drive
 from writecliff.store.rundir import RunDirectory
 
@@ -93,30 +93,7 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
     assert tables(tmp_path / "s") == tables(both)
 
 
-def children(pid: int) -> list[int]:
-    """The processes of the members; multiprocessing's resource tracker is none of them."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.append(int(child))
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_for(condition: Callable[[], object], timeout_s: float) -> bool:
-    end_s = time.monotonic() + timeout_s
-    while not condition() and time.monotonic() < end_s:
-        time.sleep(0.02)
-    return bool(condition())
-
-
+MEMBER = b"spawn_main"  # multiprocessing's resource tracker is none
 LONG = ["--set", "drive_fills=400", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
 
 
@@ -135,7 +112,7 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(
     assert process.stderr is not None
     for _ in range(lines):
         process.stderr.readline()
-    started = children(process.pid) if lines > 1 else []
+    started = children(process.pid, MEMBER) if lines > 1 else []
     began_s = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     said = process.stderr.read()
@@ -159,7 +136,7 @@ def test_members_end_when_their_suite_is_killed(made: tuple[Path, Path], tmp_pat
             break
     runs = [tmp_path / "s" / name for name in ("queue-depth-4", "queue-depth-32")]
     assert wait_for(lambda: all((run / "manifest.json").exists() for run in runs), 30)
-    members = children(process.pid)
+    members = children(process.pid, MEMBER)
     assert len(members) == 2
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)

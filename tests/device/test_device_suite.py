@@ -1,0 +1,48 @@
+"""A sweep on a loop device whose parent is killed stops writing at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import alive, children, wait_for
+from writecliff.store.rundir import RunDirectory
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+ROOT = Path(__file__).resolve().parents[2]
+# One step of a minute: a member that does not hear of its parent's end would write that long.
+LONG = ["--set", "sample_seconds=60", "--set", "round_minutes=1"]
+
+
+def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path) -> None:
+    words = ["sweep", "--on", loop, "--destroy", loop, "--vary", "queue_depth=4,32", *LONG]
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "writecliff", *words, "--output", str(tmp_path / "s")],
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    members: list[int] = []
+    fios: list[int] = []
+
+    def writing() -> bool:
+        members[:] = children(sweep.pid, b"spawn_main")
+        fios[:] = [fio for member in members for fio in children(member, b"workload.fio")]
+        return bool(fios)
+
+    try:
+        assert wait_for(writing, 60)
+        sweep.kill()
+        sweep.wait(10)
+        assert wait_for(lambda: not any(map(alive, fios)), 15), "fio goes on writing"
+        assert wait_for(lambda: not any(map(alive, members)), 15)
+    finally:
+        for process in filter(alive, [*members, *fios]):
+            os.kill(process, signal.SIGKILL)
+    assert RunDirectory.open(tmp_path / "s" / "queue-depth-4").status == "interrupted"
