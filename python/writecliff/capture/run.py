@@ -12,15 +12,17 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from writecliff.capture import events
 from writecliff.capture.watch import ProcessWatch, is_static
 from writecliff.errors import TargetError, WritecliffError
+from writecliff.signals import TERMINATIONS, handling
 
 LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
 _POLL_S = 0.2
@@ -211,11 +213,11 @@ def execute(
         raise TargetError(f"{name}: cannot run: {(error.strerror or '').lower()}") from error
     watch = ProcessWatch(child.pid)
 
-    def hand_on(number: int) -> None:
+    def hand_on(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(number)
 
-    with terminations(hand_on):
+    with handling(TERMINATIONS, hand_on):
         code = _wait(child, watch)
     return (128 - code if code < 0 else code), watch
 
@@ -241,17 +243,3 @@ def _in_foreground() -> bool:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
         return False
-
-
-@contextlib.contextmanager
-def terminations(handle: Callable[[int], None]) -> Iterator[None]:
-    """Call `handle` with the number of a SIGTERM or SIGHUP instead of ending the process."""
-    before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # not in the main thread
-            before[number] = signal.signal(number, lambda number, _frame: handle(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

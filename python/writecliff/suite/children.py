@@ -18,15 +18,14 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
-from types import FrameType
 from typing import Any, Literal
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import EngineError, WritecliffError
-from writecliff.parent import die_with_parent
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
+from writecliff.signals import die_with_parent
 from writecliff.suite.folder import Member
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -113,26 +112,11 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@contextmanager
-def stop_on_signals(stop: Event) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM set `stop`, which ends the children and then the suite."""
-
-    def set_stop(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, set_stop) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
     """The child: run, report, and send how it ended; no traceback for what users can cause."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         die_with_parent(parent, signal.SIGTERM)
         outcome = _run(spec, pipe)
@@ -143,10 +127,6 @@ def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with suppress(BrokenPipeError):  # the parent is gone
         pipe.send(outcome)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _run(spec: ChildSpec, pipe: Connection) -> Outcome:

@@ -7,6 +7,7 @@ after the other, and a failure ends the suite.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any
 
 from writecliff.errors import EngineError, WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
-from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child, stop_on_signals
+from writecliff.signals import handling
+from writecliff.suite.children import ChildEvent, ChildSpec, Outcome, run_child
 from writecliff.suite.folder import SuiteFolder
 
 Log = Callable[[ChildEvent], None]
@@ -52,7 +54,7 @@ def run_suite(
     ]
     outcomes: list[Outcome] = []
     try:
-        with stop_on_signals(stop):
+        with handling((signal.SIGINT, signal.SIGTERM), lambda number, frame: stop.set()):
             outcomes = run_side_by_side(
                 tasks,
                 workers=workers if folder.simulated else 1,

@@ -69,6 +69,15 @@ def test_a_loop_device_on_the_disk(sda: Machine) -> None:
     assert uses(sda) == (Use("loop", "sda", "is behind the loop device loop3"),)
 
 
+def test_the_disk_below_a_loop_device(sda: Machine) -> None:
+    """A loop device with an offset has no slaves in sysfs; its writes reach the disk all the same."""
+    sda.disk("loop3", (7, 3))
+    sda.attributes("loop3", loop__backing_file=str(sda.dev / "sda"), loop__offset=str(1 << 19))
+    assert uses(sda, "loop3") == ()
+    sda.mount("8:1", "/data", "/dev/sda1")
+    assert uses(sda, "loop3") == (Use("mount", "sda1", "is mounted at /data"),)
+
+
 def test_the_root_disk_is_found_through_the_layers_below(sda: Machine) -> None:
     """/ on an LVM volume on a LUKS container on sda2."""
     sda.disk("dm-0", (253, 0))

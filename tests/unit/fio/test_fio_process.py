@@ -147,7 +147,7 @@ def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path, start: st
 
 def test_a_child_whose_parent_died_before_it_could_ask_for_its_death_signal_ends() -> None:
     code = (
-        "from writecliff.parent import die_with_parent\n"
+        "from writecliff.signals import die_with_parent\n"
         "import os\n"
         "die_with_parent(os.getppid() + 1)\n"
         "print('lives on')\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -209,12 +210,16 @@ def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
         for record in steps[:4]:
             run.append_round(record)
         report = report_of(RunDirectory.open(tmp_path / "run"))
+        shutil.copytree(tmp_path / "run", tmp_path / "then" / "run")
         for record in steps[4:]:
             run.append_round(record)
         model = report.model()
+    then = report_of(RunDirectory.open(tmp_path / "then" / "run")).model()
     assert model.disclosures[0] == "The run has not ended: these are the figures so far."
     assert model.summary["figures"]["steps"] == 4
     assert model.data[0].text.count("\n") == 1 + 4
+    assert model.data == then.data
+    assert model.summary["latency"] == then.summary["latency"]
 
 
 def test_every_test_has_one_report_and_its_figures_one_column() -> None:

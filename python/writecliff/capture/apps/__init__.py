@@ -7,6 +7,7 @@ removed afterwards, and servers are stopped however the capture ends.
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.errors import ConfigError
+from writecliff.signals import TERMINATIONS, handling
 
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
@@ -45,17 +47,11 @@ def run_app(
     to install where the program is missing."""
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
-    from writecliff.capture.run import terminations
-
     module = import_module(f"writecliff.capture.apps.{name}")
-    with terminations(_interrupt), _data_folder(name, folder) as data:
+    # As Ctrl-C: servers are stopped and the trace is written.
+    with handling(TERMINATIONS, signal.default_int_handler), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, log)
     return done
-
-
-def _interrupt(_number: int) -> None:
-    """Handle SIGTERM and SIGHUP as Ctrl-C, so that servers are stopped and the trace is written."""
-    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from writecliff.errors import WritecliffError
-from writecliff.parent import die_with_parent
+from writecliff.signals import die_with_parent
 
 _POLL_S = 0.1
 _KILL_AFTER_S = 60.0

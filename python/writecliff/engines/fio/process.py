@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from writecliff.errors import EngineError
-from writecliff.parent import die_with_parent
+from writecliff.signals import die_with_parent
 
 _STOP_GRACE_S = 10.0  # for I/Os in flight, after SIGINT; then SIGKILL
 _POLL_S = 0.5

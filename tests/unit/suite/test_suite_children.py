@@ -1,0 +1,47 @@
+"""A member that is told to stop does so at any moment, and whatever becomes of the first signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from tests.support.deaf_member import MARK, lose_one_interrupt
+from tests.support.processes import wait_for
+from tests.support.small_drive import write_small_drive
+from writecliff.suite import children
+from writecliff.suite.children import ChildSpec, Outcome, run_child
+from writecliff.suite.folder import Member
+
+SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
+
+
+def run(folder: Path, finish: Callable[[Path], object], stop: Event) -> Outcome:
+    member = Member("wsat", SHORT, f"sim:{write_small_drive(folder)}")
+    spec = ChildSpec("a", member, {}, folder / "run", resume=False, finish=finish)
+    return run_child(spec, lambda event: None, stop)
+
+
+def test_a_stop_while_the_member_starts(tmp_path: Path) -> None:
+    stop = Event()
+    stop.set()
+    assert run(tmp_path, str, stop) == Outcome("a", False, "stopped", None, 130)
+
+
+def test_a_signal_that_is_lost_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "_REPEAT_S", 0.5)
+    stop = Event()
+
+    def stop_at_the_end() -> None:
+        assert wait_for((tmp_path / "run" / MARK).exists, 60)
+        stop.set()
+
+    thread = Thread(target=stop_at_the_end)
+    thread.start()
+    outcome = run(tmp_path, lose_one_interrupt, stop)
+    thread.join()
+    assert outcome == Outcome("a", False, "stopped", None, 130)
