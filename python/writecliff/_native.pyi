@@ -51,8 +51,8 @@ class Drive:
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
-        Returns started_ns, elapsed_ns, jobs, intervals, before, after, placement, warnings: the
-        fields of `StepResult`. What the hook raises ends the step and is raised. Raises
+        Returns started_ns, elapsed_ns, jobs, intervals, before, after, data_placement, warnings:
+        the fields of `StepResult`. What the hook raises ends the step and is raised. Raises
         NativeConfigError.
         """
     def fast_forward(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Drive:
     def now_ns(self) -> int:
         """Device time."""
     @property
-    def placement(self) -> DataPlacementCommands: ...
+    def data_placement(self) -> DataPlacementCommands: ...
     def counters(self) -> dict[str, Any]:
         """Values since the drive was new, by declared name; None where the drive has no such
         counter."""
@@ -82,7 +82,7 @@ class Drive:
 
 @final
 class DataPlacementCommands:
-    """The commands of a drive's placement interface; see `writecliff.engines.placement`.
+    """The commands of a drive's data placement interface; see `writecliff.engines.data_placement`.
 
     All raise NativeConfigError with the standard's status for what the drive refuses.
     """
@@ -109,7 +109,7 @@ class DataPlacementCommands:
     def fdp_statistics(self) -> dict[str, int]: ...
     def controller_reset(self) -> None: ...
     def status(self) -> dict[str, Any] | None:
-        """The fields of `PlacementStatus`; None for a drive without an interface."""
+        """The fields of `DataPlacementStatus`; None for a drive without an interface."""
 
 @final
 class SimBench:
@@ -312,7 +312,7 @@ def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
 def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
     """Check a workload (as JSON) against a drive; raises NativeConfigError."""
 
-def validate_placement(
+def validate_data_placement(
     load: str,
     overprovision: float,
     *,

@@ -191,7 +191,7 @@ impl Bench {
     }
 }
 
-/// Placement and spare policies that go together.
+/// GC destinations and spare policies that go together.
 fn stream_policies() -> impl Strategy<Value = (GcDestination, SparePolicy)> {
     prop_oneof![
         Just((GcDestination::PerStream, SparePolicy::Global)),

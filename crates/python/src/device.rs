@@ -8,8 +8,8 @@ use writecliff_runner::{AnyConfig, DeriveError, Device};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
 
+use crate::data_placement;
 use crate::errors;
-use crate::placement;
 
 #[pyclass(module = "writecliff._native", frozen, name = "Device")]
 pub(crate) struct PyDevice {
@@ -91,10 +91,11 @@ impl PyDevice {
         let protected = ssd.is_some_and(|s| s.controller.power_loss_protection);
         result.set_item("power_loss_protection", protected)?;
         let interface = ssd.and_then(|s| s.data_placement.as_ref());
-        result.set_item("placement_interface", interface.map_or("none", |p| p.interface.name()))?;
+        let interface = interface.map_or("none", |p| p.interface.name());
+        result.set_item("data_placement_interface", interface)?;
         let report = ssd.and_then(|s| Report::of(s));
-        let report = report.map(|report| placement::report(py, &report)).transpose()?;
-        result.set_item("placement_reports", report)?;
+        let report = report.map(|report| data_placement::report(py, &report)).transpose()?;
+        result.set_item("data_placement_reports", report)?;
         result.set_item("canonical", config.canonical())?;
         result.set_item("rows", rows(py, self.inner.toml())?)?;
         Ok(result)

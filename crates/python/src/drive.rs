@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 use writecliff_runner::{AnyDrive, StepOutcome};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
+use crate::data_placement::DataPlacementCommands;
 use crate::device::PyDevice;
 use crate::errors;
-use crate::placement::DataPlacementCommands;
 use crate::step::{Hook, counters_to_dict, outcome_to_dict};
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -110,9 +110,9 @@ impl Drive {
         Ok(self.get()?.now().0)
     }
 
-    /// The commands of its placement interface.
+    /// The commands of its data placement interface.
     #[getter]
-    fn placement(slf: Py<Self>) -> DataPlacementCommands {
+    fn data_placement(slf: Py<Self>) -> DataPlacementCommands {
         DataPlacementCommands { drive: slf }
     }
 

@@ -3,11 +3,11 @@
 //! of the interpreter while the simulator works.
 
 mod bench;
+mod data_placement;
 mod device;
 mod drive;
 mod errors;
 mod histogram;
-mod placement;
 mod step;
 mod trace;
 mod units;
@@ -22,7 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bench::SimBench>()?;
     module.add_class::<device::PyDevice>()?;
     module.add_class::<drive::Drive>()?;
-    module.add_class::<placement::DataPlacementCommands>()?;
+    module.add_class::<data_placement::DataPlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
     module.add_class::<trace::PyBlockTrace>()?;
     module.add_class::<histogram::PyHistogram>()?;
@@ -40,7 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::parse_workload_toml, module)?)?;
     module.add_function(wrap_pyfunction!(workload::check_workload, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_waf, module)?)?;
-    module.add_function(wrap_pyfunction!(validation::validate_placement, module)?)?;
+    module.add_function(wrap_pyfunction!(validation::validate_data_placement, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_reduction, module)?)?;
     // The stub says what is public.

@@ -12,8 +12,8 @@ use writecliff_runner::series::Columns;
 use writecliff_runner::{Counters, Live, StepOutcome};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
+use crate::data_placement;
 use crate::histogram::PyHistogram;
-use crate::placement;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
 
@@ -58,12 +58,12 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> PyResult<
     result.set_item("intervals", columns_to_dict(py, outcome.intervals)?)?;
     result.set_item("before", counters_to_dict(py, &outcome.before)?)?;
     result.set_item("after", counters_to_dict(py, &outcome.after)?)?;
-    let look = |seen: &DataPlacementStatus| placement::status(py, seen);
-    let seen = match &outcome.placement {
+    let look = |seen: &DataPlacementStatus| data_placement::status(py, seen);
+    let seen = match &outcome.data_placement {
         Some((before, after)) => Some((look(before)?, look(after)?)),
         None => None,
     };
-    result.set_item("placement", seen)?;
+    result.set_item("data_placement", seen)?;
     result.set_item("warnings", outcome.warnings)?;
     Ok(result)
 }

@@ -14,10 +14,10 @@ use writecliff_workload::trace::{
     Repeats, TraceError, WriteBack, deaths, synthetic,
 };
 
+use crate::data_placement;
 use crate::device::PyDevice;
 use crate::errors;
 use crate::histogram::PyHistogram;
-use crate::placement;
 use crate::step::{Hook, counters_to_dict};
 
 fn trace_error(error: &TraceError) -> PyErr {
@@ -257,10 +257,11 @@ fn outcome_to_dict(py: Python<'_>, outcome: ReplayOutcome) -> PyResult<Bound<'_,
     result.set_item("before", counters_to_dict(py, &Counters::Ssd(outcome.before))?)?;
     result.set_item("after", counters_to_dict(py, &Counters::Ssd(outcome.after))?)?;
     let (begin, end) = &outcome.statistics;
-    let both = (placement::statistics(py, begin)?, placement::statistics(py, end)?);
+    let both = (data_placement::statistics(py, begin)?, data_placement::statistics(py, end)?);
     result.set_item("statistics", both)?;
-    let seen = outcome.placement.as_ref().map(|seen| placement::status(py, seen)).transpose()?;
-    result.set_item("placement", seen)?;
+    let seen = outcome.data_placement.as_ref();
+    let seen = seen.map(|seen| data_placement::status(py, seen)).transpose()?;
+    result.set_item("data_placement", seen)?;
     result.set_item("overflow", outcome.overflow.clone())?;
     let column = |pick: fn(&(u64, u64)) -> u64| {
         let rows = outcome.series.iter().map(|row| pick(row) * BLOCK_BYTES);

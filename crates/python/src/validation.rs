@@ -5,8 +5,8 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::{ConfigError, GcPacing};
+use writecliff_runner::validation::data_placement::{Lifetimes, Load, data_placement};
 use writecliff_runner::validation::handles::{HandlesCase, handles};
-use writecliff_runner::validation::placement::{Lifetimes, Load, placement};
 use writecliff_runner::validation::reduction::{Data, reduction};
 use writecliff_runner::validation::{self, Collecting, WafCase, WafRow, uniform};
 
@@ -108,7 +108,7 @@ fn unknown(what: &str, name: &str) -> PyErr {
     pages_per_block = 256, blocks = 4096, seed = 1, warm_up = 10, measured = 10
 ))]
 #[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
-pub(crate) fn validate_placement(
+pub(crate) fn validate_data_placement(
     py: Python<'_>,
     load: &str,
     overprovision: f64,
@@ -146,7 +146,7 @@ pub(crate) fn validate_placement(
     };
     let how = Collecting { gc_pacing, gc_destination, spare, reduction: None };
     let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
-    row(py.detach(|| placement(&case, load, streams, how)))
+    row(py.detach(|| data_placement(&case, load, streams, how)))
 }
 
 /// Write amplification of a published emulator's drive under its three writers; returns (from the

@@ -38,7 +38,7 @@ pub trait DriveModel {
     fn fast_forward(&mut self, command: &Command);
     fn end_fast_forward(&mut self);
     fn counters(&self) -> Counters;
-    /// What is seen of the placement interface; `None` without one.
+    /// What is seen of the data placement interface; `None` without one.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus>;
     fn host_write_bytes(&self) -> u64;
     /// `None` without flash that is written.

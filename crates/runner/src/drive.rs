@@ -300,7 +300,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
 
     fn finish(
         mut self,
-        (before, placement): (Counters, Option<DataPlacementStatus>),
+        (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> StepOutcome {
         let deadline = |job: &Job| match job.deadline_ns {
@@ -313,8 +313,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         self.drive.idle_until(Nanos(end));
         let mut warnings = self.warnings();
         warnings.extend(unmapped_reads(&before, &self.drive.counters()));
-        let placement = overflow::both(placement, self.drive);
-        warnings.extend(overflow::warning(placement.as_ref()));
+        let data_placement = overflow::both(data_placement, self.drive);
+        warnings.extend(overflow::warning(data_placement.as_ref()));
         let (drive, counters) = (&*self.drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
         let thread_ios = |job: usize| {
@@ -334,7 +334,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             intervals,
             before,
             after: drive.counters(),
-            placement,
+            data_placement,
             warnings,
             interrupted,
         }

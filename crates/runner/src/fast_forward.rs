@@ -42,7 +42,7 @@ pub fn run<D: DriveModel>(
     }
     drive.quiesce();
     let before = drive.counters();
-    let placement_before = drive.data_placement_status();
+    let data_placement_before = drive.data_placement_status();
     let started_ns = drive.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
@@ -61,7 +61,7 @@ pub fn run<D: DriveModel>(
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
     };
-    let placement = overflow::both(placement_before, drive);
+    let data_placement = overflow::both(data_placement_before, drive);
     Ok(StepOutcome {
         started_ns,
         elapsed_ns: 0,
@@ -69,8 +69,8 @@ pub fn run<D: DriveModel>(
         intervals: Columns::default(),
         before,
         after: drive.counters(),
-        warnings: overflow::warning(placement.as_ref()).into_iter().collect(),
-        placement,
+        warnings: overflow::warning(data_placement.as_ref()).into_iter().collect(),
+        data_placement,
         interrupted: stop,
     })
 }

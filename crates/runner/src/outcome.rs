@@ -39,8 +39,8 @@ pub struct StepOutcome {
     pub intervals: Columns,
     pub before: Counters,
     pub after: Counters,
-    /// The placement interface before and after; `None` for a drive without one.
-    pub placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
+    /// The data placement interface before and after; `None` for a drive without one.
+    pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
     pub warnings: Vec<String>,
     /// The observer asked to stop before the step's end.
     pub interrupted: bool,

@@ -51,8 +51,8 @@ pub struct ReplayOutcome {
     pub after: DriveCounters,
     /// The same two moments in FDP's figures.
     pub statistics: (FdpStatistics, FdpStatistics),
-    /// The placement interface at the end; `None` for a drive without one.
-    pub placement: Option<DataPlacementStatus>,
+    /// The data placement interface at the end; `None` for a drive without one.
+    pub data_placement: Option<DataPlacementStatus>,
     /// Bytes that the rules gave to a stream which may not be used, by its number: they went to the
     /// default stream.
     pub overflow: BTreeMap<u16, u64>,
@@ -183,7 +183,7 @@ fn once(
         before: run.before,
         after: ssd.counters(),
         statistics: (run.statistics, ssd.statistics()),
-        placement: ssd.data_placement_status(),
+        data_placement: ssd.data_placement_status(),
         overflow: run.overflow,
         series: run.series,
         ledger: run.ledger.finished(),

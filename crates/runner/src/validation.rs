@@ -1,8 +1,8 @@
 //! The drive against theory: write amplification of the shipped FTL under the loads for which a
 //! closed form exists.
 
+pub mod data_placement;
 pub mod handles;
-pub mod placement;
 pub mod reduction;
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};

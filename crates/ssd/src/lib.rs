@@ -15,14 +15,14 @@
 //! | `fill.rs` | program units on their way to flash |
 //! | `ecc.rs` | reads that have to be repeated, by wear and age |
 //! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
-//! | `placement/` | streams and FDP: what a host's stream number means |
+//! | `data_placement/` | streams and FDP: what a host's stream number means |
 //! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
 //! | `power.rs` | energy, from the times that dies, channels, link and controller work |
 //! | `slc_cache.rs` | flash with one bit a cell that takes host writes first |
 //! | `ssd/slc.rs` | commands on a drive that has it |
 //! | `ssd/pending.rs` | what is under way, to a saved state and back |
-//! | `ssd/admin.rs` | administrative commands of the placement interfaces |
+//! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
 //! | `endurance.rs` | writes slowed down so that the flash lasts |
 //! | `thermal.rs` | temperature, and throttling by it |
 //! | `snapshot.rs` | save and restore |

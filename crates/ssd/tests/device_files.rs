@@ -55,7 +55,7 @@ fn impossible_values_name_line_and_limit() {
 
 #[test]
 fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
-    let placement = "gc_destination = \"per-stream\"";
+    let per_stream = "gc_destination = \"per-stream\"";
     let rows = [
         (
             "gc_destination = \"per-stream\"\nisolated_streams = [1]",
@@ -74,12 +74,12 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         ("gc_destination = \"per-stream\"\nspare = \"self-tunned\"", ":26: ", "self-tuned"),
     ];
     for (to, location, what) in rows {
-        let (message, hint) = error(placement, to);
+        let (message, hint) = error(per_stream, to);
         let all = format!("{message} {}", hint.unwrap_or_default());
         assert!(all.contains(location) && all.contains(what), "{to}: {all}");
     }
     let read = |to| {
-        let text = common::DRIVE.replace(placement, to);
+        let text = common::DRIVE.replace(per_stream, to);
         device_file::read(&text, "drive.toml", 1).unwrap().ftl
     };
     let per_handle =
@@ -93,7 +93,7 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         read("gc_destination = \"per-stream\"\ngc_pacing = \"per-victim\"").gc_pacing,
         GcPacing::PerVictim
     );
-    assert_eq!(read(placement).gc_pacing, GcPacing::Incremental);
+    assert_eq!(read(per_stream).gc_pacing, GcPacing::Incremental);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
 }
 
 #[test]
-fn a_wrong_placement_section_is_refused_at_its_key() {
+fn a_wrong_data_placement_section_is_refused_at_its_key() {
     let rows = [
         ("interface = \"nvme-stream\"", ":31: ", "nvme-streams"),
         ("interfaces = \"nvme-fdp\"", ":30: ", "did you mean"),

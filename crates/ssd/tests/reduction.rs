@@ -174,7 +174,11 @@ fn sections_that_cannot_be_are_refused_with_their_place() {
         ),
         (&format!("{small}leest = 1"), "leest", "unknown"),
         (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),
-        (&format!("{small}[data_placement]\ninterface = \"nvme-fdp\""), "placement", "together"),
+        (
+            &format!("{small}[data_placement]\ninterface = \"nvme-fdp\""),
+            "data_placement",
+            "together",
+        ),
     ];
     for (keys, location, what) in cases {
         assert_section_refused("reduction", keys, location, what);

@@ -59,10 +59,10 @@ def show(name: str, *, json: bool = False) -> int:
         emit_json(description)
         return 0
     values = description.pop("values")
-    reports = description.pop("placement_reports")
+    reports = description.pop("data_placement_reports")
     print(pairs((label(key), value_text(key, value)) for key, value in description.items()))
     if reports:
-        print(f"\n{description['placement_interface']}, as a new drive reports it")
+        print(f"\n{description['data_placement_interface']}, as a new drive reports it")
         print(pairs((label(key), _report_text(key, value)) for key, value in reports.items()))
     print()
     rows = [
@@ -89,7 +89,7 @@ def probe_command(path: str, *, json: bool = False) -> int:
         Print {"path", "disk", "kernel", "hints": [{"call", "hint", "refused"}],
         "max_write_streams", "fdp_handles", "streams", "notes", "verdict"}.
     """
-    from writecliff.engines.blockdev.placement_probe import probe, verdict
+    from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 
     found = probe(path)
     if json:

@@ -95,7 +95,7 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{units.size(setup.endurance_bytes(done.waf))} on the whole drive"),
     ]
-    if done.placement is not None and done.placement.interface == "nvme-fdp":
+    if done.data_placement is not None and done.data_placement.interface == "nvme-fdp":
         figures = done.statistics
         lines.append(
             (

@@ -90,7 +90,7 @@ def _keep_event_log(engine: Engine) -> None:
     from writecliff.engines.sim import SimEngine
 
     if isinstance(engine, SimEngine):
-        engine.placement.fdp.enable_all_events()
+        engine.data_placement.fdp.enable_all_events()
 
 
 def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engine) -> None:

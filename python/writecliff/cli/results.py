@@ -14,7 +14,7 @@ from writecliff.cli.output import (
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.engines.base import StepResult
-    from writecliff.engines.placement_status import PlacementStatus
+    from writecliff.engines.data_placement_status import DataPlacementStatus
     from writecliff.workload.model import Workload
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
@@ -46,8 +46,8 @@ def result_table(result: StepResult) -> str:
         watts, per_io_j = power
         each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} µJ per I/O"
         lines.append(f"{watts:.2f} W{each}")
-    if result.placement is not None:
-        lines += placement_lines(*result.placement)
+    if result.data_placement is not None:
+        lines += data_placement_lines(*result.data_placement)
     return "\n".join(lines)
 
 
@@ -98,18 +98,20 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
             }
             for job in result.jobs
         ],
-        "placement": None if result.placement is None else placement_mapping(result.placement),
+        "data_placement": _data_placement(result),
         "warnings": list(result.warnings),
     }
 
 
-def placement_mapping(looks: tuple[PlacementStatus, PlacementStatus]) -> dict[str, Any]:
-    """The interface after a step, with what it counted in the step."""
-    before, after = looks
+def _data_placement(result: StepResult) -> dict[str, Any] | None:
+    """The interface after a step, with what it counted in the step; None without one."""
+    if result.data_placement is None:
+        return None
+    before, after = result.data_placement
     return after.mapping(before)
 
 
-def placement_lines(before: PlacementStatus, after: PlacementStatus) -> list[str]:
+def data_placement_lines(before: DataPlacementStatus, after: DataPlacementStatus) -> list[str]:
     """The interface after a step as a line or two of text."""
     figures = after.statistics.since(before.statistics)
     lines = []

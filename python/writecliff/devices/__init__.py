@@ -67,9 +67,9 @@ class DeviceDescription:
     nand_type: str | None
     rpm: int | None
     streams: int
-    placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
+    data_placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
     # The interface's return parameters, VPD fields or FDP configuration; empty without one.
-    placement_reports: Mapping[str, Any]
+    data_placement_reports: Mapping[str, Any]
     write_cache: bool
     power_loss_protection: bool
     rated_tbw_bytes: int | None
@@ -134,7 +134,7 @@ def describe(device: _native.Device) -> DeviceDescription:
     """Describe the drive of a parsed device file."""
     raw = dict(device.describe())
     rows = raw.pop("rows")
-    raw["placement_reports"] = raw["placement_reports"] or {}
+    raw["data_placement_reports"] = raw["data_placement_reports"] or {}
     spare = raw.pop("overprovisioning")
     digest = hashlib.sha256(raw.pop("canonical").encode()).hexdigest()
     return DeviceDescription(

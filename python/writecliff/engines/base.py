@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from writecliff._native import Histogram
-    from writecliff.engines.placement_status import PlacementStatus
+    from writecliff.engines.data_placement_status import DataPlacementStatus
     from writecliff.workload.model import Workload
 
 Operation = Literal["read", "write", "trim"]
@@ -121,8 +121,8 @@ class StepResult:
     counters_before: Counters
     counters_after: Counters
     warnings: tuple[str, ...] = ()
-    # The placement interface before and after; None for a real drive, and for one without.
-    placement: tuple[PlacementStatus, PlacementStatus] | None = None
+    # The data placement interface before and after; None for a real drive, and for one without.
+    data_placement: tuple[DataPlacementStatus, DataPlacementStatus] | None = None
     # Of real drives: "fio" (its own JSON, for cross-checks), "job_file", "machine" (CPU, other I/O
     # and temperature during the step, see engines.disturbance).
     raw: Mapping[str, object] = field(default_factory=dict)

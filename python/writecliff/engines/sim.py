@@ -21,8 +21,8 @@ from writecliff.engines.base import (
     StepResult,
 )
 from writecliff.engines.counters import Counters
-from writecliff.engines.placement import Placement
-from writecliff.engines.placement_status import PlacementStatus, status_of
+from writecliff.engines.data_placement import DataPlacementInterface
+from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Workload
 
@@ -95,9 +95,9 @@ class SimEngine:
         )
 
     @property
-    def placement(self) -> Placement:
-        """The administrative commands of its placement interface, between steps."""
-        return Placement(self._drive.placement)
+    def data_placement(self) -> DataPlacementInterface:
+        """The administrative commands of its data placement interface, between steps."""
+        return DataPlacementInterface(self._drive.data_placement)
 
     def purge(self) -> PurgeReport:
         self._drive.purge()
@@ -203,12 +203,12 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
         counters_before=Counters(**raw["before"]),
         counters_after=Counters(**raw["after"]),
         warnings=tuple(raw["warnings"]),
-        placement=_placement(raw["placement"]),
+        data_placement=_data_placement(raw["data_placement"]),
     )
 
 
-def _placement(
+def _data_placement(
     raw: tuple[Mapping[str, Any], Mapping[str, Any]] | None,
-) -> tuple[PlacementStatus, PlacementStatus] | None:
+) -> tuple[DataPlacementStatus, DataPlacementStatus] | None:
     before, after = (status_of(look) for look in raw or (None, None))
     return (before, after) if before is not None and after is not None else None

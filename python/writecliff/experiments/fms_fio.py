@@ -102,7 +102,7 @@ class Speed:
     read_mean_ns: float | None
     read_p99_ns: int | None  # None: not enough samples
     read_p9999_ns: int | None
-    placement: Mapping[str, Any]  # the drive's interface after it, its counts while measured
+    data_placement: Mapping[str, Any]  # the drive's interface after it, its counts while measured
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def amplification(
     """Write amplification of the flat drive at the over-provisioning `op`, a share."""
 
     def waf(streams: bool) -> float:
-        measured, _ = _native.validate_placement(
+        measured, _ = _native.validate_data_placement(
             reading, op, streams=streams, gc_destination=gc_destination, gc_pacing=gc_pacing,
             policy=policy, request=request_bytes // SLOT_BYTES,
             pages_per_block=SLOTS_PER_RECLAIM_UNIT, blocks=UNITS,
@@ -275,8 +275,8 @@ def _speed(
         result = _highest(engine, state, reading, jobs)
     reads = next(job for job in result.jobs if job.name == "readers").operations["read"].service
     seconds = result.elapsed_ns / 1e9
-    assert result.placement is not None  # the drive has stream control
-    before_it, after = result.placement
+    assert result.data_placement is not None  # the drive has stream control
+    before_it, after = result.data_placement
     measured = result.waf
     return Speed(
         reading=reading,
@@ -289,7 +289,7 @@ def _speed(
         read_mean_ns=reads.mean_ns,
         read_p99_ns=reads.quantile(0.99).value_ns,
         read_p9999_ns=reads.quantile(0.9999).value_ns,
-        placement=after.mapping(before_it),
+        data_placement=after.mapping(before_it),
     )
 
 

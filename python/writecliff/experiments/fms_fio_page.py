@@ -275,7 +275,7 @@ def _data(result: Result) -> tuple[DataFile, ...]:
         "reading", "overprovision", "request_bytes", "policy", "gc_destination", "gc_pacing",
         "waf_off", "waf_on", "reference",
     )  # fmt: skip
-    speed = [field.name for field in fields(Speed) if field.name != "placement"]
+    speed = [field.name for field in fields(Speed) if field.name != "data_placement"]
     fifo = [
         (row.reading, row.overprovision, point)
         for row in result.amplification

@@ -10,7 +10,7 @@ import numpy as np
 
 from writecliff import _native
 from writecliff.devices import describe, open_device, read_device_file
-from writecliff.engines.placement_status import FdpStatistics, PlacementStatus, status_of
+from writecliff.engines.data_placement_status import DataPlacementStatus, FdpStatistics, status_of
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import SLOT_BYTES, drive_memory_bytes
@@ -122,7 +122,7 @@ class Replayed:
     timed_written_bytes: int
     counters: Mapping[str, Any]  # at the end
     statistics: FdpStatistics  # of the measured half
-    placement: PlacementStatus | None  # state of the interface at the end
+    data_placement: DataPlacementStatus | None  # state of the interface at the end
     overflow: Mapping[int, int]  # bytes of streams that could not be used, by stream number
 
     @property
@@ -287,8 +287,8 @@ def replay(
         **{name: raw[name] for name in _AS_MEASURED},
         counters=raw["after"],
         statistics=_statistics(*raw["statistics"]),
-        placement=(placement := status_of(raw["placement"])),
-        overflow=_overflow(raw["overflow"], placement),
+        data_placement=(status := status_of(raw["data_placement"])),
+        overflow=_overflow(raw["overflow"], status),
     )
 
 
@@ -296,9 +296,9 @@ def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatisti
     return FdpStatistics(**end).since(FdpStatistics(**begin))
 
 
-def _overflow(given: Mapping[int, int], placement: PlacementStatus | None) -> dict[int, int]:
+def _overflow(given: Mapping[int, int], status: DataPlacementStatus | None) -> dict[int, int]:
     """Bytes in streams beyond --count, and in those that the drive refused."""
     overflow = dict(given)
-    for number, size in (placement.overflow_by_number if placement else {}).items():
+    for number, size in (status.overflow_by_number if status else {}).items():
         overflow[number] = overflow.get(number, 0) + size
     return dict(sorted(overflow.items()))

@@ -70,7 +70,7 @@ def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
         "oracle": done.oracle,
         "statistics": done.statistics.mapping(),
         "overflow_bytes": {str(number): size for number, size in done.overflow.items()},
-        "placement": None if done.placement is None else done.placement.mapping(),
+        "data_placement": None if done.data_placement is None else done.data_placement.mapping(),
     }
 
 

@@ -36,7 +36,7 @@ _POSITION = [
     ("step", pa.int32()),
 ]
 
-PLACEMENT = pa.struct(
+DATA_PLACEMENT = pa.struct(
     [
         ("interface", pa.string()),
         ("open_streams", pa.list_(pa.int32())),  # identifiers, at the end of the step
@@ -75,7 +75,7 @@ ROUNDS_SCHEMA = pa.schema(
         ("host_write_bytes_total", pa.int64()),  # since the purge, this step included
         ("waf", pa.float64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
-        ("placement", PLACEMENT),  # of simulated drives with such an interface; see `_placement`
+        ("data_placement", DATA_PLACEMENT),  # see `_data_placement`; null without such an interface
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -160,7 +160,7 @@ def columns_of(record: RoundRecord) -> dict[str, Any]:
         "host_write_bytes": result.written_bytes,
         "warnings": list(result.warnings),
         "cpu_busy_pct": _cpu_busy_pct(result),
-        "placement": _placement(result),
+        "data_placement": _data_placement(result),
         **_latency(result),
         **record.extra,
     }
@@ -184,13 +184,13 @@ def _cpu_busy_pct(result: StepResult) -> float | None:
     return None if value is None else float(value)
 
 
-def _placement(result: StepResult) -> dict[str, Any] | None:
+def _data_placement(result: StepResult) -> dict[str, Any] | None:
     """The interface as in `writecliff run --json`, without the log and the handles."""
-    if result.placement is None:
+    if result.data_placement is None:
         return None
-    before, after = result.placement
+    before, after = result.data_placement
     shown = after.mapping(before)
-    row = {field.name: shown.get(field.name) for field in PLACEMENT}
+    row = {field.name: shown.get(field.name) for field in DATA_PLACEMENT}
     row["events"] = [(name, n) for name, n in shown.get("events", {}).items() if n]
     return row
 

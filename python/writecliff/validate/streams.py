@@ -94,7 +94,7 @@ def _case(
     **more: Any,
 ) -> StreamsCase:
     pages, blocks, passes = size
-    measured, best = _native.validate_placement(
+    measured, best = _native.validate_data_placement(
         load, op, pages_per_block=pages, blocks=blocks, seed=SEED, warm_up=passes, measured=passes,
         **more, **TREATMENTS[treatment],
     )  # fmt: skip

@@ -34,7 +34,7 @@ def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> Non
     said = cli("device show sim:sata-tlc-120")
     assert said.code == 0
     lines = said.out.splitlines()
-    assert "name                   sata-tlc-120" in lines
+    assert "name                      sata-tlc-120" in lines
     erase = next(line for line in lines if line.startswith("flash.erase "))
     assert '"5 ms"' in erase and "SimpleSSD" in erase
     shown = json.loads(cli("device show sata-tlc-120 --json").out)

@@ -46,7 +46,7 @@ def test_a_dry_run_estimates_time_and_volume(cli: CommandLine, tmp_path: Path) -
 
 def test_device_show(cli: CommandLine) -> None:
     lines = cli("device show hdd-15k-80").out.splitlines()
-    assert "nand type              -" in lines and "rpm                    15,000" in lines
+    assert "nand type                 -" in lines and "rpm                       15,000" in lines
     assert any(line.startswith("disk.seek_average ") and "ms" in line for line in lines)
 
 

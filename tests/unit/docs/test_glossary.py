@@ -58,6 +58,7 @@ def test_every_name_of_the_glossary_is_in_the_code(name: str) -> None:
         (r"(place|collect)_time", "mapping_update_time, relocation_time"),
         (r"Happening|Face|PlanAllows|Shower|Laid|Duel", "GcEvent, Interface, ThrottleExpired, ..."),
         (r"rehearse[sd]?", "simulate"),
+        (r'"placement"|placement_(interface|reports|status|probe)', "data_placement, ..."),
         (r"(places?|grains?|slots)_per_unit", "name the unit in full"),
     ],
 )

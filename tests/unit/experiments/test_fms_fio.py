@@ -46,7 +46,7 @@ def test_fixed_points_solve_the_staircase() -> None:
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_fifo_stays_at_one_of_its_fixed_points(reading: str) -> None:
-    measured, best = _native.validate_placement(
+    measured, best = _native.validate_data_placement(
         reading, 0.28, streams=False, gc_destination="host-unit", policy="fifo", request=1,
         pages_per_block=32, blocks=2048, warm_up=12, measured=8,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from tests.support.fio_target import DISK, FILE, FIO, GIB
-from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.command import Target, add_job, plan, section_name
 from writecliff.engines.fio.section import Section
 from writecliff.errors import EngineError
@@ -227,7 +227,7 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
         plan(Workload("w", (job,)), DISK, FIO)
     assert "writecliff device probe" in str(refused.value.hint)
     assert "plids" not in plan(Workload("w", (Job(ios=1),)), DISK, FIO).text
-    drive = Target("/dev/nvme0n1", GIB, 512, False, Placement("fdp", "/dev/ng0n1", 8))
+    drive = Target("/dev/nvme0n1", GIB, 512, False, DataPlacement("fdp", "/dev/ng0n1", 8))
     applied = plan(Workload("w", (job, Job(name="cold", ios=1))), drive, FIO)
     assert applied.warnings == ()
     assert "filename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\n" in applied.text
@@ -239,7 +239,7 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
 
 
 def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
-    drive = Target("/dev/sdx", GIB, 512, False, Placement("hint", "", 4))
+    drive = Target("/dev/sdx", GIB, 512, False, DataPlacement("hint", "", 4))
     applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
     assert applied.text.count("write_hint=") == 1 and "write_hint=medium" in applied.text
     assert "io_uring_cmd" not in applied.text and applied.counted

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.synthetic_run import build_run, manifest, records
-from writecliff.engines.placement_status import FdpStatistics, PlacementStatus
+from writecliff.engines.data_placement_status import DataPlacementStatus, FdpStatistics
 from writecliff.errors import ConfigError, StoreError
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
@@ -47,24 +47,24 @@ def test_what_is_stored_is_what_was_measured(tmp_path: Path) -> None:
         assert row["nand_write_bytes"] == pytest.approx(measured.bytes * step.waf, abs=2)
 
 
-def test_the_placement_interface_is_stored_by_step(tmp_path: Path) -> None:
+def test_the_data_placement_interface_is_stored_by_step(tmp_path: Path) -> None:
     """What a drive with FDP counted in each step; null of one without an interface."""
     first, second, *_ = small()
     looks = []
     for written in (0, 1000, 5000):
         looks.append(
-            PlacementStatus(
+            DataPlacementStatus(
                 interface="nvme-fdp", enabled=True, open_streams=(), limit=8, streams_opened=0,
                 streams_released=0, overflow_writes=written // 1000, overflow_bytes=written,
                 overflow_by_number={}, statistics=FdpStatistics(written, 2 * written, 0),
                 events={"media reallocated": written // 500, "time": 0},
             )
         )  # fmt: skip
-    measured = replace(first.result, placement=(looks[1], looks[2]))
+    measured = replace(first.result, data_placement=(looks[1], looks[2]))
     with RunDirectory.create(tmp_path / "run", manifest()) as run:
         run.append_round(replace(first, result=measured))
         run.append_round(second)
-        stored, none = run.rounds().column("placement").to_pylist()
+        stored, none = run.rounds().column("data_placement").to_pylist()
     assert none is None
     assert (stored["interface"], stored["limit"], stored["open_streams"]) == ("nvme-fdp", 8, [])
     assert (stored["overflow_writes"], stored["overflow_bytes"]) == (4, 4000)

@@ -148,16 +148,16 @@ impl DataPlacement {
         let streams = config.ftl.streams;
         let (interface, route) = match &config.data_placement {
             None => (Interface::None, (0..streams).collect()),
-            Some(placement) => match placement.interface {
+            Some(section) => match section.interface {
                 InterfaceKind::NvmeStreams => {
-                    let interface = NvmeStreams::new(placement.open_streams, placement.overflow);
+                    let interface = NvmeStreams::new(section.open_streams, section.overflow);
                     (Interface::Nvme(interface), all_closed())
                 }
                 InterfaceKind::ScsiStreams => {
-                    (Interface::Scsi(ScsiStreams::new(placement.open_streams)), all_closed())
+                    (Interface::Scsi(ScsiStreams::new(section.open_streams)), all_closed())
                 }
                 InterfaceKind::NvmeFdp => {
-                    let interface = Fdp::new(placement, streams, config.ftl.gc_destination);
+                    let interface = Fdp::new(section, streams, config.ftl.gc_destination);
                     let route = interface.routes();
                     (Interface::Fdp(interface), route)
                 }

@@ -1,4 +1,4 @@
-//! What can be seen of a drive's placement interface at one moment.
+//! What can be seen of a drive's data placement interface at one moment.
 
 use super::events::{EventType, FdpEvent};
 use super::fdp::{FdpStatistics, HandleStatus};

@@ -14,14 +14,14 @@ pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> 
     if needed > config.controller.write_buffer {
         changes.push(Change::new("controller.write_buffer", format!("{} B", needed.0), SOURCE));
     }
-    let Some(placement) = &config.data_placement else { return changes };
+    let Some(section) = &config.data_placement else { return changes };
     let (open, handles) = ("data_placement.open_streams", "data_placement.handles");
     if toml.has(open) {
-        let limit = placement.open_streams.min(streams - 1);
+        let limit = section.open_streams.min(streams - 1);
         changes.push(Change::new(open, i64::from(limit), SOURCE));
     }
     if toml.has(handles) {
-        let fitting = placement.handles.iter().filter(|&&handle| handle < streams);
+        let fitting = section.handles.iter().filter(|&&handle| handle < streams);
         let mut fitting: Vec<i64> = fitting.map(|&handle| handle.into()).collect();
         if fitting.is_empty() {
             fitting.push(0);

@@ -1,4 +1,4 @@
-//! Administrative commands of the placement interfaces. They take no time on the drive.
+//! Administrative commands of the data placement interfaces. They take no time on the drive.
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -38,7 +38,7 @@ impl Ssd {
     }
 
     pub fn interface_name(&self) -> &'static str {
-        self.config.data_placement.as_ref().map_or("none", |placement| placement.interface.name())
+        self.config.data_placement.as_ref().map_or("none", |p| p.interface.name())
     }
 
     // -- NVMe directives (Base 2.1, 8.1.8) ------------------------------------------------------
@@ -105,9 +105,9 @@ impl Ssd {
     /// STREAM CONTROL, open: the assigned identifier.
     pub fn scsi_open_stream(&mut self) -> Answer<u16> {
         self.scsi()?;
-        let placement = &mut self.data_placement;
-        let Interface::Scsi(scsi) = &mut placement.interface else { unreachable!("checked above") };
-        scsi.open(&mut placement.route, &mut placement.tally)
+        let p = &mut self.data_placement;
+        let Interface::Scsi(scsi) = &mut p.interface else { unreachable!("checked above") };
+        scsi.open(&mut p.route, &mut p.tally)
     }
 
     pub fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
@@ -314,10 +314,10 @@ impl Ssd {
 
     /// Format NVM, and any purge, releases all streams (8.1.8.3).
     pub(super) fn release_all_streams(&mut self) {
-        let placement = &mut self.data_placement;
-        match &mut placement.interface {
-            Interface::Nvme(nvme) => nvme.resources.close_all(&mut placement.route),
-            Interface::Scsi(scsi) => scsi.resources.close_all(&mut placement.route),
+        let p = &mut self.data_placement;
+        match &mut p.interface {
+            Interface::Nvme(nvme) => nvme.resources.close_all(&mut p.route),
+            Interface::Scsi(scsi) => scsi.resources.close_all(&mut p.route),
             Interface::None | Interface::Fdp(_) => {}
         }
     }

@@ -11,7 +11,7 @@
 //!
 //! Time is blocks written by the host, as there. What differs here: the host gives streams to its
 //! own writes only, so these are classes 1 and 2, two streams however many there are; what the
-//! drive collects goes where its placement policy puts it. The host sees no collection of the drive
+//! drive collects goes where its `gc_destination` puts it. The host sees no collection of the drive
 //! either: the bound comes from the log in `shadow.rs`, where all six classes are kept. The
 //! authors' queue of recent addresses, which saves them memory, also makes long-lived what was
 //! written more than the volume's data ago; it is not needed here and left out. The paper knows no

@@ -1,4 +1,4 @@
-"""What the installed fio and this kernel can do: version, I/O engine, write placement.
+"""What the installed fio and this kernel can do: version, I/O engine, data placement.
 
 `find_fio` is called once, when an engine is opened; it also chooses between io_uring and libaio.
 """
@@ -17,7 +17,7 @@ from writecliff.errors import EngineError
 Version = tuple[int, int]
 
 OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
-PLACEMENT_SINCE: Version = (3, 38)  # dataplacement= and plids=
+PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
 HINT_SINCE: Version = (3, 37)  # write_hint= through the inode, where the file's is refused
 _SYS_IO_URING_SETUP = 425  # one number on every architecture
 _IO_URING_PARAMS_BYTES = 120
@@ -25,7 +25,7 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 
 
 @dataclass(frozen=True)
-class Placement:
+class DataPlacement:
     """How writes reach a stream or placement handle: by NVMe passthrough on the generic device, or
     by write hints that the kernel takes for streams."""
 

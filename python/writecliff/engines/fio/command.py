@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
-from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.rates import add_duty, add_ends, add_rates, duty_of
 from writecliff.engines.fio.section import Section, refuse
 from writecliff.workload.model import Workload
@@ -40,7 +40,7 @@ class Target:
     capacity_bytes: int
     sector_bytes: int
     is_file: bool
-    placement: Placement | str  # a string: why writes cannot be placed
+    data_placement: DataPlacement | str  # a string: why writes cannot be placed
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
-    placement = _placement(workload, target)
-    passthrough = None if placement is None or placement.kind == "hint" else placement
+    found = _data_placement(workload, target)
+    passthrough = None if found is None or found.kind == "hint" else found
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
     duty_ns = duty_of(workload)
     for index, job in enumerate(workload.jobs):
@@ -68,8 +68,8 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
         raise_to_sectors(section, target.sector_bytes)
         add_job(section, target)
         add_duty(section, fio)
-        if placement is not None and job.stream:
-            _add_placement(section, placement)
+        if found is not None and job.stream:
+            _add_data_placement(section, found)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
     text = "\n".join(lines) + "\n"
@@ -87,7 +87,7 @@ def _render(options: list[Option]) -> Iterator[str]:
 
 
 def _global_options(
-    workload: Workload, target: Target, fio: Fio, passthrough: Placement | None
+    workload: Workload, target: Target, fio: Fio, passthrough: DataPlacement | None
 ) -> list[Option]:
     filename = passthrough.generic_device if passthrough else target.filename
     engine = (
@@ -121,38 +121,38 @@ def _escaped(path: str) -> str:
     return path.replace(":", "\\:")
 
 
-def _add_placement(section: Section, placement: Placement) -> None:
-    if placement.kind == "hint":
+def _add_data_placement(section: Section, found: DataPlacement) -> None:
+    if found.kind == "hint":
         section.add("write_hint", _HINTS[section.job.stream])
     else:
-        section.add("dataplacement", placement.kind)
+        section.add("dataplacement", found.kind)
         section.add("plids", section.job.stream)
 
 
-def _placement(workload: Workload, target: Target) -> Placement | None:
-    """The placement to use if any job asks for a stream. Refuses what the drive does not have."""
+def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
+    """How to place writes if any job asks for a stream. Refuses what the drive does not have."""
     streams = sorted({job.stream for job in workload.jobs if job.stream})
     if not streams:
         return None
-    if isinstance(target.placement, str):
+    found = target.data_placement
+    if isinstance(found, str):
         named = ", ".join(map(str, streams))
         refuse(
             workload.name,
-            f"writes cannot be given to stream {named}: {target.placement}",
+            f"writes cannot be given to stream {named}: {found}",
             "stream = 0 runs it without; `writecliff device probe` shows what arrives",
         )
-    if streams[-1] >= target.placement.handles:
+    if streams[-1] >= found.handles:
         refuse(
             workload.name,
-            f"stream {streams[-1]}: the drive has {_WHAT[target.placement.kind]}"
-            f"{target.placement.handles - 1}",
-            f"streams 1 to {target.placement.handles - 1} are possible",
+            f"stream {streams[-1]}: the drive has {_WHAT[found.kind]}{found.handles - 1}",
+            f"streams 1 to {found.handles - 1} are possible",
         )
-    return target.placement
+    return found
 
 
 def add_job(section: Section, target: Target) -> None:
-    """Add all options of a job except its pauses and placement."""
+    """Add all options of a job except its pauses and data placement."""
     job = section.job
     _check_counts(section, target)
     if job.trim_pct > 0 and target.is_file:

@@ -25,7 +25,7 @@ from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
-from writecliff.engines.fio.capability import Fio, Placement, find_fio
+from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
 from writecliff.engines.fio.intervals import IntervalSeries, progress_of
 from writecliff.engines.fio.process import Exit, FioProcess
 from writecliff.engines.fio.rates import is_rate_driven
@@ -62,7 +62,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._fio = fio
         self._system = system
         self._opened_ns = time.monotonic_ns()
-        self._placement: Placement | str | None = None
+        self._data_placement: DataPlacement | str | None = None
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
         self._closed = False
 
@@ -191,9 +191,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return plan
 
     def _command_target(self, workload: Workload) -> command.Target:
-        if self._placement is None and any(job.stream for job in workload.jobs):
-            self._placement = self._target.placement(self._fio)
-        return self._target.for_command(self._placement or "not requested")
+        if self._data_placement is None and any(job.stream for job in workload.jobs):
+            self._data_placement = self._target.data_placement(self._fio)
+        return self._target.for_command(self._data_placement or "not requested")
 
     def _conclude(self, step: _Step, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""

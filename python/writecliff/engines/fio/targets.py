@@ -26,9 +26,9 @@ from writecliff.engines.blockdev.protection import (
 from writecliff.engines.blockdev.regular_file import FileTarget
 from writecliff.engines.blockdev.topology import System, read_int
 from writecliff.engines.disturbance import Reading
-from writecliff.engines.fio.capability import Fio, Placement
+from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.command import Target
-from writecliff.engines.fio.placement import find_placement
+from writecliff.engines.fio.data_placement import find_data_placement
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
@@ -117,13 +117,13 @@ class DeviceTarget:
             self._system, self.protection.disk, self.protection.node, enabled
         )
 
-    def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self._system, fio, self.protection.disk)
+    def data_placement(self, fio: Fio) -> DataPlacement | str:
+        return find_data_placement(self._system, fio, self.protection.disk)
 
-    def for_command(self, placement: Placement | str) -> Target:
+    def for_command(self, how: DataPlacement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
-        return Target(self.protection.node, self.protection.size_bytes, sector, False, placement)
+        return Target(self.protection.node, self.protection.size_bytes, sector, False, how)
 
     def close(self) -> None:
         if self._claim is not None:
@@ -168,11 +168,11 @@ class FileBackedTarget(FileTarget):
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return CacheReport(None, "a file: the cache of the drive below it is left as it is")
 
-    def placement(self, fio: Fio) -> Placement | str:
-        return find_placement(self.system, fio, None)
+    def data_placement(self, fio: Fio) -> DataPlacement | str:
+        return find_data_placement(self.system, fio, None)
 
-    def for_command(self, placement: Placement | str) -> Target:
-        return Target(self.path, self.size_bytes, self._sector_bytes, True, placement)
+    def for_command(self, how: DataPlacement | str) -> Target:
+        return Target(self.path, self.size_bytes, self._sector_bytes, True, how)
 
 
 FioTarget = DeviceTarget | FileBackedTarget

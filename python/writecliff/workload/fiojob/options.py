@@ -170,7 +170,7 @@ class FioOptions:
     )
     stream_id: int = option(read.integer(0, 65535), "0", "stream of the writes (SCSI WRITE STREAM)")
     dataplacement: str = option(
-        read.choice("none", "fdp", "streams"), "none", "placement of the writes by plids"
+        read.choice("none", "fdp", "streams"), "none", "data placement of the writes, by plids"
     )
     plids: str | None = option(
         read.string, None, "stream of the writes; one for each job", "fdp_pli"

@@ -119,19 +119,19 @@ def stream(settings: Settings, ops: Operations) -> int:
     if settings.stream_id:
         chosen["stream_id"] = settings.stream_id
     if (settings.dataplacement or "none") != "none":
-        chosen["plids"] = _placement(settings)
+        chosen["plids"] = _placement_id(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
         raise settings.error(" ".join(chosen), f"{names} ask for different streams", "keep one")
     return next(iter(chosen.values()), 0) if "write" in ops.used else 0
 
 
-def _placement(settings: Settings) -> int:
+def _placement_id(settings: Settings) -> int:
     plids = settings.plids
     if settings.plid_select == "scheme":
         raise settings.error(
             "plid_select",
-            "plid_select=scheme: placement by address is not available",
+            "plid_select=scheme: data placement by address is not available",
             "use a job for each range, each with its own plids",
         )
     if plids is None or not re.fullmatch(r"\d+", plids):

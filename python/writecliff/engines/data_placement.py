@@ -1,13 +1,13 @@
-"""The administrative commands of a simulated drive's placement interface, between its steps.
+"""The administrative commands of a simulated drive's data placement interface, between its steps.
 
 Owns: NVMe Streams directive, SCSI stream control and FDP as Python calls. A command that the drive
 refuses raises `ConfigError` with the standard's status. Sections are those of NVMe Base
 Specification 2.1; a logical block has 512 bytes.
 
     engine = SimEngine("nvme-tlc-960")
-    engine.placement.fdp.enable_events(3, ["invalid placement identifier"])
+    engine.data_placement.fdp.enable_events(3, ["invalid placement identifier"])
     engine.run(workload)
-    engine.placement.fdp.statistics().dlwa
+    engine.data_placement.fdp.statistics().dlwa
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from writecliff.engines.placement_status import (
+from writecliff.engines.data_placement_status import (
+    DataPlacementStatus,
     FdpEvent,
     FdpStatistics,
     HandleStatus,
-    PlacementStatus,
     status_of,
 )
 from writecliff.native_errors import with_user_errors
@@ -171,8 +171,8 @@ class Fdp(_Commands):
         return FdpStatistics(**self._commands.fdp_statistics())
 
 
-class Placement(_Commands):
-    """What `SimEngine.placement` is. Calls of an interface that the drive does not have raise
+class DataPlacementInterface(_Commands):
+    """What `SimEngine.data_placement` is. Calls of an interface that the drive does not have raise
     ConfigError."""
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
@@ -195,6 +195,6 @@ class Placement(_Commands):
         protection gives up the units that its handles fill."""
         self._commands.controller_reset()
 
-    def status(self) -> PlacementStatus | None:
+    def status(self) -> DataPlacementStatus | None:
         """Everything at once; None for a drive without an interface."""
         return status_of(self._commands.status())

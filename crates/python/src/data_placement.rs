@@ -1,5 +1,5 @@
-//! The placement interface of a drive: its administrative commands, and what can be seen of it, as
-//! plain values.
+//! The data placement interface of a drive: its administrative commands, and what can be seen of
+//! it, as plain values.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
@@ -53,7 +53,8 @@ impl<'a> SsdGuard<'a> {
         match &*drive {
             AnyDrive::Ssd(_) => Ok(Self(drive)),
             AnyDrive::Disk(_) => {
-                Err(errors::config("the drive is a hard disk and has no placement interface", None))
+                let message = "the drive is a hard disk and has no data placement interface";
+                Err(errors::config(message, None))
             }
         }
     }

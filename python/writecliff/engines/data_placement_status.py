@@ -1,4 +1,4 @@
-"""What a simulated drive's placement interface shows: open streams, overflow, FDP's statistics.
+"""What a drive's data placement interface shows: open streams, overflow, FDP's statistics.
 
 Owns: the plain form of it, what happened between two looks, and both as JSON. The figures are named
 as in NVMe Base Specification 2.1, 5.1.12.1.30.
@@ -66,7 +66,7 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 
 
 @dataclass(frozen=True)
-class PlacementStatus:
+class DataPlacementStatus:
     """A look at the interface. Counts are since the drive was new."""
 
     interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
@@ -85,9 +85,9 @@ class PlacementStatus:
     log: tuple[FdpEvent, ...] = ()
     abandoned_bytes: int = 0  # left unwritten in units that the host or a reset gave up
 
-    def mapping(self, earlier: PlacementStatus | None = None) -> dict[str, Any]:
+    def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:
         """As JSON: the state, and the counts since `earlier` (None: since the drive was new)."""
-        base = earlier or PlacementStatus(
+        base = earlier or DataPlacementStatus(
             self.interface, True, (), self.limit, 0, 0, 0, 0, {}, FdpStatistics(0, 0, 0)
         )
         before = base.overflow_by_number
@@ -110,7 +110,7 @@ class PlacementStatus:
             shown["abandoned_bytes"] = self.abandoned_bytes - base.abandoned_bytes
         return shown
 
-    def log_since(self, earlier: PlacementStatus | None) -> tuple[FdpEvent, ...]:
+    def log_since(self, earlier: DataPlacementStatus | None) -> tuple[FdpEvent, ...]:
         """What the log holds that it did not hold then."""
         known = Counter(earlier.log if earlier is not None else ())
         new = []
@@ -122,12 +122,12 @@ class PlacementStatus:
         return tuple(new)
 
 
-def status_of(raw: Mapping[str, Any] | None) -> PlacementStatus | None:
+def status_of(raw: Mapping[str, Any] | None) -> DataPlacementStatus | None:
     """From what the native module hands over; None for a drive without an interface."""
     if raw is None:
         return None
     values = dict(raw)
-    return PlacementStatus(
+    return DataPlacementStatus(
         **{
             **values,
             "open_streams": tuple(values["open_streams"]),

@@ -1,4 +1,4 @@
-"""What commands show of a drive's placement interface."""
+"""What commands show of a drive's data placement interface."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MIB = 1 << 20
 
 def test_device_show_says_what_the_interface_reports(cli: CommandLine) -> None:
     shown = json.loads(cli(["device", "show", "nvme-tlc-960", "--json"]).out)
-    assert shown["placement_interface"] == "nvme-fdp"
-    assert shown["placement_reports"]["max_placement_ids"] == 16
+    assert shown["data_placement_interface"] == "nvme-fdp"
+    assert shown["data_placement_reports"]["max_placement_ids"] == 16
     text = cli(["device", "show", "sas-ms-480"]).out
     assert "maximum number of streams" in text and "scsi-streams" in text
-    assert show_device("sata-tlc-120").placement_reports == {}
+    assert show_device("sata-tlc-120").data_placement_reports == {}
 
 
 def test_run_shows_statistics_events_and_overflow(
@@ -36,11 +36,11 @@ def test_run_shows_statistics_events_and_overflow(
     )
     target = f"sim:{drive}"
     done = cli(["run", str(load), "--on", target, "--json"])
-    placement = json.loads(done.out)["steps"][0]["placement"]
-    assert placement["hbmw_bytes"] == MIB and placement["dlwa"] == 1.0
-    assert placement["overflow_by_number_bytes"] == {"12": MIB}
-    assert placement["events"]["invalid placement identifier"] == 256
-    log = placement["log"]
+    data_placement = json.loads(done.out)["steps"][0]["data_placement"]
+    assert data_placement["hbmw_bytes"] == MIB and data_placement["dlwa"] == 1.0
+    assert data_placement["overflow_by_number_bytes"] == {"12": MIB}
+    assert data_placement["events"]["invalid placement identifier"] == 256
+    log = data_placement["log"]
     assert len(log) == 63, "the newest that fit into the log page"
     assert {(event["code"], event["placement_id"], event["handle"]) for event in log} == {
         (3, 12, 0)
@@ -64,8 +64,8 @@ def test_a_time_limit_of_units_is_an_event_of_the_run(
         'name = "slow"\n[[job]]\nname = "a"\nvolume = "20 KiB"\nblock_size = "4 KiB"\nrate = "1 IOPS"\n'
     )
     step = json.loads(cli(["run", str(load), "--on", f"sim:{drive}", "--json"]).out)["steps"][0]
-    events = step["placement"]["events"]
+    events = step["data_placement"]["events"]
     # Writes a second apart: the third and the fifth find a unit that is two seconds old.
     assert events["reclaim unit time limit exceeded"] == 2
-    assert [event["code"] for event in step["placement"]["log"]] == [1, 1]
-    assert step["placement"]["abandoned_bytes"] > 0
+    assert [event["code"] for event in step["data_placement"]["log"]] == [1, 1]
+    assert step["data_placement"]["abandoned_bytes"] > 0

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
-from writecliff.engines.fio.capability import Fio, Placement
-from writecliff.engines.fio.placement import find_placement
+from writecliff.engines.fio.capability import DataPlacement, Fio
+from writecliff.engines.fio.data_placement import find_data_placement
 
 OLD = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
 NEW = Fio("/usr/bin/fio", (3, 38), "fio-3.38", "io_uring")
@@ -35,8 +35,8 @@ def disk(machine: Machine, name: str = "nvme0n1") -> BlockDevice:
 
 
 def test_found(machine: Machine) -> None:
-    found = find_placement(machine.system, NEW, disk(machine))
-    assert found == Placement("fdp", str(machine.dev / "ng0n1"), 2)
+    found = find_data_placement(machine.system, NEW, disk(machine))
+    assert found == DataPlacement("fdp", str(machine.dev / "ng0n1"), 2)
 
 
 RETURN_PARAMETERS = """dir-receive: type 0x1, operation 0x1, spec 0x0, nsid 0x1, result 0
@@ -50,11 +50,11 @@ RETURN_PARAMETERS = """dir-receive: type 0x1, operation 0x1, spec 0x0, nsid 0x1,
 
 def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
     machine.answer("nvme id-ctrl", json.dumps({"ctratt": 0, "oacs": 1 << 5}))
-    off = find_placement(machine.system, NEW, disk(machine))
+    off = find_data_placement(machine.system, NEW, disk(machine))
     assert off == "the Streams directive is not enabled on this namespace"
     machine.answer("nvme dir-receive", RETURN_PARAMETERS)
-    found = find_placement(machine.system, NEW, disk(machine))
-    assert found == Placement("streams", str(machine.dev / "ng0n1"), 13)
+    found = find_data_placement(machine.system, NEW, disk(machine))
+    assert found == DataPlacement("streams", str(machine.dev / "ng0n1"), 13)
     assert machine.calls[-1][3:5] == ["-n", "1"]
 
 
@@ -62,21 +62,22 @@ def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
     machine.attributes("sdb", queue__max_write_streams="8")
     middle = Fio("/usr/bin/fio", (3, 37), "fio-3.37", "io_uring")
-    assert find_placement(machine.system, middle, disk(machine, "sdb")) == Placement("hint", "", 6)
-    old = find_placement(machine.system, OLD, disk(machine, "sdb"))
+    found = find_data_placement(machine.system, middle, disk(machine, "sdb"))
+    assert found == DataPlacement("hint", "", 6)
+    old = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
     assert old == "fio-3.33 cannot set hints; 3.37 or later can"
 
 
 def test_reasons(machine: Machine) -> None:
     system = machine.system
-    assert find_placement(system, NEW, None) == "a file has no streams"
+    assert find_data_placement(system, NEW, None) == "a file has no streams"
     machine.disk("sda", (8, 0))
-    assert find_placement(system, NEW, disk(machine, "sda")) == "sda is not an NVMe drive"
-    old = find_placement(system, OLD, disk(machine))
+    assert find_data_placement(system, NEW, disk(machine, "sda")) == "sda is not an NVMe drive"
+    old = find_data_placement(system, OLD, disk(machine))
     assert old == "fio-3.33 cannot place writes; 3.38 or later can"
     machine.answer("nvme fdp status", "", returncode=1)
-    assert "not enabled" in str(find_placement(system, NEW, disk(machine)))
+    assert "not enabled" in str(find_data_placement(system, NEW, disk(machine)))
     machine.answer("nvme id-ctrl", "{}")
-    assert "has neither flexible" in str(find_placement(system, NEW, disk(machine)))
+    assert "has neither flexible" in str(find_data_placement(system, NEW, disk(machine)))
     (machine.dev / "ng0n1").unlink()
-    assert "no generic device" in str(find_placement(system, NEW, disk(machine)))
+    assert "no generic device" in str(find_data_placement(system, NEW, disk(machine)))

@@ -32,7 +32,7 @@ _FIELD = re.compile(r"\((MSL|NSSA|NSSO|SWS|SGS|NSA|NSO)\)\D*?(\d+)")
 
 
 @dataclass(frozen=True)
-class PlacementProbe:
+class DataPlacementProbe:
     """What was found. None: not applicable, or unknown (see `notes`)."""
 
     path: str
@@ -54,7 +54,7 @@ class PlacementProbe:
         return {**asdict(self), "verdict": list(verdict(self))}
 
 
-def probe(path: str, system: System | None = None) -> PlacementProbe:
+def probe(path: str, system: System | None = None) -> DataPlacementProbe:
     """Ask the kernel, and the drive below `path` (a device, a file, or a folder). Raises
     TargetError for a path that is not there."""
     system = system or System()
@@ -62,7 +62,7 @@ def probe(path: str, system: System | None = None) -> PlacementProbe:
     disk = _disk_below(system, Path(path), notes)
     hints = _hints(Path(path), notes)
     queue = disk.directory / "queue" if disk is not None else None
-    nvme = NvmePlacement()
+    nvme = NvmeDataPlacement()
     if disk is not None and is_nvme(disk):
         nvme = ask_nvme(system, disk)
         notes += nvme.notes
@@ -71,7 +71,7 @@ def probe(path: str, system: System | None = None) -> PlacementProbe:
             "SCSI: the kernel puts hints into the group number of drives with permanent streams "
             "(Linux 6.9); sg_stream_ctl asks a drive for its streams"
         )
-    return PlacementProbe(
+    return DataPlacementProbe(
         path=path,
         disk=None if disk is None else disk.name,
         kernel=os.uname().release,
@@ -110,21 +110,21 @@ def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | N
 
 
 @dataclass(frozen=True)
-class NvmePlacement:
-    """What an NVMe namespace offers; see `PlacementProbe`. `notes` say what is not enabled."""
+class NvmeDataPlacement:
+    """What an NVMe namespace offers; see `DataPlacementProbe`. `notes` say what is not enabled."""
 
     fdp_handles: int | None = None
     streams: Mapping[str, int] | None = None
     notes: tuple[str, ...] = ()
 
 
-def ask_nvme(system: System, disk: BlockDevice) -> NvmePlacement:
+def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
     """Ask a drive for placement handles and streams; None where nvme-cli cannot ask it."""
     node = str(disk.node(system))
     answer = system.run(["nvme", "id-ctrl", node, "-o", "json"])
     if not answer.ok:
         absent = "nvme-cli is not installed: FDP and directives were not asked for"
-        return NvmePlacement(
+        return NvmeDataPlacement(
             notes=(absent if answer.absent else f"nvme id-ctrl: {answer.message}",)
         )
     controller, notes = answer.json(), []
@@ -138,7 +138,7 @@ def ask_nvme(system: System, disk: BlockDevice) -> NvmePlacement:
         streams = _stream_parameters(system, disk, node)
         if not streams:
             notes.append("the Streams directive is not enabled on this namespace")
-    return NvmePlacement(handles, streams, tuple(notes))
+    return NvmeDataPlacement(handles, streams, tuple(notes))
 
 
 def _stream_parameters(system: System, disk: BlockDevice, node: str) -> dict[str, int]:
@@ -152,7 +152,7 @@ def _stream_parameters(system: System, disk: BlockDevice, node: str) -> dict[str
     return {name.lower(): int(value) for name, value in fields}
 
 
-def verdict(found: PlacementProbe) -> tuple[str, ...]:
+def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
     """What reaches the drive of a hint or a stream number, in sentences."""
     said = _about_hints(found.hints) if found.hints else []
     streams = found.max_write_streams

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.blockdev import placement_probe
+from writecliff.engines.blockdev import data_placement_probe
+from writecliff.engines.blockdev.data_placement_probe import DataPlacementProbe, probe, verdict
 from writecliff.engines.blockdev.hints import HINTS, HintAnswer, try_hints
-from writecliff.engines.blockdev.placement_probe import PlacementProbe, probe, verdict
 from writecliff.errors import TargetError
 
 TAKEN = tuple(HintAnswer("F_SET_RW_HINT", name, None) for name in HINTS)
@@ -70,8 +70,8 @@ def test_an_nvme_drive_is_asked_for_both_interfaces(tmp_path: Path) -> None:
 
 
 def test_the_verdict_names_what_the_kernel_refuses() -> None:
-    def found(hints: tuple[HintAnswer, ...], streams: int | None) -> PlacementProbe:
-        return PlacementProbe("x", "sda", "6.18", hints, streams, None, None, None, ())
+    def found(hints: tuple[HintAnswer, ...], streams: int | None) -> DataPlacementProbe:
+        return DataPlacementProbe("x", "sda", "6.18", hints, streams, None, None, None, ())
 
     fine = verdict(found(TAKEN + REFUSED, 0))
     assert fine[0].endswith("takes every hint, as 64 bits.")
@@ -91,7 +91,7 @@ def test_a_device_that_cannot_be_opened_is_still_described(
     def refuse(path: Path) -> tuple[HintAnswer, ...]:
         raise TargetError(f"{path}: Operation not permitted")
 
-    monkeypatch.setattr(placement_probe, "try_hints", refuse)
+    monkeypatch.setattr(data_placement_probe, "try_hints", refuse)
     machine = Machine(tmp_path)
     found = probe(str(machine.disk("sdb", (8, 16))), machine.system)
     assert found.hints == () and found.notes[0].endswith("not permitted: hints were not tried")

@@ -1,4 +1,4 @@
-"""The placement interfaces from Python: commands between steps, and what results show of them.
+"""The data placement interfaces from Python: commands between steps, and what results show.
 
 The rules of the standards are tested where they are, in `crates/ssd/tests`.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff.engines.placement_status import FdpStatistics
+from writecliff.engines.data_placement_status import FdpStatistics
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
 from writecliff.workload.model import BlockSize, Job, Workload
@@ -35,15 +35,15 @@ def writes(*streams: int, mib: int = 1) -> Workload:
 
 def test_nvme_streams_between_steps(tmp_path: Path) -> None:
     drive = engine(tmp_path, 'interface = "nvme-streams"\nopen_streams = 3')
-    streams = drive.placement.streams
-    assert drive.placement.directives().enabled == ("identify", "streams")
+    streams = drive.data_placement.streams
+    assert drive.data_placement.directives().enabled == ("identify", "streams")
     assert streams.allocate(9) == 3
     result = drive.run(writes(1, 2, 40, 41))
     assert streams.status() == (1, 2, 40)
     assert streams.parameters().nso == 3
     assert len(result.warnings) == 1 and "(41)" in result.warnings[0]
-    assert result.placement is not None
-    before, after = result.placement
+    assert result.data_placement is not None
+    before, after = result.data_placement
     assert after.overflow_by_number == {41: MIB}
     assert after.mapping(before)["overflow_bytes"] == MIB
     assert streams.release(2) and not streams.release(2)
@@ -59,7 +59,7 @@ def test_nvme_streams_between_steps(tmp_path: Path) -> None:
 
 def test_scsi_streams_between_steps(tmp_path: Path) -> None:
     drive = engine(tmp_path, 'interface = "scsi-streams"\nopen_streams = 2')
-    scsi = drive.placement.scsi
+    scsi = drive.data_placement.scsi
     assert scsi.limits().maximum_number_of_streams == 2
     assert scsi.open() == 1
     drive.run(writes(2))
@@ -73,7 +73,7 @@ def test_scsi_streams_between_steps(tmp_path: Path) -> None:
 
 def test_fdp_between_steps(tmp_path: Path) -> None:
     drive = engine(tmp_path, 'interface = "nvme-fdp"\nhandles = [0, 2, 4]')
-    fdp = drive.placement.fdp
+    fdp = drive.data_placement.fdp
     assert fdp.configuration().placement_handles == (0, 2, 4)
     assert fdp.usage() == (True, False, True, False, True, False, False, False)
     fdp.enable_events(1, ["reclaim unit not fully written"])
@@ -90,8 +90,8 @@ def test_fdp_between_steps(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown event 'reallocated'") as bad:
         fdp.enable_events(1, ["reallocated"])
     assert "media reallocated" in str(bad.value.hint)
-    drive.placement.reset()
-    status = drive.placement.status()
+    drive.data_placement.reset()
+    status = drive.data_placement.status()
     assert status is not None and status.abandoned_bytes > 0
 
 
@@ -100,8 +100,8 @@ def test_statistics_of_a_step_are_the_counters(tmp_path: Path) -> None:
     full = drive.identify().capacity_bytes
     drive.precondition(Workload("fill", (Job(pattern="sequential", volume_bytes=full),)))
     result = drive.precondition(Workload("churn", (Job(volume_bytes=full),)))
-    assert result.placement is not None
-    before, after = result.placement
+    assert result.data_placement is not None
+    before, after = result.data_placement
     step = after.statistics.since(before.statistics)
     assert step.hbmw == full
     assert step.dlwa == result.counters_after.write_amplification_since(result.counters_before)
@@ -116,17 +116,17 @@ def test_a_saved_drive_keeps_its_streams(tmp_path: Path) -> None:
     drive = engine(tmp_path, 'interface = "nvme-streams"')
     drive.run(writes(5, 9))
     drive.save(tmp_path / "state")
-    drive.placement.streams.release(5)
+    drive.data_placement.streams.release(5)
     drive.restore(tmp_path / "state")
-    assert drive.placement.streams.status() == (5, 9)
+    assert drive.data_placement.streams.status() == (5, 9)
 
 
 def test_drives_without_an_interface_are_as_before(tmp_path: Path) -> None:
     drive = SimEngine(str(write_small_drive(tmp_path)))
-    assert drive.placement.status() is None
-    assert drive.run(writes(1)).placement is None
+    assert drive.data_placement.status() is None
+    assert drive.run(writes(1)).data_placement is None
     with pytest.raises(ConfigError, match="the drive has none, not nvme-fdp"):
-        drive.placement.fdp.statistics()
+        drive.data_placement.fdp.statistics()
     with pytest.raises(ConfigError, match="the drive's number of streams"):
         drive.run(writes(9))
 

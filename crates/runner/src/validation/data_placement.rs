@@ -35,7 +35,7 @@ const COMMON_LIFETIME: u64 = 330;
 /// Measure one case. Theory is that of the best possible treatment: the optimal split of spare
 /// space for hot and cold data, nothing copied for sequential writers. `streams`: each class of
 /// data has a stream of its own; else all go to the default stream.
-pub fn placement(
+pub fn data_placement(
     case: &WafCase,
     load: Load,
     streams: bool,
