@@ -1,15 +1,9 @@
-//! The container of saved device states: named sections in chunks, each packed and checked.
+//! File format of saved device states: named sections in chunks, each packed and checksummed.
 //!
-//! ```text
-//! "WCSTATE2"                                 8 bytes
-//! section*: name length u16, name, raw length u64, chunk*
-//! chunk:    packing u8, packed length u32, crc32 u32, packed
-//! end:      name length 0
-//! ```
-//! All integers are little endian. A chunk holds 4 MiB of its section (the last one what is left);
-//! its checksum is over everything that leads to it: section name and length, its number, packing
-//! and packed length. So memory does not grow with the section, and no damage goes unnoticed.
-//! `pack.rs` knows how a chunk is packed. Nothing here knows what is stored.
+//! All integers are little endian. A chunk holds 4 MiB of its section, the last one the remainder.
+//! Its checksum also covers section name and length, chunk number, packing and packed length.
+//! Memory use is therefore independent of the section size, and any damage is detected. `pack.rs`
+//! implements the packing of a chunk. This module does not interpret the sections.
 
 mod pack;
 
@@ -30,7 +24,7 @@ pub enum CodecError {
     NotAState,
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
-    #[error("device state has section '{found}' where '{expected}' should stand")]
+    #[error("device state has section '{found}' where '{expected}' is expected")]
     Unexpected { expected: String, found: String },
     #[error("device state section '{0}' has {1} bytes, expected {2}")]
     Length(String, u64, u64),
@@ -38,7 +32,7 @@ pub enum CodecError {
     Io(#[from] io::Error),
 }
 
-/// What the checksums of a section's chunks begin with.
+/// The part of a section's chunk checksums that covers the section's name and length.
 fn section_hash(name: &str, raw_length: u64) -> crc32fast::Hasher {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(name.as_bytes());
@@ -59,7 +53,7 @@ fn chunk_header(packing: Packing, packed_length: usize) -> [u8; 5] {
     [packing as u8, a, b, c, d]
 }
 
-/// Writes sections in order; `finish` writes the end mark.
+/// Writes sections in order; `finish` writes the end marker.
 pub struct StateWriter<W: Write> {
     out: W,
 }
@@ -78,7 +72,7 @@ impl<W: Write> StateWriter<W> {
         Ok(())
     }
 
-    /// An array of numbers, or of ids.
+    /// Writes an array of 32-bit numbers or ids.
     pub fn u32s<T: Copy + Into<u32>>(
         &mut self,
         name: &str,
@@ -131,7 +125,7 @@ impl<W: Write> StateWriter<W> {
     }
 }
 
-/// Reads sections in the order in which they were written; anything else is an error.
+/// Reads sections in the order in which they were written; any other order is an error.
 pub struct StateReader<R: Read> {
     input: R,
 }
@@ -149,7 +143,7 @@ impl Section {
         CodecError::Damaged(self.name.clone())
     }
 
-    /// Raw bytes of the next chunk; 0 at the end.
+    /// Raw length of the next chunk in bytes; 0 at the end of the section.
     fn next_length(&self) -> usize {
         let left = self.raw_length.saturating_sub(self.chunks_read * CHUNK_BYTES as u64);
         left.min(CHUNK_BYTES as u64) as usize
@@ -190,7 +184,7 @@ impl<R: Read> StateReader<R> {
         Ok(values)
     }
 
-    /// Hand out an array piece by piece, each with the index of its first number.
+    /// Reads an array in pieces; passes each piece with the index of its first number.
     pub fn u32s_each(
         &mut self,
         name: &str,
@@ -235,8 +229,8 @@ impl<R: Read> StateReader<R> {
         let crc = u32::from_le_bytes(self.array()?);
         let [packing, length @ ..] = header;
         let length = u32::from_le_bytes(length) as usize;
-        // Packing never grows a chunk by more than this; a damaged length must not ask for
-        // gigabytes.
+        // Packing never grows a chunk by more than this; without the limit, a damaged length could
+        // request gigabytes.
         let packing = Packing::from_u8(packing).filter(|_| length <= 2 * CHUNK_BYTES);
         let packing = packing.ok_or_else(|| section.damaged())?;
         let mut packed = vec![0; length];
@@ -276,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_sections_read_back() {
         let data = sample();
         let mut reader = StateReader::new(&data[..]).unwrap();
         assert_eq!(reader.u32s("map", 3).unwrap(), [1, 2, u32::MAX]);
@@ -309,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_byte_is_noticed() {
+    fn every_flipped_byte_is_detected() {
         let good = sample();
         for i in 0..good.len() - 2 {
             let mut bad = good.clone();
@@ -321,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn swapped_chunks_are_noticed() {
+    fn swapped_chunks_are_detected() {
         let mut writer = StateWriter::new(Vec::new()).unwrap();
         let mut random = Prng::new(1);
         let raw: Vec<u32> = (0..2 * CHUNK_NUMBERS).map(|_| random.next_u64() as u32).collect();
         writer.u32s("map", &raw).unwrap();
         let mut data = writer.finish().unwrap();
-        // Magic, name length, name, raw length; then two chunks of one size.
+        // The file has magic, name length, name and raw length, then two chunks of equal size.
         let begin = 8 + 2 + 3 + 8;
         let size = (data.len() - begin - 2) / 2;
         let (one, two) = data[begin..begin + 2 * size].split_at_mut(size);

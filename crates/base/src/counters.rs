@@ -1,6 +1,6 @@
-//! What a drive counts. A counter is declared once, beside the mechanism that counts: its name, its
-//! unit, what becomes of it over a step, and whether it grows with the size of the drive. All that
-//! shows or stores counters goes through the declarations.
+//! Counters of a drive. Each counter is declared once, next to the mechanism that it belongs to,
+//! with its name, unit, kind (sum or level), and whether it scales with the size of the drive.
+//! Everything that shows or stores counters uses these declarations.
 
 /// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Unit {
     Joules,
     DegreesCelsius,
     Percent,
-    /// Events of a kind.
+    /// A number of events.
     Count,
 }
 
@@ -34,14 +34,15 @@ pub enum Value {
     Real(f64),
 }
 
-/// How the value of a counter is read from what `T` counts.
+/// How the value of a counter is read from `T`.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<T> {
     Integer(fn(&T) -> u64),
     Real(fn(&T) -> f64),
 }
 
-/// A declared counter of `T`, by default a sum since the drive was new that grows with its size.
+/// A declared counter of `T`. By default it is a sum since the drive was new that scales with the
+/// size of the drive.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T> {
@@ -54,24 +55,24 @@ pub struct Counter<T> {
 }
 
 impl<T> Counter<T> {
-    /// A state of the drive and not a sum.
+    /// Marks the counter as a level: a state of the drive instead of a sum.
     pub const fn level(self) -> Self {
         Self { is_level: true, ..self }
     }
 
-    /// The same on a drive of any size.
+    /// Marks the counter as independent of the size of the drive.
     pub const fn of_any_size(self) -> Self {
         Self { scales: false, ..self }
     }
 }
 
-/// Something that counts.
+/// A type with counters.
 pub trait Counted: Sized + 'static {
     const COUNTERS: &'static [Counter<Self>];
 }
 
-/// Declares the counters of a type, each by whether it is `Integer` or `Real`, its name, its unit,
-/// words that change what it is (methods of `Counter`), its value, and its meaning.
+/// Declares the counters of a type. Each has a type (`Integer` or `Real`), name, unit, optional
+/// modifiers (methods of `Counter`), value and description.
 #[macro_export]
 macro_rules! counters {
     (|$counted:ident: $type:ty| $(
@@ -92,21 +93,22 @@ macro_rules! counters {
     };
 }
 
-/// A declared counter and its value, `None` where the drive does not have it.
+/// A declared counter and its value; `None` if the drive does not have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     pub name: &'static str,
     pub unit: Unit,
     pub meaning: &'static str,
-    /// A state of the drive; else a sum since the drive was new.
+    /// Whether it is a level, a state of the drive, and not a sum since the drive was new.
     pub is_level: bool,
-    /// A drive of twice the size that does twice the work has twice the value.
+    /// Whether it scales with the size: a drive of twice the size under twice the load has twice
+    /// the value.
     pub scales: bool,
     pub is_real: bool,
     pub value: Option<Value>,
 }
 
-/// The counters of `T`, with their values where there is a `T`.
+/// The counters of `T`, with their values if `counted` is given.
 pub fn readings<T: Counted>(counted: Option<&T>) -> impl Iterator<Item = Reading> {
     T::COUNTERS.iter().map(move |counter| {
         let value = counted.map(|counted| match counter.read {

@@ -1,5 +1,5 @@
-//! Newtypes for indices. Mixing a logical with a physical page number is *the* FTL bug; here it is
-//! a type error. All are 32 bit: 2^32 mapping units of 4 KiB address 16 TiB.
+//! Newtypes for indices, so that mixing logical and physical page numbers, the classic FTL bug, is
+//! a type error. All have 32 bits: 2^32 mapping units of 4 KiB address 16 TiB.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -15,7 +15,7 @@ macro_rules! id {
             }
         }
 
-        // SAFETY: a transparent integer.
+        // SAFETY: a transparent wrapper of an integer.
         unsafe impl crate::memory::Zeroed for $name {}
 
         impl $name {
@@ -44,12 +44,12 @@ id! {
     Ppa
 }
 id! {
-    /// A reclaim unit: the set of blocks, one a plane of every die, that is written and erased as
+    /// A reclaim unit: a set of blocks, one per plane of every die, that is written and erased as
     /// one.
     ReclaimUnitId
 }
 
-/// A stream (placement identifier). 0 is the default stream, for hosts that say nothing.
+/// A stream (placement identifier). 0 is the default stream, for hosts that assign none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(transparent)]
 pub struct StreamId(pub u16);

@@ -1,7 +1,7 @@
 //! Units, ids, random numbers, large arrays, the state codec and TOML files with located errors.
 //!
-//! This crate owns the vocabulary that all others share. It knows nothing about flash: a change
-//! here that names a drive is in the wrong crate.
+//! This crate holds the basic types that all other crates share. Nothing here depends on flash or
+//! on any kind of drive.
 
 pub mod codec;
 pub mod counters;

@@ -1,8 +1,9 @@
-//! TOML files for people: every error names file and line, every unknown key its nearest neighbour.
+//! TOML files for people: every error has file and line, and unknown keys get the most similar
+//! known key as a hint.
 //!
-//! A reader asks a [`Table`] for the keys it knows, one by one, and then calls [`Table::finish`],
-//! which refuses whatever was never asked for. So the reader is the schema, and no second list of
-//! keys can go stale:
+//! A reader requests the keys that it supports from a [`Table`], one by one, and then calls
+//! [`Table::finish`], which rejects keys that were never requested. The reader thus defines the
+//! schema, and there is no second list of keys to maintain:
 //!
 //! ```
 //! use writecliff_base::located::LocatedToml;
@@ -13,8 +14,8 @@
 //! assert_eq!(error.hint.as_deref(), Some("line 1 has 'page_siz': did you mean 'page_size'?"));
 //! ```
 //!
-//! Numbers with a unit are text (`"75 us"`); see [`crate::units`] for the units. What stands beside
-//! a key as a comment is its source, and [`LocatedToml::documented`] hands it out.
+//! Numbers with a unit are text (`"75 us"`); see [`crate::units`] for the units. A comment beside a
+//! key is taken as its source; [`LocatedToml::documented`] returns these comments.
 
 mod comments;
 mod edit;
@@ -32,7 +33,7 @@ pub use positive::{positive_rate, positive_time};
 pub use table::Table;
 pub use toml_edit::Array as List;
 
-/// What is wrong, where. Prints as `file:line: message`; the hint says what would be right.
+/// An error with its position. Prints as `file:line: message`; the hint suggests a correction.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}:{line}: {message}")]
 pub struct LocatedError {
@@ -50,7 +51,7 @@ pub struct LocatedToml {
     source: Source,
 }
 
-/// Where byte positions of one text are. Kept apart from the document so that a table can borrow
+/// Maps byte positions of a text to lines. Separate from the document so that a table can borrow
 /// it.
 #[derive(Debug)]
 struct Source {
@@ -70,7 +71,7 @@ impl Source {
         self.line_starts.partition_point(|&start| start <= position)
     }
 
-    /// The text of a line, counted from 1, without its end.
+    /// Text of a line, counted from 1, without its line ending.
     fn line(&self, number: usize) -> &str {
         let start = self.line_starts[number - 1];
         let end = self.line_starts.get(number).copied().unwrap_or(self.text.len());
@@ -87,7 +88,7 @@ impl Source {
 }
 
 impl LocatedToml {
-    /// Parse `text`; `file_name` is only for messages.
+    /// Parses `text`; `file_name` is used in messages only.
     pub fn parse(text: &str, file_name: &str) -> Result<Self, LocatedError> {
         let source = Source::new(text, file_name);
         match Document::parse(text.to_owned()) {
@@ -100,17 +101,17 @@ impl LocatedToml {
         }
     }
 
-    /// The top of the file.
+    /// The root table of the file.
     pub fn root(&self) -> Table<'_> {
         Table::new(&self.source, self.document.as_table(), String::new(), 1)
     }
 
-    /// The text as it was read.
+    /// The text of the file.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// The name that messages give the file.
+    /// The name of the file in messages.
     pub fn file_name(&self) -> &str {
         &self.source.file
     }
@@ -120,7 +121,7 @@ impl LocatedToml {
         self.documented().iter().any(|row| row.key == key)
     }
 
-    /// Every key with a value, in the order of the file, with the comment that stands beside it.
+    /// Every key with a value, in file order, with its comment.
     pub fn documented(&self) -> Vec<Documented> {
         comments::collect(&self.source, self.document.as_table())
     }

@@ -1,20 +1,19 @@
 //! Large arrays on huge pages.
 //!
-//! A drive's maps are gigabytes that are accessed at random. On 4 KiB pages nearly every access
-//! would miss the address translation cache besides the data cache; on 2 MiB pages it does not.
+//! A drive's mapping tables take gigabytes and are accessed at random. With 4 KiB pages nearly
+//! every access would miss the TLB as well as the data cache; 2 MiB pages avoid the TLB misses.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
-/// Types of which all-zero bytes are a value.
+/// Types for which all-zero bytes are a valid value.
 ///
-/// # Safety
-/// Every bit pattern of zeros must be a valid value, and the type must have a size.
+/// A value of all-zero bytes must be valid, and the type must not be zero-sized.
 pub unsafe trait Zeroed: Copy {}
 
 // SAFETY: plain integers.
 unsafe impl Zeroed for u32 {}
 
-/// An array of zeros that costs memory only where it is written.
+/// An array of zeros that uses memory only for the parts that are written.
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     if length == 0 {
         return Vec::new();
@@ -22,8 +21,9 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     let layout = Layout::array::<T>(length).expect("an array that fits the address space");
     // All of it is in use from the start, so length and capacity are one.
     #[allow(clippy::same_length_and_capacity)]
-    // SAFETY: the layout has a size, as `Zeroed` promises for `T` and the length is above 0. The
-    // vector gets memory of just its layout from the global allocator, all of it valid values.
+    // SAFETY: the layout has a nonzero size, as `Zeroed` guarantees for `T` and the length is above
+    // 0. The vector gets memory with exactly this layout from the global allocator, and all values
+    // in it are valid.
     unsafe {
         let start = alloc_zeroed(layout).cast::<T>();
         if start.is_null() {
@@ -37,13 +37,13 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
 /// An array of `value`.
 pub fn filled<T: Copy>(value: T, length: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(length);
-    // Before the first write: memory that is there already stays on the pages that it has.
+    // Advise before the first write, because memory that is already mapped keeps its page size.
     advise_huge_pages(array.as_ptr(), length);
     array.resize(length, value);
     array
 }
 
-/// Ask for huge pages; whoever does not know them goes without.
+/// Requests huge pages, where the system supports them.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages<T>(start: *const T, length: usize) {
     const PAGE: usize = 4096;
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_of_any_length_hold_what_they_should() {
+    fn arrays_of_any_length_have_the_right_values() {
         for length in [0, 1, 1000, 3 << 20] {
             let zeros = zeroed::<u32>(length);
             assert!(zeros.len() == length && zeros.iter().all(|&n| n == 0));

@@ -1,17 +1,17 @@
-//! The one random number generator: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom
-//! number generators", ACM TOMS 47, 2021), seeded through splitmix64 as its authors advise.
+//! The random number generator: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom
+//! number generators", ACM TOMS 47, 2021), seeded through splitmix64 as its authors recommend.
 //!
-//! Ours, and not the `rand` crate, because golden results must not change with a dependency. The
-//! period is 2^256 - 1 and every output bit is usable, which covers the 48-bit range that the PTS
-//! asks of a test tool.
+//! It is implemented here instead of using the `rand` crate, because results must not change with a
+//! dependency. The period is 2^256 - 1 and every output bit is usable, which covers the 48-bit
+//! range that the PTS requires of a test tool.
 
-/// A seeded stream of random numbers. Cloning it clones its future.
+/// A seeded sequence of random numbers. A clone produces the same further numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng {
     state: [u64; 4],
 }
 
-/// 2^64 over the golden ratio: the step of splitmix64.
+/// 2^64 divided by the golden ratio: the increment of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn splitmix64(state: &mut u64) -> u64 {
@@ -22,8 +22,8 @@ fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Output number `n` of a splitmix64 that `seed` seeds: for draws that are numbered, so that what
-/// was not asked for in between costs nothing.
+/// Output number `n` of a splitmix64 seeded with `seed`. Gives direct access to numbered draws
+/// without computing those in between.
 #[inline]
 pub fn nth(seed: u64, n: u64) -> u64 {
     splitmix64(&mut seed.wrapping_add(n.wrapping_mul(GOLDEN)))
@@ -35,8 +35,7 @@ impl Prng {
         Self { state: std::array::from_fn(|_| splitmix64(&mut s)) }
     }
 
-    /// An independent generator for part `label` of whatever `seed` seeds (a thread, a job, the
-    /// FTL).
+    /// An independent generator for part `label` of what `seed` covers (a thread, a job, the FTL).
     pub fn derive(seed: u64, label: u64) -> Self {
         let mut s = seed;
         let mixed = splitmix64(&mut s) ^ label.wrapping_mul(0xd605_1a8f_2d5b_6e25);
@@ -101,12 +100,13 @@ mod tests {
         }
         let expected = f64::from(draws) / cells as f64;
         let chi2: f64 = seen.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
-        // 63 degrees of freedom: mean 63, sd 11.2; five sd either side.
+        // 63 degrees of freedom: mean 63, standard deviation 11.2; the limits are at five
+        // deviations.
         assert!((7.0..119.0).contains(&chi2), "chi-square {chi2}");
     }
 
     #[test]
-    fn numbered_draws_are_those_in_order() {
+    fn numbered_draws_match_the_sequence() {
         let mut state = 5;
         let in_order: Vec<u64> = (0..10).map(|_| splitmix64(&mut state)).collect();
         let numbered: Vec<u64> = (0..10).map(|n| nth(5, n)).collect();

@@ -1,4 +1,4 @@
-//! How every saved drive begins: the device that it is of, and what is under way in it.
+//! The common start of all saved states: the description of the device, and the work in progress.
 
 use std::io::{Read, Write};
 
@@ -12,11 +12,12 @@ use crate::words::WordWriter;
 pub enum RestoreError {
     #[error(transparent)]
     Codec(#[from] CodecError),
-    #[error("the state is of another device: {0}")]
+    #[error("the state was saved by a different device: {0}")]
     OtherDevice(String),
 }
 
-/// Begin a state of the drive that `device` describes in full; what else there is follows.
+/// Begins a saved state of the drive with the canonical description `device`; the caller appends
+/// further sections.
 pub fn begin<W: Write>(
     out: W,
     device: &str,
@@ -29,7 +30,8 @@ pub fn begin<W: Write>(
     Ok(out)
 }
 
-/// Open a state of the drive that `device` describes; gives back what was under way.
+/// Opens a saved state of the drive with the canonical description `device`; also returns the work
+/// in progress as words.
 pub fn open<R: Read>(input: R, device: &str) -> Result<(StateReader<R>, Vec<u64>), RestoreError> {
     let mut input = StateReader::new(input)?;
     let found = input.bytes("device")?;
@@ -44,5 +46,7 @@ pub fn open<R: Read>(input: R, device: &str) -> Result<(StateReader<R>, Vec<u64>
 
 fn first_difference(ours: &str, theirs: &str) -> String {
     let pair = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
-    pair.map_or("it has other keys".to_owned(), |(a, b)| format!("'{b}' there, '{a}' here"))
+    pair.map_or("its keys differ".to_owned(), |(a, b)| {
+        format!("'{b}' in the state, '{a}' in this device")
+    })
 }

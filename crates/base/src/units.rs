@@ -1,7 +1,7 @@
 //! Quantities as types, and the one parser for quantities with units.
 //!
-//! SI prefixes are powers of 1000, IEC prefixes (`KiB`) powers of 1024, and a bare `k`, `M` or `G`
-//! is refused: in this field it means both.
+//! SI prefixes are powers of 1000, IEC prefixes (`KiB`) powers of 1024. A bare `k`, `M` or `G` is
+//! rejected because it is ambiguous in this field.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::similarity::nearest;
 
-/// A span or an instant of virtual time, in nanoseconds.
+/// A duration or instant of virtual time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
@@ -94,7 +94,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A transfer rate. Kept as bytes a second; `time_for` rounds up, so that no link is ever too fast.
+/// A transfer rate in bytes per second; `time_for` rounds up, so that a link never exceeds its
+/// rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(transparent)]
 pub struct BytesPerSecond(pub u64);
@@ -112,7 +113,7 @@ impl fmt::Display for BytesPerSecond {
     }
 }
 
-/// Why a text is not a quantity.
+/// Why a text cannot be parsed as a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum QuantityError {
     #[error("'{0}' is not a number with a unit, such as {1}")]
@@ -124,7 +125,7 @@ pub enum QuantityError {
 }
 
 impl QuantityError {
-    /// What the user probably meant, as a sentence to stand below the error.
+    /// Suggests what the user probably meant.
     pub fn hint(&self) -> Option<String> {
         let Self::UnknownUnit(text, unit, known) = self else { return None };
         let number = text.trim().strip_suffix(unit.as_str()).unwrap_or(text).trim_end();
@@ -182,22 +183,22 @@ const RATE_UNITS: &[Unit] = &[
     ("GiB/s", 1_073_741_824.0),
 ];
 
-/// Parse a time such as `"75 us"` or `"1.5 ms"`.
+/// Parses a time such as `"75 us"` or `"1.5 ms"`.
 pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
     parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days, years", "nanoseconds")
         .map(Nanos)
 }
 
-/// Parse a size such as `"16 KiB"` or `"120 GB"`.
+/// Parses a size such as `"16 KiB"` or `"120 GB"`.
 pub fn parse_size(text: &str) -> Result<Bytes, QuantityError> {
     parse(text, SIZE_UNITS, "\"16 KiB\"", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", "bytes")
         .map(Bytes)
 }
 
-/// Parse a rate such as `"550 MB/s"`.
+/// Parses a rate such as `"550 MB/s"`.
 pub fn parse_rate(text: &str) -> Result<BytesPerSecond, QuantityError> {
     let units = "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s";
-    parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes a second").map(BytesPerSecond)
+    parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes per second").map(BytesPerSecond)
 }
 
 /// Physical quantities that need no exact arithmetic.
@@ -207,9 +208,9 @@ pub enum Physical {
     Power,
     /// In degrees Celsius.
     Temperature,
-    /// In degrees Celsius a watt.
+    /// In degrees Celsius per watt.
     ThermalResistance,
-    /// In joules a degree Celsius.
+    /// In joules per degree Celsius.
     HeatCapacity,
 }
 
@@ -233,7 +234,7 @@ impl Physical {
     }
 }
 
-/// Parse a physical quantity, which must not be negative, in the unit that [`Physical`] names.
+/// Parses a non-negative physical quantity in the units of [`Physical`].
 pub fn parse_physical(text: &str, kind: Physical) -> Result<f64, QuantityError> {
     let (units, known) = kind.units();
     let value = parse_any(text, units, kind.example(), known)?;
@@ -253,7 +254,7 @@ fn parse(
 ) -> Result<u64, QuantityError> {
     let exact = parse_any(text, units, example, known)?;
     let rounded = exact.round();
-    // 2^63 leaves room for sums; 1e-6 forgives the binary fraction in "0.1 us".
+    // 2^63 leaves room for sums; 1e-6 tolerates the binary fraction in "0.1 us".
     let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
     if !(0.0..9.2e18).contains(&exact) || !whole {
         return Err(QuantityError::OutOfRange(text.to_owned(), what));
@@ -261,7 +262,7 @@ fn parse(
     Ok(rounded as u64)
 }
 
-/// A number with one of these units, in the unit whose factor is 1.
+/// Parses a number with one of these units; returns it in the unit whose factor is 1.
 fn parse_any(
     text: &str,
     units: &[Unit],
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_or_impossible_quantities_are_refused() {
+    fn ambiguous_or_impossible_quantities_are_rejected() {
         assert!(matches!(parse_size("16k"), Err(QuantityError::UnknownUnit(..))));
         assert!(matches!(parse_size("16"), Err(QuantityError::Malformed(..))));
         assert!(matches!(parse_time("-1 us"), Err(QuantityError::OutOfRange(..))));

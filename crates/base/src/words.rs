@@ -1,8 +1,8 @@
-//! Small records as words: how what is under way is written into a saved state.
+//! Encodes small records as 64-bit words, for the work in progress in saved states.
 
 use crate::codec::CodecError;
 
-/// Words in order of writing.
+/// Collects words in order.
 #[derive(Default)]
 pub struct WordWriter {
     pub(crate) words: Vec<u64>,
@@ -13,12 +13,12 @@ impl WordWriter {
         self.words.push(word.into());
     }
 
-    /// Counts, as `counts!` gives them.
+    /// Writes counts, as returned by `counts!`.
     pub fn counts<const N: usize>(&mut self, counts: [u64; N]) {
         self.words.extend(counts);
     }
 
-    /// A length, then each item.
+    /// Writes a length, then each item.
     pub fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
@@ -29,7 +29,7 @@ impl WordWriter {
     }
 }
 
-/// Reads words back in the same order.
+/// Reads words in the order in which they were written.
 pub struct WordReader<'a> {
     words: std::slice::Iter<'a, u64>,
 }

@@ -1,4 +1,4 @@
-//! A disk's description, checked: what `device_file.rs` makes of a TOML file.
+//! The checked configuration of a disk, as `device_file.rs` reads it from TOML.
 
 use thiserror::Error;
 use writecliff_base::{Bytes, BytesPerSecond, Nanos};
@@ -7,81 +7,83 @@ use writecliff_host_interface::{Identity, LinkConfig};
 use crate::layout::{Layout, Shape};
 use crate::seek::SeekCurve;
 
-/// Platters, arm and spindle.
+/// Mechanics of a disk: platters, arm and spindle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MechanicsConfig {
-    /// Revolutions a minute.
+    /// Revolutions per minute.
     pub rpm: u32,
-    /// Surfaces with data.
+    /// Number of heads, that is, surfaces with data.
     pub heads: u32,
     pub zones: u32,
-    /// Sustained rate in the outermost zone.
+    /// Sustained transfer rate in the outermost zone.
     pub outer_rate: BytesPerSecond,
-    /// Sustained rate in the innermost zone.
+    /// Sustained transfer rate in the innermost zone.
     pub inner_rate: BytesPerSecond,
-    /// To the next track, including settling for a read.
+    /// Seek time to the next track, including settling for a read.
     pub seek_track: Nanos,
-    /// Mean over all pairs of tracks.
+    /// Mean seek time over all pairs of tracks.
     pub seek_average: Nanos,
-    /// Over all tracks.
+    /// Full-stroke seek time.
     pub seek_full: Nanos,
-    /// To another surface of the same cylinder.
+    /// Time to switch to another head in the same cylinder.
     pub head_switch: Nanos,
-    /// What a write needs besides until the head is steady enough.
+    /// Additional settling time before a write.
     pub write_settle: Nanos,
-    /// By how much the arm may be late: what it would only just reach is left for the next turn.
+    /// Margin for late arrival of the arm: the scheduler does not count on a sector that the arm
+    /// would reach with less margin before the next turn.
     pub seek_margin: Nanos,
-    /// Probability that an access to the media has to be repeated one turn later.
+    /// Probability that a media access fails and is retried one turn later.
     pub retry_probability: f64,
-    /// Repetitions of one access at most.
+    /// Maximum number of retries of one access.
     pub retries: u32,
     pub recalibration: Option<Recalibration>,
 }
 
-/// The servo measures from time to time where the tracks are now that the drive is warmer.
+/// Periodic servo recalibration, which measures track positions as the drive warms up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
     pub interval: Nanos,
-    /// Places along the stroke at which every head is measured, for a turn each.
+    /// Number of radii at which every head is measured, for one turn each.
     pub radii: u32,
 }
 
-/// Memory for data that were read, and for data to be written.
+/// DRAM cache for reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// All of it; reads and writes may have half each.
+    /// Total size; reads and writes use half each.
     pub size: Bytes,
-    /// Sequential streams of reads that are told apart.
+    /// Number of cache segments, that is, sequential read streams that the cache can track.
     pub segments: u32,
     /// State of the volatile write cache after power-up.
     pub write_cache: bool,
-    /// Writes that the cache can hold, whatever their length.
+    /// Maximum number of cached writes, regardless of their length.
     pub cached_writes: u32,
 }
 
+/// Firmware timing and scheduling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
-    /// Firmware time that a command occupies.
+    /// Firmware time per command, during which no other command is processed.
     pub command_time: Nanos,
-    /// Time that a command spends in the controller besides.
+    /// Additional controller latency per command, which overlaps with other commands.
     pub latency: Nanos,
-    /// A command that has waited this long goes before those that are nearer.
+    /// A command that has waited this long takes precedence over faster accesses.
     pub age_limit: Nanos,
 }
 
-/// Flash before the platters of a hybrid: it keeps what is read often.
+/// Flash cache of a hybrid disk, which holds frequently read blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlashCacheConfig {
     pub size: Bytes,
-    /// Unit in which data are kept.
+    /// Caching unit.
     pub block: Bytes,
-    /// Reads of a block from the platters after which it is kept.
+    /// Number of media reads of a block after which it is cached.
     pub promote_after: u32,
     pub read_time: Nanos,
     pub bandwidth: BytesPerSecond,
 }
 
-/// A whole disk.
+/// Configuration of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskConfig {
     pub identity: Identity,
@@ -91,34 +93,36 @@ pub struct DiskConfig {
     pub controller: ControllerConfig,
     pub link: LinkConfig,
     pub flash_cache: Option<FlashCacheConfig>,
-    /// Of the choice of accesses that have to be repeated.
+    /// Seed for the choice of accesses that need retries.
     pub seed: u64,
-    /// Every value that changes how the disk behaves, one `key = value` a line. Two device files
-    /// with the same text describe the same disk; the device hash is taken over it.
+    /// Every value that affects the behaviour of the disk, one `key = value` per line. Device files
+    /// with equal text describe the same disk; the device hash is computed from it.
     pub canonical: String,
 }
 
-/// What the values of a description make impossible together.
+/// A combination of values that no disk can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Impossible {
-    #[error("inner_rate leaves no room for a sector on a track")]
+    #[error("inner_rate is too low: a track would not hold one sector")]
     Rate,
-    #[error("seek_average must be {0} to {1} with this seek_track and seek_full")]
+    #[error("seek_average must be {0} to {1} with these values of seek_track and seek_full")]
     Average(Nanos, Nanos),
 }
 
 impl DiskConfig {
-    /// Time of one turn of the platters.
+    /// Duration of one revolution.
     pub fn turn(&self) -> Nanos {
         Nanos(60_000_000_000 / u64::from(self.mechanics.rpm))
     }
 
-    /// Tracks begin later by the time that it takes to go over to them, also for writing.
+    /// Track skew: each track starts later by the time that switching to it takes, including write
+    /// settling.
     pub fn skew(&self) -> Nanos {
         let m = &self.mechanics;
         m.head_switch.max(m.seek_track) + m.write_settle
     }
 
+    /// Computes the sector layout; fails if `inner_rate` is too low.
     pub fn layout(&self) -> Result<Layout, Impossible> {
         let m = &self.mechanics;
         let shape = Shape {
@@ -133,6 +137,7 @@ impl DiskConfig {
         Layout::new(&shape).ok_or(Impossible::Rate)
     }
 
+    /// Computes the seek curve; fails if `seek_average` does not fit the other two seek times.
     pub fn seek_curve(&self, layout: &Layout) -> Result<SeekCurve, Impossible> {
         let m = &self.mechanics;
         SeekCurve::new(layout.cylinders(), m.seek_track, m.seek_average, m.seek_full)

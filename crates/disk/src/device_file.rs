@@ -1,7 +1,7 @@
-//! Device files of disks: the TOML form.
+//! Reads device files of disks (TOML).
 //!
-//! A file with a table `[disk]` is a disk's. As in those of SSDs, every key is one line here, and
-//! what the file says beyond that is refused with file, line and the nearest key.
+//! A file with a table `[disk]` describes a disk. As for SSDs, every key is one line here, and
+//! unknown keys are rejected with file, line and the most similar key.
 
 mod scaled;
 
@@ -20,18 +20,18 @@ pub use scaled::{SCALES, scaled};
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// Does the file describe a disk?
+/// Whether the file describes a disk.
 pub fn is_disk(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"disk")
 }
 
-/// Read the device file of a disk. `file_name` is for messages only; `seed` chooses the accesses
-/// that are repeated.
+/// Reads the device file of a disk. `file_name` is used in messages only; `seed` selects the
+/// accesses that need retries.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
 
-/// Read a device file that is parsed already.
+/// Reads a device file that is already parsed.
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let root = toml.root();
     let identity = Identity::read(&root)?;
@@ -47,7 +47,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let flash = root.optional_table("flash_cache")?;
     let config = DiskConfig {
         identity,
-        // A sector that is not whole is not there.
+        // Drop an incomplete last sector.
         user_capacity: Bytes(user_capacity.0 / SECTOR_BYTES * SECTOR_BYTES),
         mechanics: mechanics(&disk)?,
         cache: read_cache(&cache)?,
@@ -94,8 +94,8 @@ fn mechanics(table: &Table<'_>) -> Answer<MechanicsConfig> {
         recalibration: recalibration(table)?,
     };
     if m.inner_rate > m.outer_rate {
-        let message = format!("inner_rate is {}, above the outer {}", m.inner_rate, m.outer_rate);
-        let hint = "inner tracks are shorter and hold less".to_owned();
+        let message = format!("inner_rate is {}, above outer_rate {}", m.inner_rate, m.outer_rate);
+        let hint = "inner tracks are shorter and hold fewer sectors".to_owned();
         return Err(table.error("inner_rate", message, Some(hint)));
     }
     Ok(m)
@@ -106,7 +106,7 @@ fn recalibration(table: &Table<'_>) -> Answer<Option<Recalibration>> {
     const RADII: &str = "recalibration_radii";
     if !table.has(INTERVAL) {
         if table.has(RADII) {
-            let message = format!("{RADII} belongs to {INTERVAL}, which is missing");
+            let message = format!("{RADII} needs {INTERVAL}, which is missing");
             return Err(table.error(RADII, message, None));
         }
         return Ok(None);
@@ -148,13 +148,15 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
     Ok(config)
 }
 
-/// Layout and seek curve must exist, and no seek of a write may take longer than a track's start
-/// waits.
+/// Checks that layout and seek curve are valid, and that the track skew is shorter than a turn.
 fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let m = &config.mechanics;
     let turn = config.turn();
     if config.skew() >= turn {
-        let message = format!("seek_track and write_settle take {}, a turn {turn}", config.skew());
+        let message = format!(
+            "seek_track and write_settle take {}, longer than a turn of {turn}",
+            config.skew()
+        );
         return Err(table.error("seek_track", message, None));
     }
     let refused = |impossible: Impossible| {
@@ -165,7 +167,7 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
         table.error(key, impossible, None)
     };
     if m.seek_full <= m.seek_track {
-        let message = format!("{} is no more than seek_track {}", m.seek_full, m.seek_track);
+        let message = format!("{} is not above seek_track {}", m.seek_full, m.seek_track);
         return Err(table.error("seek_full", message, None));
     }
     let layout = config.layout().map_err(refused)?;
@@ -173,22 +175,25 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     Ok(())
 }
 
-/// The table of commands has 16-bit numbers.
+/// Checks the limit on commands in flight, which have 16-bit numbers.
 fn check_queues(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     if in_drive <= 4096 {
         return Ok(());
     }
-    let message = format!("the queues hold {in_drive} commands; a disk can hold 4,096");
+    let message = format!("the queues hold {in_drive} commands; a disk supports at most 4,096");
     Err(table.error("queue_depth", message, None))
 }
 
-/// The flash cache numbers its blocks with 30 bits.
+/// Checks the limit on flash cache blocks, which have 30-bit numbers.
 fn check_blocks(table: &Table<'_>, flash: &FlashCacheConfig, capacity: Bytes) -> Answer<()> {
     let blocks = capacity.max(flash.size).0 / flash.block.0;
     if blocks < 1 << 30 {
         return Ok(());
     }
-    let message = format!("block is {}, {blocks} blocks; there can be 2^30", flash.block);
+    let message = format!(
+        "block is {}, which makes {blocks} blocks; it must make fewer than 2^30",
+        flash.block
+    );
     Err(table.error("block", message, None))
 }

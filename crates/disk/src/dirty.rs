@@ -1,4 +1,4 @@
-//! The write cache: data that the host believes written and the platters do not have yet.
+//! The write cache: data that are acknowledged to the host but not yet on the media.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
@@ -11,7 +11,7 @@ use crate::mechanics::{Extent, Mechanics};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
     pub extent: Extent,
-    /// Counts up.
+    /// Ascending in order of arrival.
     pub sequence: u64,
 }
 
@@ -21,13 +21,14 @@ impl Dirty {
     }
 }
 
+/// The cached writes and the space that they occupy.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
-    /// By age.
+    /// Oldest first.
     pub writes: Vec<Dirty>,
     sectors_most: u64,
     writes_most: usize,
-    /// Taken, by writes in the cache and by those on their way to it.
+    /// Sectors occupied by cached writes and reserved for writes being transferred.
     sectors: u64,
     reserved: usize,
     next: u64,
@@ -49,19 +50,19 @@ impl WriteCache {
         self.writes.is_empty()
     }
 
-    /// Reserve room for a write that will come, if there is any; one that is larger than the cache
-    /// may have all of it.
+    /// Reserves space for a write before its transfer; returns false if there is none. A write that
+    /// is larger than the cache may occupy all of it.
     pub fn reserve(&mut self, sectors: u64) -> bool {
         let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
-        let has_place = self.writes.len() + self.reserved < self.writes_most;
-        if is_room && has_place {
+        let has_entry = self.writes.len() + self.reserved < self.writes_most;
+        if is_room && has_entry {
             self.sectors += sectors;
             self.reserved += 1;
         }
-        is_room && has_place
+        is_room && has_entry
     }
 
-    /// A write is here for which room was reserved. Older ones that it covers need not be written.
+    /// Inserts a write for which space was reserved. Older writes that it covers are dropped.
     pub fn insert(&mut self, extent: Extent) {
         self.reserved -= 1;
         let covered = |d: &Dirty| extent.first <= d.extent.first && d.extent.last <= extent.last;
@@ -71,13 +72,13 @@ impl WriteCache {
         self.next += 1;
     }
 
-    /// One of the writes goes to the platters; its room is free when it is there.
+    /// Takes a write out for write-back; its space stays occupied until `written` is called.
     pub fn take(&mut self, index: usize) -> Dirty {
         self.reserved += 1;
         self.writes.remove(index)
     }
 
-    /// A write that was taken is on the platters.
+    /// Releases the space of a write that was taken and is now on the media.
     pub fn written(&mut self, sectors: u64) {
         self.reserved -= 1;
         self.sectors -= sectors;
@@ -87,12 +88,12 @@ impl WriteCache {
         self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
     }
 
-    /// All writes so far are older than this.
+    /// Sequence number above those of all writes so far.
     pub fn barrier(&self) -> u64 {
         self.next
     }
 
-    /// The books agree with what is there, and with `moving` sectors on their way to the platters.
+    /// Checks the counters against the cached writes, with `moving` sectors being written back.
     pub fn check(&self, moving: u64) -> Result<(), String> {
         let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
         let reserved = usize::from(moving > 0);

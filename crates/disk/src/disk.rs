@@ -1,4 +1,4 @@
-//! The disk: host commands through queues, caches and the arm.
+//! The disk: processes host commands through queues, caches and media accesses.
 
 mod schedule;
 
@@ -17,28 +17,30 @@ use crate::mechanics::{Extent, Mechanics};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
-/// A simulated hard disk. Submit commands in order of time; `step` runs it to the next completion.
+/// A simulated hard disk. Commands must be submitted in time order; `step` advances to the next
+/// completion.
 pub struct Disk {
     pub(crate) config: DiskConfig,
     pub(crate) frontend: Frontend,
     commands: CommandTable<InFlight>,
     events: BinaryHeap<Reverse<(Nanos, u64, DiskEvent)>>,
-    /// Events so far: those of one time happen in the order in which they were scheduled.
+    /// Number of events scheduled so far; events at the same time run in the order in which they
+    /// were scheduled.
     scheduled: u64,
     pub(crate) now: Nanos,
     pub(crate) mechanics: Mechanics,
     pub(crate) reads: Reads,
     pub(crate) dirty: WriteCache,
     pub(crate) flash: Option<FlashCache>,
-    /// Writes that wait for room in the cache, and when firmware was done with them.
+    /// Writes waiting for space in the write cache, and the time when firmware had processed them.
     write_waiting: VecDeque<(u16, Nanos)>,
-    /// What waits for the arm, in order of arrival.
+    /// Commands waiting for a media access, in order of arrival.
     queue: Vec<Task>,
-    /// What the arm does, and when it will be done.
+    /// The media access in progress, and when it ends.
     pub(crate) work: Option<(Work, Nanos)>,
-    /// The arm has had nothing to do since then.
+    /// Start of the arm's current idle time.
     pub(crate) idle_since: Nanos,
-    /// Flushes, and the sequence of the first write that they do not wait for.
+    /// Pending flushes, each with the sequence number of the first write that it does not wait for.
     flushes: Vec<(u16, u64)>,
     pub(crate) write_cache: bool,
     pub(crate) host: HostCounters,
@@ -48,57 +50,57 @@ pub struct Disk {
 #[derive(Clone, Copy)]
 struct InFlight {
     command: Command,
-    /// A write for which room in the write cache is reserved.
+    /// Whether space in the write cache is reserved for this write.
     cached: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DiskEvent {
-    /// Firmware is done with a read.
+    /// Firmware has processed a read.
     ReadReady(u16),
-    /// A command that is no read is here with its data.
+    /// A write, trim or flush has arrived with its data.
     Arrived(u16),
-    /// The arm is done with what it did.
+    /// The media access in progress has ended.
     WorkDone,
     Completed(u16),
 }
 
-/// What the host asked for, since the drive was new.
+/// Host traffic and cache hits since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
     pub write_bytes: u64,
     pub read_bytes: u64,
-    /// Reads answered from DRAM.
+    /// Reads served from DRAM.
     pub cache_hits: u64,
-    /// Reads answered from the flash of a hybrid.
+    /// Reads served from the flash cache of a hybrid disk.
     pub flash_hits: u64,
 }
 
-/// What the drive reports of itself, since it was new.
+/// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
     pub host_write_bytes: u64,
     pub host_read_bytes: u64,
     pub cache_hits: u64,
     pub flash_hits: u64,
-    /// Times that the arm went to the media for the host.
+    /// Media accesses for host commands and cached writes.
     pub media_accesses: u64,
-    /// Turns that were lost because an access had to be repeated.
+    /// Revolutions lost to retries.
     pub retries: u64,
     pub recalibrations: u64,
 }
 
 counters! { |c: DiskCounters|
-    Integer "cache_hits" Count: c.cache_hits, "reads of a hard disk answered from its DRAM";
-    Integer "flash_hits" Count: c.flash_hits, "reads of a hard disk answered from its flash cache";
+    Integer "cache_hits" Count: c.cache_hits, "reads served from the DRAM cache of a hard disk";
+    Integer "flash_hits" Count: c.flash_hits, "reads served from the flash cache of a hybrid disk";
     Integer "media_accesses" Count: c.media_accesses,
-        "times that the arm went to the media for the host";
-    Integer "media_retries" Count: c.retries, "revolutions lost because an access was repeated";
-    Integer "recalibrations" Count: c.recalibrations, "recalibrations of the servo";
+        "media accesses of a hard disk for commands and cached writes";
+    Integer "media_retries" Count: c.retries, "revolutions lost to retries of media accesses";
+    Integer "recalibrations" Count: c.recalibrations, "servo recalibrations of a hard disk";
 }
 
-/// Data that must be behind a read's last sector before the link can be done with it: hosts get
-/// data in bursts while the rest is still being read.
+/// Data of a read that the link sends only after the last sector was read; the rest is sent while
+/// the read is in progress.
 const BURST_BYTES: u64 = 64 << 10;
 
 impl Disk {
@@ -133,8 +135,8 @@ impl Disk {
         self.now
     }
 
-    /// Enable or disable the volatile write cache. Without it a write completes when it is on the
-    /// platters.
+    /// Enables or disables the volatile write cache. When it is disabled, a write completes once it
+    /// is on the media.
     pub fn set_write_cache(&mut self, enabled: bool) {
         self.write_cache = enabled;
     }
@@ -160,8 +162,8 @@ impl Disk {
         }
     }
 
-    /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
-    /// and not after its next completion.
+    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
+    /// has returned, nor later than the next completion.
     pub fn submit(&mut self, at: Nanos, command: Command) {
         debug_assert!(at >= self.now);
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
@@ -172,7 +174,7 @@ impl Disk {
         }
     }
 
-    /// Run until the next completion, but not beyond `limit`.
+    /// Advances to the next completion, but not beyond `limit`.
     pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some(&Reverse((time, _, event))) = self.events.peek() {
             if time > limit {
@@ -222,7 +224,7 @@ impl Disk {
         Completion { at: self.now, tag: done.tag, operation: done.operation }
     }
 
-    /// Let waiting writes send their data while there is room for them.
+    /// Starts the data transfer of waiting writes while the cache has space.
     fn admit_writes(&mut self) {
         while let Some(&(number, ready)) = self.write_waiting.front() {
             let command = self.commands.get(number).command;
@@ -241,7 +243,7 @@ impl Disk {
         self.mechanics.extent(first, first + u64::from(command.length) / SECTOR_BYTES - 1)
     }
 
-    /// A read: from a cache if one has it, else it waits for the arm.
+    /// Serves a read from a cache, or queues it for a media access.
     fn read_ready(&mut self, number: u16) -> Option<u16> {
         let command = self.commands.get(number).command;
         let extent = self.extent(&command);
@@ -263,35 +265,35 @@ impl Disk {
         None
     }
 
-    /// A command and its data are in the drive; gives it back if that was all.
+    /// Processes a command that has arrived with its data; returns it if it is complete.
     fn arrived(&mut self, number: u16) -> Option<u16> {
         let InFlight { command, cached } = *self.commands.get(number);
         match command.operation {
             Operation::Write => {
                 let extent = self.extent(&command);
                 self.host.write_bytes += u64::from(command.length);
-                self.forget(&extent);
+                self.invalidate(&extent);
                 if !cached {
                     self.enqueue(number, extent, true);
                     return None;
                 }
                 self.dirty.insert(extent);
                 self.admit_writes();
-                self.go_to_work();
+                self.start_next();
                 Some(number)
             }
             Operation::Flush if !self.is_written(self.dirty.barrier()) => {
                 self.flushes.push((number, self.dirty.barrier()));
-                self.go_to_work();
+                self.start_next();
                 None
             }
-            // A disk has nothing to gain from a TRIM.
+            // A disk gains nothing from TRIM.
             Operation::Flush | Operation::Trim | Operation::Read => Some(number),
         }
     }
 
-    /// What caches of reads have of these sectors is old.
-    fn forget(&mut self, extent: &Extent) {
+    /// Invalidates these sectors in the read caches.
+    fn invalidate(&mut self, extent: &Extent) {
         if let Some(head) = self.reads.head(self.now, &self.mechanics.layout) {
             self.mechanics.move_to(head);
             self.reads.stop(self.now, &self.mechanics.layout);
@@ -302,42 +304,45 @@ impl Disk {
         }
     }
 
-    /// Let everything under way come to its end, and write what the cache holds. Completions must
-    /// have been taken before: the host has nothing outstanding.
+    /// Completes all work in progress and writes back the write cache. All completions must have
+    /// been taken before; the host must have nothing outstanding.
     pub fn quiesce(&mut self) {
         assert_eq!(self.outstanding(), 0);
         let lost = self.step(Nanos::MAX);
-        assert!(lost.is_none(), "a completion without a command");
+        assert!(lost.is_none(), "completion without a command");
     }
 
     pub(crate) fn outstanding(&self) -> usize {
         self.commands.in_flight() + self.frontend.waiting()
     }
 
-    /// Let the drive be until `time`: it may write what its cache holds. Nothing may be
-    /// outstanding.
+    /// Leaves the drive idle until `time`; it may write back cached data meanwhile. The host must
+    /// have nothing outstanding.
     pub fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
-        assert!(lost.is_none(), "a completion without a command");
+        assert!(lost.is_none(), "completion without a command");
         self.now = self.now.max(time);
     }
 
-    /// The fast-forward clock: the state after a write, in no time. Platters have no state that a
-    /// later command would feel; caches have. The drive must be quiet.
+    /// The fast-forward clock: applies the effect of a write without its timing. Only the caches
+    /// have state that affects later commands. The drive must be idle.
     pub fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
             let extent = self.extent(command);
-            self.forget(&extent);
+            self.invalidate(&extent);
         }
     }
 
-    /// Check what must hold between two commands of the host; the first violation.
+    /// Checks the invariants that hold between two host commands; returns the first violation.
     pub fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
-        ensure(self.outstanding() == 0, "the host has commands in the drive")?;
-        ensure(self.queue.is_empty(), "the arm's queue holds a command that nobody has")?;
-        ensure(self.work.is_some() || self.dirty.is_empty(), "cached writes are not written")?;
+        ensure(self.outstanding() == 0, "host commands are outstanding")?;
+        ensure(self.queue.is_empty(), "the media queue is not empty without host commands")?;
+        ensure(
+            self.work.is_some() || self.dirty.is_empty(),
+            "cached writes are not being written back",
+        )?;
         let moving = self.work.as_ref().map_or(0, |(work, _)| work.cached_sectors());
         self.dirty.check(moving)?;
         self.reads.check()?;

@@ -1,9 +1,9 @@
-//! The flash of a hybrid: blocks that were read often are kept there and read without the arm.
+//! The flash cache of a hybrid disk, which serves frequently read blocks.
 //!
-//! Writes go to the platters, and what the flash had of them is dropped: so did the first drives of
-//! this kind. Copying a block to flash takes no time of the host's; it is done from what was read
-//! anyway. Which block makes room is decided by a clock hand: one that was read since the hand came
-//! by gets another round.
+//! Writes go to the platters and invalidate cached blocks, as in the first hybrid drives. Copying a
+//! block to flash takes no host-visible time, because its data have just been read. A clock
+//! algorithm selects the block to evict: a block that was read since the hand last passed is kept
+//! for another round.
 
 use std::io::{Read, Write};
 
@@ -14,20 +14,22 @@ use writecliff_base::memory::zeroed;
 use crate::config::FlashCacheConfig;
 use crate::layout::SECTOR_BYTES;
 
-/// Bit of a slot that was read since the hand came by; the others are its block, plus one.
+/// Bit of a slot that was read since the hand last passed; the other bits are its block number plus
+/// one.
 const USED: u32 = 1 << 31;
 
+/// The flash cache and its replacement state.
 #[derive(Clone, Debug)]
 pub struct FlashCache {
     config: FlashCacheConfig,
     block_sectors: u64,
-    /// For each block of the disk: its slot plus one, or the reads that it had, as `COUNT + n`.
+    /// For each block of the disk: its slot plus one, or `COUNT + n` after `n` media reads.
     blocks: Vec<u32>,
     slots: Vec<u32>,
     hand: u32,
 }
 
-/// From here on an entry counts reads.
+/// Entries of `COUNT` and above count reads.
 const COUNT: u32 = 1 << 30;
 
 impl FlashCache {
@@ -45,7 +47,7 @@ impl FlashCache {
         first / self.block_sectors..=last / self.block_sectors
     }
 
-    /// The time that the flash needs to read all of it; `None` if it does not have all of it.
+    /// Time to read these sectors from flash; `None` if they are not all cached.
     pub fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
         let mut touched = self.touched(first, last);
         if !touched.clone().all(|block| self.slot(block).is_some()) {
@@ -61,7 +63,7 @@ impl FlashCache {
         (1..COUNT).contains(&entry).then(|| entry as usize - 1)
     }
 
-    /// The platters were read: blocks that are read again and again move in.
+    /// Counts a media read and caches blocks that have reached the promotion threshold.
     pub fn seen(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             let entry = self.blocks[block as usize].max(COUNT);
@@ -94,7 +96,7 @@ impl FlashCache {
         self.hand = (self.hand + 1) % self.slots.len() as u32;
     }
 
-    /// What the flash has of these sectors is old.
+    /// Invalidates the blocks of these sectors.
     pub fn written(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             if let Some(slot) = self.slot(block) {
@@ -104,7 +106,7 @@ impl FlashCache {
         }
     }
 
-    /// Blocks and slots agree about who is where.
+    /// Checks that blocks and slots are consistent.
     pub fn check(&self) -> Result<(), String> {
         let is_at = |(slot, entry): (usize, &u32)| {
             let block = (entry & !USED).checked_sub(1);

@@ -1,20 +1,20 @@
-//! Where sectors are: zones, tracks, and the time at which each passes under the heads.
+//! Sector layout: zones, tracks, and the time at which each sector passes under its head.
 //!
-//! Sectors follow each other along a track, then on the next surface of the cylinder, then on the
-//! next cylinder inwards. Each track begins `skew` later in the turn than the one before, which is
-//! the time that the drive needs to go over to it. So a transfer that follows the sectors takes one
-//! turn and one skew a track, and everything can be told from one number a sector: its *passage*,
-//! the time at which it would pass if all were read from the first sector on. Angles are passages
-//! modulo the time of a turn.
+//! Sectors are numbered along a track, then on the next surface of the cylinder, then on the next
+//! cylinder inwards. Each track starts `skew` later in the turn than the one before, the time that
+//! the drive needs to switch to it. A sequential transfer therefore takes one turn plus one skew
+//! per track. A single number per sector determines all timing: its *passage*, the time at which it
+//! would pass if all sectors were read from the first one on. Angles are passages modulo the
+//! duration of a turn.
 //!
-//! Bits are as long on all tracks, so a track's bytes grow with its radius: from zone to zone the
-//! rate falls in equal steps.
+//! Bit density is constant, so a track's capacity grows with its radius: the transfer rate falls in
+//! equal steps from zone to zone.
 
 use writecliff_base::{Bytes, BytesPerSecond, Nanos};
 
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Tracks with equally many sectors.
+/// Consecutive tracks with the same number of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     first_sector: u64,
@@ -22,18 +22,18 @@ struct Zone {
     sectors_per_track: u64,
 }
 
+/// The sector layout of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     zones: Vec<Zone>,
     heads: u64,
     tracks: u64,
     turn: u64,
-    /// A turn and a skew.
+    /// Duration of a turn plus a skew.
     per_track: u64,
 }
 
-/// What a layout is made from. Rates are sustained ones, skews included, of the first and the last
-/// zone.
+/// Parameters of a layout. Rates are sustained rates of the first and last zone, including skews.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub capacity: Bytes,
@@ -46,7 +46,7 @@ pub struct Shape {
 }
 
 impl Layout {
-    /// `None` if a track of the inner zone would hold no sector.
+    /// Computes the layout; `None` if a track of the innermost zone would not hold one sector.
     pub fn new(shape: &Shape) -> Option<Self> {
         let heads = u64::from(shape.heads);
         let count = u64::from(shape.zones);
@@ -81,7 +81,7 @@ impl Layout {
         self.tracks
     }
 
-    /// Time of a turn.
+    /// Duration of a turn.
     #[inline]
     pub fn turn(&self) -> Nanos {
         Nanos(self.turn)
@@ -92,7 +92,7 @@ impl Layout {
         &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
     }
 
-    /// The track of a sector, counted from the outermost one over all surfaces.
+    /// Track of a sector, numbered from the outermost over all surfaces.
     #[inline]
     pub fn track(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
@@ -104,13 +104,13 @@ impl Layout {
         track / self.heads
     }
 
-    /// When the sector begins to pass, had all been read from the first one on.
+    /// Time at which the sector starts to pass if all sectors are read from the first one on.
     #[inline]
     pub fn passage(&self, sector: u64) -> u64 {
         self.passage_of(sector, 0)
     }
 
-    /// When the sector has passed.
+    /// Time at which the sector has passed.
     #[inline]
     pub fn passed(&self, sector: u64) -> u64 {
         self.passage_of(sector, 1)
@@ -125,7 +125,7 @@ impl Layout {
         (zone.first_track + track) * self.per_track + along
     }
 
-    /// The first sector that has not passed at `passage`.
+    /// First sector that has not completely passed at `passage`.
     pub fn reached(&self, passage: u64) -> u64 {
         let (track, along) = (passage / self.per_track, passage % self.per_track);
         let found = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
@@ -133,14 +133,14 @@ impl Layout {
         let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
         let mut sector =
             zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;
-        // Positions are rounded down to nanoseconds: the quotient may be one short.
+        // Times are rounded down to nanoseconds, so the quotient may be one too low.
         if index < zone.sectors_per_track && self.passed(sector) <= passage {
             sector += 1;
         }
         sector
     }
 
-    /// Sustained rate around a sector, in bytes a second.
+    /// Sustained transfer rate at a sector, in bytes per second.
     pub fn rate(&self, sector: u64) -> f64 {
         (self.zone(sector).sectors_per_track * SECTOR_BYTES) as f64 * 1e9 / self.per_track as f64
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_the_outer_and_inner_zone_are_those_asked_for() {
+    fn outer_and_inner_zone_have_the_configured_rates() {
         let layout = layout();
         let last = 10_000_000_000 / SECTOR_BYTES - 1;
         assert!((layout.rate(0) / 93e6 - 1.0).abs() < 0.002, "{}", layout.rate(0));
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sectors_pass_one_after_the_other(sector in 0_u64..19_000_000) {
+        fn sectors_pass_in_sequence(sector in 0_u64..19_000_000) {
             let layout = layout();
             let (begin, end) = (layout.passage(sector), layout.passed(sector));
             prop_assert!(begin < end);

@@ -1,23 +1,23 @@
 //! A simulated hard disk in virtual time.
 //!
 //! ```text
-//! host ──submit──▶ queues ─▶ firmware ─▶ link ─▶ caches ─▶ queue of the arm ─▶ platters
-//!      ◀─step───── completions ◀──────── link ◀───────────────────────────────┘
+//! host ──submit──▶ queues ─▶ firmware ─▶ link ─▶ caches ─▶ access scheduler ─▶ media
+//!      ◀─step───── completions ◀──────── link ◀──────────────────────────────┘
 //! ```
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
-//! | `config.rs`, `device_file.rs` | a checked description, and the TOML form of it |
-//! | `layout.rs` | zones and tracks: when each sector passes under the heads |
-//! | `seek.rs` | how long the arm takes |
-//! | `mechanics.rs` | arm and spindle together; retries, recalibration |
-//! | `reads.rs`, `dirty.rs` | read cache with reading ahead, write cache |
-//! | `flash_cache.rs` | the flash of a hybrid |
-//! | `disk.rs`, `disk/schedule.rs` | the drive: commands in it, and what the arm does next |
+//! | `config.rs`, `device_file.rs` | the configuration, and device files in TOML |
+//! | `layout.rs` | zones and tracks: when each sector passes under its head |
+//! | `seek.rs` | seek times |
+//! | `mechanics.rs` | positioning (seek and rotation), retries, recalibration |
+//! | `reads.rs`, `dirty.rs` | read cache with read-ahead, write cache |
+//! | `flash_cache.rs` | the flash cache of a hybrid disk |
+//! | `disk.rs`, `disk/schedule.rs` | the drive: commands in flight, scheduling of media accesses |
 //! | `snapshot.rs` | save and restore |
 //!
-//! Nothing is drawn at random but which accesses have to be repeated: the platters turn, and where
-//! they are follows from the time.
+//! The only random choice is which accesses need retries. The rotational position follows from the
+//! virtual time.
 
 pub mod config;
 pub mod device_file;

@@ -1,4 +1,4 @@
-//! Arm and spindle: how long it takes until a sector is under its head, and what accesses cost.
+//! Arm and spindle: positioning times, retries and recalibration.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::words::{WordReader, WordWriter};
@@ -8,17 +8,18 @@ use crate::config::{DiskConfig, Impossible, Recalibration};
 use crate::layout::Layout;
 use crate::seek::SeekCurve;
 
-/// Sectors on the media, with what finding them needs.
+/// A range of sectors, with the track, cylinder and angle at which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub first: u64,
     pub last: u64,
     track: u64,
     cylinder: u64,
-    /// When the first one begins to pass, within a turn.
+    /// Time within a turn at which the first sector starts to pass.
     angle: u64,
 }
 
+/// State of arm and spindle.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     pub layout: Layout,
@@ -31,13 +32,13 @@ pub struct Mechanics {
     recalibration: Option<Recalibration>,
     heads: u32,
     random: Prng,
-    /// Where the arm is.
+    /// Track at which the arm is.
     track: u64,
     recalibration_due: Nanos,
     pub counted: Counted,
 }
 
-/// What the mechanics did since the drive was new.
+/// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     pub accesses: u64,
@@ -45,7 +46,7 @@ pub struct Counted {
     pub recalibrations: u64,
 }
 
-/// Part of a generator's label: retries are its only use.
+/// Label of the random generator for retries.
 const RETRIES: u64 = 0x6469_736b;
 
 impl Mechanics {
@@ -76,27 +77,27 @@ impl Mechanics {
         Extent { first, last, track, cylinder, angle }
     }
 
-    /// The arm is where `sector` is.
+    /// Sets the arm's position to the track of `sector`.
     pub fn move_to(&mut self, sector: u64) {
         self.track = self.layout.track(sector);
     }
 
-    /// From `now` until the first sector begins to pass under its head.
+    /// Time from `now` until the first sector starts to pass under its head.
     #[inline]
     pub fn positioning(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, _) = self.moving(extent, is_write);
         moving + self.until_angle(now + moving, extent.angle)
     }
 
-    /// The same as the firmware expects it, which may take the arm to be late.
+    /// The same as the scheduler estimates it, which allows for late arrival of the arm.
     #[inline]
     pub fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, margin) = self.moving(extent, is_write);
         moving + margin + self.until_angle(now + moving + margin, extent.angle)
     }
 
-    /// Time until the head is steady on the track, and by how much it may be late. The way to the
-    /// next track is always the same and known exactly.
+    /// Seek time including settling, and the margin by which the arm may be late. Seeks to an
+    /// adjacent track have no margin, because they always take the same time.
     #[inline]
     fn moving(&self, extent: &Extent, is_write: bool) -> (Nanos, Nanos) {
         if extent.track == self.track {
@@ -110,7 +111,7 @@ impl Mechanics {
         }
     }
 
-    /// From `now` until a sector of this passage is under the head.
+    /// Time from `now` until this angle is under the head.
     #[inline]
     fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
         let turn = self.layout.turn().0;
@@ -118,18 +119,18 @@ impl Mechanics {
         Nanos(if angle >= at { angle - at } else { angle + turn - at })
     }
 
-    /// From `now` until `sector` begins to pass, with the head on its track.
+    /// Time from `now` until `sector` starts to pass, with the head on its track.
     pub fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
         self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
     }
 
-    /// The time that the sectors take to pass.
+    /// Time that the sectors take to pass, including head switches and seeks within the range.
     #[inline]
     pub fn transfer(&self, extent: &Extent) -> Nanos {
         Nanos(self.layout.passed(extent.last) - self.layout.passage(extent.first))
     }
 
-    /// Count an access; returns the turns that it takes until it has succeeded, beyond the first.
+    /// Counts an access; returns the time that its retries take.
     pub fn repeat(&mut self) -> Nanos {
         self.counted.accesses += 1;
         if self.retry_probability <= 0.0 {
@@ -143,8 +144,9 @@ impl Mechanics {
         Nanos(u64::from(times) * self.layout.turn().0)
     }
 
-    /// Until when a recalibration holds up what is ready at `now`; the arm has been idle since
-    /// `idle_since`. Those that were due and over in idle time hold up nothing.
+    /// If a recalibration delays work that is ready at `now`, returns when it ends. The arm has
+    /// been idle since `idle_since`; recalibrations that fell due and ended in idle time delay
+    /// nothing.
     pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
         let Recalibration { interval, radii } = self.recalibration?;
         if self.recalibration_due > now {
@@ -153,7 +155,7 @@ impl Mechanics {
         let step = self.layout.cylinders() / u64::from(radii);
         let measured = u64::from(self.heads) * (self.head_switch + self.layout.turn()).0;
         let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
-        // What fell due while the drive was idle was done then, all but the last one.
+        // Recalibrations that fell due in idle time are done, except perhaps the last one.
         let due = self.recalibration_due;
         let times = (now - due).0 / interval.0;
         let last = Nanos(due.0 + times * interval.0).max(idle_since);

@@ -1,9 +1,8 @@
-//! The read cache: what was read lately, in segments, and reading ahead while nothing else is to
-//! do.
+//! The read cache: segments of recently read data, and read-ahead.
 //!
-//! After a read the drive goes on reading behind it into the segment of that read, until the
-//! segment is full or there is work. How far it has come is computed when somebody asks: the
-//! platters turn the same whether or not anyone looks.
+//! After a read, the drive continues reading into the segment of that read until the segment is
+//! full or another access is due. Its progress is computed only when needed, from the rotation of
+//! the platters.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -12,32 +11,33 @@ use writecliff_base::words::{WordReader, WordWriter};
 use crate::layout::{Layout, SECTOR_BYTES};
 use crate::mechanics::{Extent, Mechanics};
 
-/// Sectors that are in the cache.
+/// A range of cached sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
     first: u64,
     end: u64,
-    /// Behind the last sector that the host read.
+    /// First sector after the last one that the host read.
     consumed: u64,
 }
 
-/// Reading ahead into the newest segment.
+/// Read-ahead into the newest segment.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
-    /// At this time the sector of that passage is under the head.
+    /// Time at which the sector with that passage is under the head.
     since: Nanos,
     passage: u64,
-    /// The first sector that will not be read.
+    /// First sector that will not be read ahead.
     limit: u64,
 }
 
+/// The segments of the read cache, and read-ahead in progress.
 #[derive(Clone, Debug)]
 pub struct Reads {
-    /// Newest last.
+    /// Least recently used first.
     segments: Vec<Segment>,
     most: usize,
     segment_sectors: u64,
-    /// Sectors of the disk.
+    /// Capacity of the disk in sectors.
     sectors: u64,
     ahead: Option<Ahead>,
 }
@@ -53,8 +53,8 @@ impl Reads {
         }
     }
 
-    /// Take note of how far reading ahead has come.
-    fn look(&mut self, now: Nanos, layout: &Layout) {
+    /// Updates the newest segment with the progress of read-ahead.
+    fn update(&mut self, now: Nanos, layout: &Layout) {
         if let (Some(ahead), Some(newest)) = (&self.ahead, self.segments.last_mut()) {
             let passage = ahead.passage + now.saturating_sub(ahead.since).0;
             newest.end = newest.end.max(layout.reached(passage).min(ahead.limit));
@@ -62,38 +62,38 @@ impl Reads {
         }
     }
 
-    /// Whether all of `first..=last` is there. If it is, the host has it, and reading ahead may
-    /// have room again.
+    /// Whether `first..=last` is cached completely. A hit marks it as consumed, which may give
+    /// read-ahead more space.
     pub fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
-        self.look(now, &mechanics.layout);
+        self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;
         let Some(found) = self.segments.iter().position(holds) else { return false };
         self.segments[found].consumed = last + 1;
         if found + 1 == self.segments.len() && self.ahead.is_some() {
-            self.go_on(now, mechanics);
+            self.extend_ahead(now, mechanics);
         }
         true
     }
 
-    /// Read further ahead once half of the segment is free.
-    fn go_on(&mut self, now: Nanos, mechanics: &Mechanics) {
+    /// Extends read-ahead once half of the segment has been consumed.
+    fn extend_ahead(&mut self, now: Nanos, mechanics: &Mechanics) {
         let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.last()) else { return };
         let room = (newest.consumed + self.segment_sectors).min(self.sectors);
         if room < ahead.limit + self.segment_sectors / 2 {
             return;
         }
         if newest.end == ahead.limit {
-            // It had stopped: the next sector has to come round again.
+            // Read-ahead had stopped; wait until the next sector comes round again.
             ahead.passage = mechanics.layout.passage(ahead.limit);
             ahead.since = now + mechanics.until_sector(now, ahead.limit);
         }
         ahead.limit = room;
     }
 
-    /// How long until a read that begins in what is there, or where reading ahead is, has all of
-    /// its data; `None` if it does not.
+    /// Time until read-ahead has all data of a read that starts in the newest segment or at the
+    /// position of read-ahead; `None` if the read starts elsewhere.
     pub fn follows(&mut self, now: Nanos, extent: &Extent, mechanics: &Mechanics) -> Option<Nanos> {
-        self.look(now, &mechanics.layout);
+        self.update(now, &mechanics.layout);
         let (ahead, newest) = (self.ahead.as_ref()?, self.segments.last()?);
         if extent.first < newest.first || extent.first > newest.end || extent.last < newest.end {
             return None;
@@ -107,20 +107,20 @@ impl Reads {
         Some(Nanos(end).saturating_sub(now))
     }
 
-    /// The sector that the head is at, while the drive reads ahead.
+    /// Sector under the head during read-ahead; `None` if there is none.
     pub fn head(&mut self, now: Nanos, layout: &Layout) -> Option<u64> {
-        self.look(now, layout);
+        self.update(now, layout);
         self.ahead.as_ref()?;
         self.segments.last().map(|newest| newest.end.max(1) - 1)
     }
 
-    /// Stop reading ahead.
+    /// Stops read-ahead.
     pub fn stop(&mut self, now: Nanos, layout: &Layout) {
-        self.look(now, layout);
+        self.update(now, layout);
         self.ahead = None;
     }
 
-    /// The host has read `first..=last` from the media.
+    /// Records that the host has read `first..=last` from the media.
     pub fn read(&mut self, first: u64, last: u64) {
         let touches = |s: &Segment| s.first <= first && first <= s.end;
         let found = self.segments.iter().position(touches);
@@ -137,7 +137,7 @@ impl Reads {
         self.segments.push(segment);
     }
 
-    /// Begin to read ahead behind the newest segment, whose last sector has just passed.
+    /// Starts read-ahead after the newest segment, whose last sector has just passed.
     pub fn begin_ahead(&mut self, now: Nanos, layout: &Layout) {
         let Some(newest) = self.segments.last() else { return };
         if newest.end < self.sectors {
@@ -147,8 +147,7 @@ impl Reads {
         }
     }
 
-    /// The host writes `first..=last`: what the cache has of it is old. The drive does not read
-    /// ahead.
+    /// Invalidates `first..=last` after a host write. Read-ahead must be stopped.
     pub fn written(&mut self, first: u64, last: u64) {
         debug_assert!(self.ahead.is_none());
         self.segments.retain(|s| last < s.first || s.end <= first);

@@ -1,30 +1,30 @@
-//! How long the arm takes: a curve through the three figures that every data sheet has.
+//! Seek curve: seek time by distance, fitted to the three figures in every data sheet.
 //!
-//! A short seek is all acceleration and braking and takes `a + b √d`; a long one coasts at full
-//! speed and takes `c + e d` (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE
-//! Computer 27(3), 1994). The two parts meet with one slope. Times to the next track and over the
-//! full stroke fix the ends; where the parts meet follows from the average, which makers state as
-//! the mean over all pairs of tracks.
+//! A short seek consists of acceleration and braking and takes `a + b √d`; a long one coasts at
+//! full speed and takes `c + e d` (Ruemmler and Wilkes, "An introduction to disk drive modeling",
+//! IEEE Computer 27(3), 1994). The two parts meet with equal slopes. The track-to-track and
+//! full-stroke times fix the ends; the average seek time, which makers state as the mean over all
+//! pairs of tracks, fixes where the parts meet.
 
 use writecliff_base::Nanos;
 
-/// Seek time by distance in cylinders. Times include settling for a read.
+/// Seek time by distance in cylinders, including settling for a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekCurve {
-    /// Distance of the full stroke, in steps beyond the first cylinder.
+    /// Full stroke in cylinders, not counting the first step.
     stroke: f64,
-    /// Where the linear part begins, as a share of the stroke.
+    /// Start of the linear part, as a share of the stroke.
     knee: f64,
     short: [f64; 2],
     long: [f64; 2],
 }
 
-/// Steps of the search for the knee: more than a double can tell apart.
+/// Bisection steps in the search for the knee, more than a double can resolve.
 const HALVINGS: u32 = 60;
 
 impl SeekCurve {
-    /// A curve over `cylinders`; `Err` has the least and the greatest average that the other two
-    /// times leave possible.
+    /// Fits a curve over `cylinders` cylinders. `Err` contains the lowest and highest average that
+    /// are possible with the other two times.
     pub fn new(
         cylinders: u64,
         track: Nanos,
@@ -52,13 +52,13 @@ impl SeekCurve {
 
     fn with_knee(stroke: f64, knee: f64, track: f64, full: f64) -> Self {
         let root = knee.sqrt();
-        // The slopes meet: b / (2 √k) = e; the values meet: a + b √k = c + e k; c + e = full.
+        // Equal slopes: b / (2 √k) = e; equal values: a + b √k = c + e k; c + e = full.
         let b = 2.0 * (full - track) * root / (1.0 + knee);
         let e = (full - track) / (1.0 + knee);
         Self { stroke, knee, short: [track, b], long: [full - e, e] }
     }
 
-    /// Time over `cylinders`; nothing for none.
+    /// Seek time over `cylinders`; 0 for 0 cylinders.
     #[inline]
     pub fn time(&self, cylinders: u64) -> Nanos {
         if cylinders == 0 {
@@ -73,7 +73,7 @@ impl SeekCurve {
         Nanos(ns.round() as u64)
     }
 
-    /// The mean over all pairs of cylinders: distances have the density 2 (1 - d).
+    /// Mean seek time over all pairs of cylinders, whose distances have the density 2 (1 - d).
     pub fn mean_ns(&self) -> f64 {
         let k = self.knee;
         let ([a, b], [c, e]) = (self.short, self.long);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn farther_is_never_sooner_and_the_parts_meet() {
+    fn seek_time_is_monotonic_and_continuous() {
         let curve = curve();
         let times: Vec<u64> = (1..50_000).map(|d| curve.time(d).0).collect();
         assert!(times.is_sorted());
@@ -118,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn an_average_that_cannot_be_is_refused_with_the_limits() {
+    fn an_impossible_average_is_rejected_with_its_limits() {
         let ms = Nanos::from_micros;
         let (least, most) = SeekCurve::new(1000, ms(300), ms(5000), ms(6300)).unwrap_err();
-        // A third of the way, and 8/15 of it.
+        // The limits lie at 1/3 and 8/15 of the way from the shortest to the longest seek.
         assert!(least.0.abs_diff(2_300_000) < 2 && most.0.abs_diff(3_500_000) < 2);
     }
 }

@@ -1,5 +1,5 @@
-//! The complete state of a disk, to a file and back: between two commands of the host, with
-//! whatever the drive is still doing.
+//! Saves and restores the complete state of a disk between two host commands, including a media
+//! access in progress.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 use crate::disk::{Disk, HostCounters};
 
 impl Disk {
-    /// Write the state. The host has nothing outstanding.
+    /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         assert_eq!(self.outstanding(), 0);
         let mut pending = WordWriter::default();
@@ -23,7 +23,7 @@ impl Disk {
         out.finish()
     }
 
-    /// Replace the state of this disk. On an error it must not be used further.
+    /// Replaces the state of this disk. After an error the disk must not be used.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
         assert_eq!(self.outstanding(), 0);
         let (mut input, words) = saved_state::open(input, &self.config.canonical)?;

@@ -1,4 +1,4 @@
-//! Device files of disks: what is refused, and where.
+//! Tests which device files of disks are rejected, and with which messages.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::DISK;
 use writecliff_base::located::LocatedToml;
 use writecliff_disk::device_file;
 
-/// Message and hint for the description with one change.
+/// Message and hint for the device file with one change.
 fn refused(from: &str, to: &str) -> String {
     assert!(DISK.contains(from), "{from}");
     let error = device_file::read(&DISK.replace(from, to), "disk.toml", 1).unwrap_err();
@@ -14,7 +14,7 @@ fn refused(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn unknown_keys_are_refused_with_their_place_and_the_nearest() {
+fn unknown_keys_are_rejected_with_line_and_suggestion() {
     let error = refused("heads = 2", "heads = 2\nhead_swich = \"1 ms\"");
     assert!(error.starts_with("disk.toml:9: unknown key 'head_swich' in disk"), "{error}");
     let error = refused("[cache]", "[flash]\nchannels = 8\n[cache]");
@@ -24,15 +24,15 @@ fn unknown_keys_are_refused_with_their_place_and_the_nearest() {
 }
 
 #[test]
-fn values_that_cannot_be_are_refused() {
+fn invalid_values_are_rejected() {
     for (from, to, says) in [
-        ("\"50 MB/s\"", "\"200 MB/s\"", "inner_rate: inner_rate is 200 MB/s, above the outer 100"),
+        ("\"50 MB/s\"", "\"200 MB/s\"", "inner_rate: inner_rate is 200 MB/s, above outer_rate 100"),
         ("\"8 ms\"", "\"14 ms\"", "seek_average must be 6.3333"),
-        ("\"17 ms\"", "\"1 ms\"", "seek_full: 1 ms is no more than seek_track 1 ms"),
+        ("\"17 ms\"", "\"1 ms\"", "seek_full: 1 ms is not above seek_track 1 ms"),
         (
             "\"1 ms\"\nseek_a",
             "\"12 ms\"\nseek_a",
-            "seek_track and write_settle take 12.5 ms, a turn",
+            "seek_track and write_settle take 12.5 ms, longer than a turn",
         ),
         ("\"20 GB\"", "\"20 kB\"", "user_capacity is"),
         ("queue_depth = 64", "queue_depth = 5000", "the queues hold 5000 commands"),
@@ -40,7 +40,7 @@ fn values_that_cannot_be_are_refused() {
         (
             "retries = 3",
             "retries = 3\nrecalibration_radii = 3",
-            "belongs to recalibration_interval",
+            "recalibration_radii needs recalibration_interval",
         ),
         ("\"0 %\"", "\"90 %\"", "outside 0 % to 50 %"),
     ] {

@@ -1,4 +1,4 @@
-//! Save and restore, determinism, and that every command completes exactly once.
+//! Tests save and restore, determinism, and that every command completes exactly once.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn mixed(seed: u64) -> impl FnMut(usize) -> (Operation, u64, u32) {
 }
 
 #[test]
-fn a_restored_disk_goes_on_as_the_saved_one() {
+fn a_restored_disk_behaves_like_the_saved_one() {
     let mut one = disk(&EVERYTHING);
     keep(&mut one, 8, 3000, mixed(1));
     one.check_invariants().unwrap();
@@ -49,7 +49,7 @@ fn a_restored_disk_goes_on_as_the_saved_one() {
 }
 
 #[test]
-fn states_of_other_disks_and_damaged_ones_are_refused() {
+fn damaged_states_and_states_of_other_disks_are_rejected() {
     let state = disk(&EVERYTHING).save(Vec::new()).unwrap();
     let refused = disk(&[]).restore(state.as_slice()).unwrap_err();
     assert!(matches!(refused, RestoreError::OtherDevice(_)), "{refused}");
@@ -61,7 +61,7 @@ fn states_of_other_disks_and_damaged_ones_are_refused() {
 }
 
 #[test]
-fn the_same_commands_come_to_the_same_times_and_seeds_differ() {
+fn runs_are_deterministic_and_seeds_differ() {
     let run = |seed: u64| {
         let mut config = config(&EVERYTHING);
         config.seed = seed;
@@ -72,7 +72,7 @@ fn the_same_commands_come_to_the_same_times_and_seeds_differ() {
 }
 
 #[test]
-fn a_hybrid_keeps_what_is_read_often_and_forgets_what_is_written() {
+fn a_hybrid_caches_frequent_reads_and_invalidates_on_writes() {
     let mut disk = disk(&[("[link]", HYBRID), ("segments = 4", "segments = 1")]);
     let far = CAPACITY / 2;
     let mut read = |offset: u64| {
@@ -90,7 +90,7 @@ fn a_hybrid_keeps_what_is_read_often_and_forgets_what_is_written() {
 }
 
 #[test]
-fn without_time_writes_leave_the_state_that_they_leave_with_it() {
+fn fast_forward_writes_count_and_invalidate_caches_without_media_accesses() {
     let mut disk = disk(&EVERYTHING);
     keep(&mut disk, 8, 2000, mixed(3));
     disk.quiesce();

@@ -1,4 +1,4 @@
-//! Times against closed forms.
+//! Tests timing against closed forms.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks,
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
-/// Sequential commands of `length` from `start` on.
+/// Sequential reads of `length` bytes from `start`.
 fn sequence(
     start: u64,
     length: u32,
@@ -14,7 +14,7 @@ fn sequence(
     move |index| (Read, start + index as u64 * u64::from(length), length)
 }
 
-/// The mean seek between places drawn uniformly over the sectors, by sampling the layout.
+/// Mean seek time between uniformly drawn sectors, by sampling the layout.
 fn mean_seek_ns() -> f64 {
     let config = config(&[]);
     let layout = config.layout().unwrap();
@@ -27,7 +27,7 @@ fn mean_seek_ns() -> f64 {
 }
 
 #[test]
-fn a_random_access_is_a_seek_half_a_turn_and_what_is_left() {
+fn a_random_access_takes_seek_half_a_turn_transfer_and_overhead() {
     let half_turn = TURN.0 as f64 / 2.0;
     for (operation, settle) in [(Read, 0.0), (Write, 5e5)] {
         let mut disk = disk(&[]);
@@ -47,7 +47,7 @@ fn a_random_access_is_a_seek_half_a_turn_and_what_is_left() {
 }
 
 #[test]
-fn sequential_reads_run_at_the_rate_of_their_zone() {
+fn sequential_reads_reach_the_rate_of_their_zone() {
     for (start, expected) in [(0, 100e6), ((CAPACITY - 1_000_000_000) / 512 * 512, 50e6)] {
         for (depth, length) in [(1, 1 << 20), (4, 1 << 20), (32, 1 << 16)] {
             let mut disk = disk(&[]);
@@ -61,8 +61,8 @@ fn sequential_reads_run_at_the_rate_of_their_zone() {
 }
 
 #[test]
-fn small_sequential_reads_come_out_of_what_was_read_ahead() {
-    // A quick host waits for the platters, a slow one finds everything in the cache.
+fn small_sequential_reads_are_served_by_read_ahead() {
+    // A fast host waits for the platters; a slow one finds everything in the cache.
     let mut quick = disk(&[]);
     let measured = rate(&keep(&mut quick, 1, 20_000, sequence(0, 4096))) * 4096.0;
     let zone = quick.config().layout().unwrap().rate(0);
@@ -78,7 +78,7 @@ fn small_sequential_reads_come_out_of_what_was_read_ahead() {
 }
 
 #[test]
-fn sequential_writes_stream_if_the_next_one_is_there_in_time() {
+fn sequential_writes_stream_if_the_next_one_arrives_in_time() {
     let writes = |index: usize| (Write, index as u64 * 262_144, 262_144);
     let zone = config(&[]).layout().unwrap().rate(0);
     let rate_at = |depth: usize, changes: &[(&str, &str)]| {
@@ -87,14 +87,14 @@ fn sequential_writes_stream_if_the_next_one_is_there_in_time() {
     assert!((rate_at(4, &[]) / zone - 1.0).abs() < 0.02);
     let cached = rate_at(1, &[("write_cache = false", "write_cache = true")]);
     assert!((cached / zone - 1.0).abs() < 0.05, "{cached}");
-    // Alone, every write finds that its first sector has just gone: a quarter of a turn of data
-    // takes whole turns.
+    // At depth 1 every write has just missed its first sector: a quarter of a turn of data takes
+    // whole turns.
     let alone = rate_at(1, &[]);
     assert!(alone < 0.35 * zone, "{alone}");
 }
 
 #[test]
-fn the_arm_gains_with_every_command_that_it_may_choose_from() {
+fn throughput_rises_with_queue_depth() {
     for operation in [Read, Write] {
         let rates: Vec<f64> = [1, 2, 4, 8, 16, 32, 64]
             .into_iter()
@@ -128,7 +128,7 @@ fn no_command_waits_much_beyond_the_age_limit() {
         longest
     };
     let (free, bound) = (longest("10 s"), longest("900 ms"));
-    // Behind the oldest there may be others that are nearly as old.
+    // After the oldest, others may be nearly as old.
     assert!(bound < Nanos(1_800_000_000) && bound < free, "{bound} and {free}");
 }
 
@@ -144,11 +144,11 @@ fn a_cached_write_completes_from_memory_until_the_cache_is_full() {
     let done = keep(&mut disk(&cached), 1, 4000, random_blocks(9, Write));
     let uncached = keep(&mut disk(&[]), 1, 4000, random_blocks(9, Write));
     let gain = rate(&done) / rate(&uncached);
-    assert!(gain > 1.5, "64 cached writes to choose from make {gain} of one at a time");
+    assert!(gain > 1.5, "choosing among 64 cached writes gains a factor of {gain}");
 }
 
 #[test]
-fn a_flush_waits_for_what_is_cached_and_a_trim_for_nothing() {
+fn a_flush_waits_for_cached_writes_and_a_trim_does_not() {
     let mut disk = disk(&[("write_cache = false", "write_cache = true")]);
     assert!(alone(&mut disk, Flush, 0, 0) < Nanos(100_000));
     for index in 0..20 {
@@ -157,12 +157,12 @@ fn a_flush_waits_for_what_is_cached_and_a_trim_for_nothing() {
     assert!(alone(&mut disk, Trim, 0, 4096) < Nanos(100_000));
     assert!(alone(&mut disk, Flush, 0, 0) > Nanos(20_000_000));
     assert!(disk.check_invariants().is_ok());
-    // The disk has nothing left to do.
+    // Nothing is left to write back.
     assert!(alone(&mut disk, Flush, 0, 0) < Nanos(100_000));
 }
 
 #[test]
-fn retries_cost_turns_and_recalibrations_what_their_geometry_needs() {
+fn retries_cost_turns_and_recalibrations_their_measurements() {
     let mean = |changes: &[(&str, &str)]| {
         let mut disk = disk(changes);
         let done = keep(&mut disk, 1, 5000, random_blocks(2, Read));
@@ -170,7 +170,7 @@ fn retries_cost_turns_and_recalibrations_what_their_geometry_needs() {
     };
     let (plain, _) = mean(&[]);
     let (shaken, counters) = mean(&[("\"0 %\"", "\"10 %\"")]);
-    // At most three: 0.1 + 0.01 + 0.001 turns an access.
+    // With at most three retries: 0.1 + 0.01 + 0.001 turns per access.
     let expected = 0.111 * TURN.0 as f64;
     assert!(((shaken - plain) / expected - 1.0).abs() < 0.1, "{shaken} {plain}");
     assert!((counters.retries as f64 / 5000.0 - 0.111).abs() < 0.015, "{counters:?}");
@@ -185,7 +185,7 @@ fn retries_cost_turns_and_recalibrations_what_their_geometry_needs() {
 }
 
 #[test]
-fn recalibrations_of_an_idle_disk_hold_up_nobody() {
+fn recalibrations_in_idle_time_delay_no_command() {
     let text = "retries = 3\nrecalibration_interval = \"5 s\"\nrecalibration_radii = 3";
     let mut disk = disk(&[("retries = 3", text)]);
     disk.idle_until(Nanos::from_secs(1002));

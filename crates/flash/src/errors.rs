@@ -1,30 +1,29 @@
-//! Raw bit errors of flash, and whether a code corrects them.
+//! Raw bit errors of flash, and the probability that an error-correcting code corrects them.
 //!
-//! The rate grows with wear as a power of the erase count (linear in the field: Schroeder,
-//! Lagisetty, Merchant, "Flash reliability in production", FAST 2016; powers of 1 to 2 elsewhere)
-//! and with the logarithm of the time that data have been kept. Pages differ by a log-normal
-//! factor.
+//! The raw bit error rate grows with wear as a power of the erase count (linear in the field:
+//! Schroeder, Lagisetty, Merchant, "Flash reliability in production", FAST 2016; exponents of 1 to
+//! 2 elsewhere) and with the logarithm of the retention time. Pages differ by a log-normal factor.
 
 use writecliff_base::Nanos;
 
-/// Time scale of the first loss of charge: from about here on loss is logarithmic in time.
+/// Time scale of early charge loss; after that, loss is logarithmic in time.
 const EARLY: Nanos = Nanos::from_secs(3600);
 
-/// Errors a bit, of the median page.
+/// Raw bit error rate of the median page, in errors per bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitErrors {
-    /// Of a block that was never erased before.
+    /// Rate of a block that was never erased.
     pub fresh: f64,
-    /// Of a block at its rated erase count.
+    /// Rate of a block at its rated erase count.
     pub at_rated: f64,
     pub wear_exponent: f64,
-    /// What the rate is multiplied with after `retention_time`.
+    /// Factor on the rate after `retention_time`.
     pub retention_factor: f64,
     pub retention_time: Nanos,
 }
 
 impl BitErrors {
-    /// At a share `wear` of the rated erases, for data written `age` ago.
+    /// Rate at the share `wear` of the rated erase count, for data written `age` ago.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
         let worn = self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent);
         if self.retention_factor <= 1.0 {
@@ -36,7 +35,7 @@ impl BitErrors {
     }
 }
 
-/// A block code that corrects a number of wrong bits, wherever they are.
+/// A block code that corrects a fixed number of bit errors per codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
     pub bits: u32,
@@ -44,7 +43,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Probability that a codeword has more wrong bits than can be corrected: the upper tail of the
+    /// Probability that a codeword has more bit errors than can be corrected: the upper tail of the
     /// binomial distribution.
     pub fn failure(&self, rate: f64) -> f64 {
         let (n, t) = (f64::from(self.bits), f64::from(self.correctable));
@@ -53,7 +52,7 @@ impl Code {
         }
         let odds = rate / (1.0 - rate);
         let log_choose: f64 = (0..self.correctable).map(|i| log_ratio(n, f64::from(i))).sum();
-        // ln P(exactly t wrong bits).
+        // ln P(exactly t bit errors).
         let at_limit = log_choose + t * rate.ln() + (n - t) * (-rate).ln_1p();
         if n * rate > t {
             let mut term = at_limit.exp();
@@ -78,27 +77,27 @@ impl Code {
     }
 }
 
-/// ln of (n choose i + 1) over (n choose i).
+/// ln of the ratio of (n choose i + 1) to (n choose i).
 fn log_ratio(n: f64, i: f64) -> f64 {
     ((n - i) / (i + 1.0)).ln()
 }
 
-/// Rates of the table of a [`FailureCurve`], and points of it.
+/// Range of rates in a [`FailureCurve`] and its number of points.
 const RATE_MIN: f64 = 1e-9;
 const RATE_MAX: f64 = 0.5;
 const POINTS: usize = 1024;
-/// A probability that no draw of 53 bits hits.
+/// ln of a probability too small for any 53-bit draw.
 const LOG_NEVER: f64 = -60.0;
 
-/// [`Code::failure`] over pages whose rates differ, as a table over the median rate.
+/// [`Code::failure`] averaged over pages of different rates, tabulated by the median rate.
 #[derive(Clone, Debug)]
 pub struct FailureCurve {
-    /// ln of the probability at equal steps of ln of the rate.
+    /// ln of the probability, at equal steps of ln of the rate.
     logs: Vec<f64>,
 }
 
 impl FailureCurve {
-    /// `spread`: standard deviation of the natural logarithm of the rate from page to page.
+    /// Tabulates the curve. `spread` is the standard deviation of ln of the rate between pages.
     pub fn new(code: Code, spread: f64) -> Self {
         let rate = |point: usize| (RATE_MIN.ln() + point as f64 * Self::step()).exp();
         let table = |failure: &dyn Fn(f64) -> f64| Self {
@@ -108,7 +107,7 @@ impl FailureCurve {
         if spread <= 0.0 {
             return alike;
         }
-        // Quadrature over the normal distribution, out to five standard deviations.
+        // Integrate over the normal distribution up to five standard deviations.
         let normal = (-50..=50).map(|i| f64::from(i) / 10.0).map(|z| (z, (-z * z / 2.0).exp()));
         let normal: Vec<(f64, f64)> = normal.collect();
         let whole: f64 = normal.iter().map(|&(_, weight)| weight).sum();
@@ -122,7 +121,7 @@ impl FailureCurve {
         (RATE_MAX / RATE_MIN).ln() / (POINTS - 1) as f64
     }
 
-    /// Probability that a codeword of a page, at this rate of the median page, is not corrected.
+    /// Probability that a codeword cannot be corrected, at this rate of the median page.
     pub fn at(&self, rate: f64) -> f64 {
         let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);
         let point = (coordinate as usize).min(POINTS - 2);
@@ -140,9 +139,9 @@ mod tests {
         assert!((got / expected - 1.0).abs() < tolerance, "{got:e}, expected {expected:e}");
     }
 
-    /// All ways to have wrong bits in a codeword of 12, counted.
+    /// Enumerates all error patterns of a 12-bit codeword.
     #[test]
-    fn the_tail_is_that_of_the_binomial_distribution() {
+    fn failure_is_the_binomial_tail() {
         let rate: f64 = 0.07;
         for correctable in 0..12 {
             let by_hand: f64 = (0_u32..1 << 12)
@@ -157,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn large_codewords_fail_as_the_normal_and_poisson_limits_say() {
+    fn large_codewords_match_the_normal_and_poisson_limits() {
         let code = Code { bits: 8192, correctable: 72 };
-        // Half of the codewords have more than the median of wrong bits.
+        // Half of the codewords have more bit errors than the median.
         let half = code.failure(72.67 / 8192.0);
         assert!((half - 0.5).abs() < 0.01, "{half}");
         assert!(code.failure(0.05) > 1.0 - 1e-12);
@@ -176,10 +175,11 @@ mod tests {
             close(curve.at(rate), code.failure(rate), 0.02);
         }
         let wide = FailureCurve::new(code, 0.4);
-        assert!(wide.at(4e-3) > 100.0 * curve.at(4e-3), "weak pages fail first");
-        assert!(wide.at(1.2e-2) < curve.at(1.2e-2), "and strong ones last");
+        assert!(wide.at(4e-3) > 100.0 * curve.at(4e-3), "weak pages fail earlier");
+        assert!(wide.at(1.2e-2) < curve.at(1.2e-2), "strong pages fail later");
         assert!((1..999).all(|n| wide.at(1e-5 * f64::from(n)) <= wide.at(1e-5 * f64::from(n + 1))));
-        // With a code that fails just above a rate, a spread makes it the normal distribution.
+        // With a code that fails abruptly above a rate, the spread turns the curve into the normal
+        // distribution.
         let steep = Code { bits: 1 << 20, correctable: 10_486 };
         let share = FailureCurve::new(steep, 0.5).at(0.01 * (-0.5_f64).exp());
         assert!((share - 0.1587).abs() < 0.012, "{share}: one standard deviation");

@@ -1,25 +1,18 @@
-//! Where things are: channels, dies, planes, blocks, pages, and the units that an FTL works in.
+//! Flash geometry: channels, dies, planes, blocks, pages, and the units that an FTL works with.
 //!
-//! ```text
-//! slot         one mapping unit (4 KiB)
-//! read group   what one read operation fetches: a page, or one page of every plane (multi-plane)
-//! program unit what one program operation writes: a read group, or all pages of a word line
-//!              (one-shot TLC/MLC programming)
-//! reclaim unit one block of every plane of every die ("superblock"): written in order, unit after
-//!              unit across the dies, and erased as one
-//! ```
-//! Unit `u` of a reclaim unit lies on die `u % dies`; die `d` hangs on channel `d % channels`, so
-//! that consecutive units use all channels before they use a channel's second die.
+//! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel `d %
+//! channels`, so that consecutive program units use all channels before they use a second die of a
+//! channel.
 
 use thiserror::Error;
 use writecliff_base::{Bytes, Ppa, ReclaimUnitId};
 
-/// Bytes of a mapping unit. 4 KiB as in every drive that writecliff models; not a parameter.
+/// Bytes of a mapping unit: 4 KiB in every drive that writecliff models, and not configurable.
 pub const SLOT_BYTES: u32 = 4096;
-/// Most slots that one read operation may fetch; real parts have 4 to 32.
+/// Limit on the slots of one read operation; real parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
 
-/// Bits a cell, which is also the number of page types of a word line.
+/// Bits per cell, which is also the number of page types of a word line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CellType {
     Slc = 1,
@@ -43,7 +36,7 @@ impl CellType {
     }
 }
 
-/// The counts that a device file gives.
+/// Geometry as specified in a device file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub channels: u32,
@@ -53,13 +46,13 @@ pub struct Shape {
     pub pages_per_block: u32,
     pub page: Bytes,
     pub cell: CellType,
-    /// One operation works on all planes of a die.
+    /// Whether one operation works on all planes of a die.
     pub multi_plane: bool,
-    /// One program operation writes all pages of a word line.
+    /// Whether one program operation writes all pages of a word line.
     pub one_shot: bool,
 }
 
-/// Why a shape is impossible: which key of the device file, and what would be right.
+/// Why a shape is impossible: the key of the device file, and the reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct GeometryError {
@@ -99,8 +92,8 @@ impl Divider {
 /// A checked shape with everything that is derived from it.
 ///
 /// Space is counted in slots. There is one address ([`Ppa`]) per slot, unless the controller
-/// compresses: then several pieces may begin in the space of one slot, and each needs an address;
-/// see [`Geometry::with_ppas_per_slot`].
+/// compresses: then several pieces may start within one slot, and each needs an address; see
+/// [`Geometry::with_ppas_per_slot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     pub shape: Shape,
@@ -128,7 +121,7 @@ pub struct FlashLocation {
     pub die: u32,
     /// Read group within the program unit.
     pub group: u32,
-    /// Which of the cell's page types the group is (0 = the fastest).
+    /// Page type of the group (0 = the fastest).
     pub page_type: u32,
 }
 
@@ -162,7 +155,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// The same flash with addresses for up to `per_slot` pieces of data in the space of a slot.
+    /// The same geometry with addresses for up to `per_slot` pieces of data per slot.
     ///
     /// # Errors
     /// Fails if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if there are
@@ -178,23 +171,23 @@ impl Geometry {
         }
         if self.raw_slots() * u64::from(per_slot) >= 1 << 31 {
             return fail(format!(
-                "{per_slot} pieces a slot on {} of flash: there are addresses for 2^31 pieces",
+                "{per_slot} pieces per slot on {} of flash exceed the 2^31 addresses",
                 self.raw_bytes()
             ));
         }
-        let places = self.slots_per_reclaim_unit * per_slot;
+        let ppas = self.slots_per_reclaim_unit * per_slot;
         Ok(Self {
             ppas_per_read_group: self.slots_per_read_group * per_slot,
             ppas_per_program_unit: self.slots_per_program_unit * per_slot,
-            ppas_per_reclaim_unit: places,
-            by_reclaim_unit: Divider::new(places),
+            ppas_per_reclaim_unit: ppas,
+            by_reclaim_unit: Divider::new(ppas),
             by_unit: Divider::new(self.slots_per_program_unit * per_slot),
             by_group: Divider::new(self.slots_per_read_group * per_slot),
             ..self
         })
     }
 
-    /// Addresses on the flash.
+    /// Number of physical page addresses.
     pub fn raw_ppas(&self) -> u64 {
         u64::from(self.reclaim_units) * u64::from(self.ppas_per_reclaim_unit)
     }
@@ -251,7 +244,7 @@ impl Geometry {
         page % self.shape.cell.page_types()
     }
 
-    /// Page type that a program of unit `unit` writes (its slowest page when it writes several).
+    /// Page type that programming unit `unit` writes (the slowest if it writes several).
     #[inline]
     pub fn program_type(&self, unit: u32) -> u32 {
         if self.shape.one_shot {
@@ -283,7 +276,10 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     if page * u64::from(planes) > u64::from(READ_GROUP_SLOTS_MAX * SLOT_BYTES) {
         return fail(
             "planes_per_die",
-            format!("{planes} planes of {} pages: one operation may move 256 KiB", shape.page),
+            format!(
+                "{planes} planes of {} pages exceed the 256 KiB limit of one operation",
+                shape.page
+            ),
         );
     }
     let types = shape.cell.page_types();
@@ -365,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_shapes_name_their_key() {
+    fn impossible_shapes_are_rejected_with_their_key() {
         let odd = Geometry::new(Shape { pages_per_block: 13, ..shape() }).unwrap_err();
         assert_eq!(odd.key, "pages_per_block");
         let page = Geometry::new(Shape { page: Bytes(5000), ..shape() }).unwrap_err();

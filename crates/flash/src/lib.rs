@@ -1,8 +1,7 @@
-//! Flash memory: what there is (geometry), how long it takes (timing), how it ages (wear),
-//! what it forgets (errors).
+//! Flash memory: geometry, operation times, wear and bit errors.
 //!
-//! The crate knows nothing of logical addresses. It answers "where on the flash is slot 17 of
-//! reclaim unit 3, and what does an operation there cost?"
+//! The crate does not deal with logical addresses. It determines where slot 17 of reclaim unit 3 is
+//! on the flash and what an operation there costs.
 
 pub mod errors;
 pub mod geometry;

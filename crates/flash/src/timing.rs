@@ -1,4 +1,4 @@
-//! How long flash operations take: a table, by page type, that the device file fills.
+//! Times of flash operations by page type, as given in the device file.
 
 use writecliff_base::{BytesPerSecond, Nanos};
 
@@ -12,11 +12,12 @@ pub struct FlashTiming {
     pub program: Vec<Nanos>,
     /// tBERS.
     pub erase: Nanos,
-    /// Data rate of a channel; its bus is shared by the channel's dies.
+    /// Data rate of a channel, whose dies share the bus.
     pub bus: BytesPerSecond,
-    /// Command and address cycles of an operation, on the bus.
+    /// Bus time of the command and address cycles of an operation.
     pub command: Nanos,
-    /// From the suspend command to a die that can read; `None`: the part cannot suspend.
+    /// Time from the suspend command until the die can read; `None` if the part does not support
+    /// suspend.
     pub program_suspend: Option<Nanos>,
     pub erase_suspend: Option<Nanos>,
 }

@@ -1,9 +1,9 @@
-//! How flash ages: erase counts. All blocks of a reclaim unit are erased together, so its count is
-//! the count of each of its blocks.
+//! Wear: erase counts. All blocks of a reclaim unit are erased together, so its erase count is that
+//! of each of its blocks.
 
 use writecliff_base::ReclaimUnitId;
 
-/// Erase counts by reclaim unit, and the count that the part is rated for.
+/// Erase counts by reclaim unit, and the rated count of the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wear {
     pub erases: Vec<u32>,
@@ -11,7 +11,7 @@ pub struct Wear {
     total: u64,
 }
 
-/// Spread of the erase counts over all blocks.
+/// Distribution of the erase counts over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WearSummary {
     pub min: u32,
@@ -43,7 +43,7 @@ impl Wear {
         self.erases[unit.index()]
     }
 
-    /// Erases of reclaim units since the drive was new.
+    /// Number of reclaim-unit erases since the drive was new.
     pub fn total(&self) -> u64 {
         self.total
     }

@@ -1,9 +1,9 @@
-//! Host commands, and the table of those that a drive has.
+//! Host commands, and the table of commands in flight.
 
 use crate::content::Content;
 use writecliff_base::{Nanos, StreamId};
 
-/// What a command does.
+/// The operation of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     Read,
@@ -18,12 +18,12 @@ pub struct Command {
     pub operation: Operation,
     pub offset: u64,
     pub length: u32,
-    /// What is written; of no meaning to other operations.
+    /// Content of the data of a write; ignored for other operations.
     pub content: Content,
     pub stream: StreamId,
     /// Submission queue (modulo the drive's queues).
     pub queue: u32,
-    /// Given back with the completion.
+    /// Returned with the completion.
     pub tag: u32,
 }
 
@@ -35,7 +35,7 @@ pub struct Completion {
     pub operation: Operation,
 }
 
-/// What a drive knows of its in-flight commands, by number; numbers are reused.
+/// Per-command state of the commands in flight, by number; numbers are reused.
 #[derive(Clone, Debug)]
 pub struct CommandTable<T> {
     slots: Vec<T>,

@@ -1,19 +1,19 @@
-//! The content of the data that a host writes: how far it compresses, and what it repeats.
+//! Content of the data that a host writes: compressibility and duplication.
 
 use writecliff_base::Lpn;
 
 /// Sectors (512 B) in a mapping unit of 4 KiB.
 pub const SECTORS_PER_SLOT: u32 = 8;
 
-/// The data of a write, to a controller that compresses or de-duplicates. All others store a slot
-/// as a slot, whatever is in it.
+/// Content of a write, for controllers that compress or deduplicate. All others store a slot as a
+/// slot regardless of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))] // one word: every request carries it
 pub struct Content {
-    /// Sectors that each slot takes when it is compressed, 1 to 8.
+    /// Compressed size of each slot in sectors, 1 to 8.
     pub sectors: u32,
-    /// The data repeat, slot by slot, what was written from this logical page on; `NONE`: nothing
-    /// that is known.
+    /// First logical page whose data this write duplicates, slot by slot; `NONE` for no known
+    /// duplicate.
     pub same_as: Lpn,
 }
 
@@ -21,14 +21,15 @@ impl Content {
     /// Random data.
     pub const INCOMPRESSIBLE: Self = Self { sectors: SECTORS_PER_SLOT, same_as: Lpn::NONE };
 
-    /// Data of which `percent` can be saved, in whole sectors; a slot takes one at least.
+    /// Data that compression shrinks by `percent`, rounded to whole sectors; a slot takes at least
+    /// one.
     #[must_use]
     pub fn compressible(percent: f64) -> Self {
         let kept = f64::from(SECTORS_PER_SLOT) * (1.0 - percent / 100.0);
         Self { sectors: kept.ceil().max(1.0) as u32, ..Self::INCOMPRESSIBLE }
     }
 
-    /// The same for slot `n` of the write.
+    /// Content of slot `n` of the write.
     #[inline]
     #[must_use]
     pub const fn of_slot(self, n: u32) -> Self {
@@ -54,11 +55,11 @@ mod tests {
     fn compressible_data_take_whole_sectors() {
         let sectors = |percent| Content::compressible(percent).sectors;
         assert_eq!([0.0, 12.5, 46.0, 50.0, 99.0, 100.0].map(sectors), [8, 7, 5, 4, 1, 1]);
-        assert_eq!(sectors(0.1), 8, "no sector is saved by a part of one");
+        assert_eq!(sectors(0.1), 8, "saving part of a sector saves no sector");
     }
 
     #[test]
-    fn slots_of_a_repeated_write_repeat_slots() {
+    fn each_slot_of_a_duplicate_write_duplicates_its_slot() {
         let repeated = Content { same_as: Lpn(40), ..Content::INCOMPRESSIBLE };
         assert_eq!(repeated.of_slot(3).same_as, Lpn(43));
         assert!(Content::INCOMPRESSIBLE.of_slot(3).same_as.is_none());

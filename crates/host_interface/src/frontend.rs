@@ -1,7 +1,7 @@
-//! Commands on their way in and out: submission queues, firmware, link.
+//! The host-facing side of a drive: submission queues, firmware and link.
 //!
-//! Firmware and link serve one command at a time, first come first served, so each is a time until
-//! which it is taken.
+//! Firmware and link serve one command at a time, first come first served, so the state of each is
+//! the time until which it is busy.
 
 use std::collections::VecDeque;
 
@@ -14,14 +14,15 @@ use writecliff_base::words::{WordReader, WordWriter};
 
 pub struct Frontend {
     link: LinkConfig,
-    /// The last length on the link each way, and its time: lengths repeat, and divisions are slow.
+    /// The last transfer length in each direction and its time, cached because lengths repeat and
+    /// divisions are slow.
     carried: [(u32, Nanos); 2],
     command_time: Nanos,
     latency: Nanos,
     firmware_free: Nanos,
-    /// Times until which the link is taken: towards the drive, towards the host.
+    /// Times until which the link is busy, towards the drive and towards the host.
     link_free: [Nanos; 2],
-    /// Time that it has been, both ways together.
+    /// Total busy time of both directions.
     link_busy: Nanos,
     queues: Vec<SubmissionQueue>,
 }
@@ -36,8 +37,8 @@ const TO_DRIVE: usize = 0;
 const TO_HOST: usize = 1;
 
 impl Frontend {
-    /// `command_time`: firmware time that a command occupies; `latency`: time that the
-    /// controller adds to that command only.
+    /// `command_time` is the firmware time of a command, during which no other is processed;
+    /// `latency` is added to each command without blocking others.
     pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
         Self {
             link: link.clone(),
@@ -54,12 +55,12 @@ impl Frontend {
     #[inline]
     fn queue(&mut self, number: u32) -> &mut SubmissionQueue {
         let (number, queues) = (number as usize, self.queues.len());
-        // Hosts number their queues as the drive does; dividing is for those that do not.
+        // Most hosts number their queues as the drive does, which avoids the division.
         let index = if number < queues { number } else { number % queues };
         &mut self.queues[index]
     }
 
-    /// Take a slot of the command's queue. Returns whether there was one; without, the command
+    /// Takes an entry of the command's queue. Returns false if the queue is full; the command then
     /// waits at the host.
     #[inline]
     pub fn enter(&mut self, command: &Command) -> bool {
@@ -73,7 +74,8 @@ impl Frontend {
         false
     }
 
-    /// A command leaves; the next one of its queue that waited at the host enters.
+    /// Removes a completed command; returns the next command of its queue that was waiting at the
+    /// host.
     #[inline]
     pub fn leave(&mut self, left: &Command) -> Option<Command> {
         let queue = self.queue(left.queue);
@@ -103,7 +105,7 @@ impl Frontend {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }
 
-    /// Firmware decodes a command, which takes it so much longer than others; returns when it is
+    /// Decodes a command, which takes the firmware `longer_by` more than usual; returns when it is
     /// ready.
     #[inline]
     pub fn decode(&mut self, now: Nanos, longer_by: Nanos) -> Nanos {
@@ -111,23 +113,24 @@ impl Frontend {
         self.firmware_free + self.latency
     }
 
-    /// Time that the link has carried frames, each way counted.
+    /// Total time that the link was busy, both directions added.
     pub fn link_busy(&self) -> Nanos {
         self.link_busy
     }
 
-    /// The firmware does something else for `duration`: commands wait.
+    /// Blocks the firmware for `duration`; commands wait.
     pub fn stall(&mut self, now: Nanos, duration: Nanos) {
         self.firmware_free = self.firmware_free.max(now) + duration;
     }
 
-    /// Carry a write's command and data to the drive, not before `from`; returns the end.
+    /// Transfers a write's command and data to the drive, not before `from`; returns the end time.
     #[inline]
     pub fn receive(&mut self, from: Nanos, bytes: u32) -> Nanos {
         self.carry(TO_DRIVE, from, self.link.command, bytes)
     }
 
-    /// Carry data of a read to the host; `last` also carries the command's own frames.
+    /// Transfers read data to the host, not before `from`; with `last`, also the command's own
+    /// frames. Returns the end time.
     #[inline]
     pub fn send(&mut self, from: Nanos, bytes: u32, last: bool) -> Nanos {
         let overhead = if last { self.link.command } else { Nanos::ZERO };

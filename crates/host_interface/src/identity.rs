@@ -1,9 +1,9 @@
-//! Who a drive is, and the keys at the top of its device file.
+//! The identity of a drive, read from the top-level keys of its device file.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{LocatedError, Table};
 
-/// Who the drive says it is.
+/// Identity of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub name: String,
@@ -11,17 +11,17 @@ pub struct Identity {
     pub vendor: String,
     pub model: String,
     pub firmware: String,
-    /// Bytes that the maker warrants (TBW).
+    /// Rated endurance in bytes written (TBW).
     pub rated_writes: Option<Bytes>,
 }
 
 impl Identity {
-    /// Keys of a device file, of whatever kind, that say who the drive is and do not change what it
-    /// does: they stay out of the device hash. All others are in it.
+    /// Keys of device files that describe the drive but do not affect its behaviour. They are
+    /// excluded from the device hash; all others are included.
     pub const DOCUMENTARY: [&str; 7] =
         ["name", "description", "vendor", "model", "firmware", "rated_writes", "link.interface"];
 
-    /// The keys at the top of a device file that say who the drive is.
+    /// Reads the identity from the top-level keys of a device file.
     pub fn read(root: &Table<'_>) -> Result<Self, LocatedError> {
         Ok(Self {
             name: root.required_text("name")?.to_owned(),

@@ -1,11 +1,11 @@
-//! Where host and drive meet, whatever is behind: flash or a disk.
+//! The interface between host and drive, common to SSDs and hard disks.
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
 //! | `command.rs` | commands, completions, the table of those in flight |
-//! | `content.rs` | what a write stores: compressibility, duplicates |
-//! | `link.rs`, `identity.rs` | what device files of all kinds have in common |
-//! | `frontend.rs` | submission queues, firmware, link: commands in time |
+//! | `content.rs` | content of writes: compressibility, duplicates |
+//! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
+//! | `frontend.rs` | timing of submission queues, firmware and link |
 
 pub mod command;
 pub mod content;

@@ -1,4 +1,4 @@
-//! The way between host and drive, and its table in device files.
+//! The link between host and drive, and its section in device files.
 
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_base::{BytesPerSecond, Nanos};
@@ -14,23 +14,23 @@ pub enum Duplex {
     Full,
 }
 
-/// The way between host and drive.
+/// The link between host and drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// As reports name it: "SATA 6Gb/s", "SAS 12Gb/s", "NVMe".
+    /// Name in reports: "SATA 6Gb/s", "SAS 12Gb/s", "NVMe".
     pub interface: String,
     /// Payload rate in each direction.
     pub bandwidth: BytesPerSecond,
     pub duplex: Duplex,
-    /// Time a command occupies the link besides its data (frames of command, setup and status).
+    /// Link time of a command in addition to its data (frames of command, setup and status).
     pub command: Nanos,
     pub queues: u32,
-    /// Commands that one queue holds at the drive; more wait at the host.
+    /// Depth of one queue at the drive; further commands wait at the host.
     pub queue_depth: u32,
 }
 
 impl LinkConfig {
-    /// The table `[link]` of a device file.
+    /// Reads the table `[link]` of a device file.
     pub fn read(table: &Table<'_>) -> Result<Self, LocatedError> {
         let duplex = [("half", Duplex::Half), ("full", Duplex::Full)];
         let count = |key: &str, most: u64| table.required_integer(key, 1..=most).map(|n| n as u32);

@@ -6,7 +6,7 @@ use crate::next::{hook, real};
 use crate::stdio;
 use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Record a transfer of `length` bytes; without an offset it ended at the descriptor's position.
+/// Records a transfer of `length` bytes; without an offset, it ended at the descriptor's position.
 pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     if length <= 0 {
         return;
@@ -15,13 +15,13 @@ pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     let at = match offset {
         Some(at) if at >= 0 => at,
         _ => {
-            // SAFETY: asks for the position only.
+            // SAFETY: only queries the position.
             let end = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
             stdio::at(fd, end);
             end - length as off_t
         }
     };
-    file.tell(fd);
+    file.record_name(fd);
     note(op, file, at as u64, length as u64);
 }
 
@@ -45,7 +45,7 @@ fn synced(fd: c_int, result: c_int) {
     if result == 0
         && let Some(file) = File::open(fd)
     {
-        file.tell(fd);
+        file.record_name(fd);
         note(Op::Fsync, file, 0, 0);
     }
 }
@@ -54,7 +54,7 @@ fn resized(fd: c_int, size: off_t, result: c_int) {
     if result == 0
         && let Some(file) = File::open(fd)
     {
-        file.tell(fd);
+        file.record_name(fd);
         note(Op::Truncate, file, size as u64, 0);
     }
 }
@@ -65,7 +65,7 @@ fn punched(fd: c_int, mode: c_int, offset: off_t, length: off_t, result: c_int) 
         && mode & frees != 0
         && let Some(file) = File::open(fd)
     {
-        file.tell(fd);
+        file.record_name(fd);
         note(Op::Punch, file, offset as u64, length as u64);
     }
 }
@@ -77,7 +77,7 @@ fn mapped(fd: c_int, access: c_int, flags: c_int, offset: off_t, length: size_t,
         && access & libc::PROT_WRITE != 0
         && let Some(file) = File::open(fd)
     {
-        file.tell(fd);
+        file.record_name(fd);
         note(Op::Mmap, file, offset as u64, length as u64);
     }
 }
@@ -116,7 +116,7 @@ hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut o
 hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
     how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
 
-/// Where a transfer began, after the kernel has advanced the offset.
+/// Offset at which a transfer began, after the kernel has advanced it.
 fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
     // SAFETY: the kernel has just written there.
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
@@ -160,7 +160,7 @@ macro_rules! mmap_hook {
 mmap_hook!(mmap);
 mmap_hook!(mmap64);
 
-/// The kernel's `struct iocb`; that of libaio is a copy.
+/// The kernel's `struct iocb`, which libaio duplicates.
 #[repr(C)]
 struct Iocb {
     data: u64,
@@ -175,7 +175,7 @@ struct Iocb {
 }
 
 impl Iocb {
-    /// Descriptor, operation, offset and bytes.
+    /// Descriptor, operation, offset and length in bytes.
     fn what(&self) -> Option<(c_int, Op, off_t, u64)> {
         let (op, vectors) = match self.opcode {
             0 => (Op::Read, false),
@@ -186,7 +186,7 @@ impl Iocb {
             _ => return None,
         };
         let length = if vectors {
-            // SAFETY: an array of that many, by the contract of io_submit.
+            // SAFETY: an array of that length, by the contract of io_submit.
             let parts = unsafe {
                 std::slice::from_raw_parts(self.buffer as *const iovec, self.length as usize)
             };
@@ -200,8 +200,8 @@ impl Iocb {
 
 const AIO_KEPT: usize = 256;
 
-/// libaio. Requests are read before the call: one may be complete, and its memory freed, when the
-/// call returns.
+/// Hook for libaio. Requests are read before the call, because one may already be complete and its
+/// memory freed when the call returns.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn io_submit(
     context: *mut c_void,
@@ -213,9 +213,9 @@ unsafe extern "C" fn io_submit(
     let mut kept = [None; AIO_KEPT];
     if events::active() && !list.is_null() {
         let known = usize::try_from(count).unwrap_or(0).min(AIO_KEPT);
-        for (index, place) in kept.iter_mut().enumerate().take(known) {
+        for (index, entry) in kept.iter_mut().enumerate().take(known) {
             // SAFETY: `count` requests, by the contract of io_submit.
-            *place = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
+            *entry = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
         }
     }
     // SAFETY: the caller's arguments, passed on.
@@ -234,7 +234,7 @@ unsafe extern "C" fn io_submit(
     done
 }
 
-/// A file created by a call that opens it inside the C library.
+/// Records a file that a call inside the C library has created and opened.
 pub(crate) fn made(fd: c_int) {
     if fd >= 0
         && let Some(file) = File::open(fd)

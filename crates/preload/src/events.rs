@@ -1,14 +1,15 @@
 //! The event file: its layout, and how slots are claimed and filled.
 //!
-//! Layout, in the machine's byte order (read by `writecliff.capture.events`): a header of 4096
-//! bytes, a table of files already named (`NAMED` words), then slots of 64 bytes. An event takes
-//! one slot, and one more for every 62 bytes of text. Its first byte is written last: 0 marks a
-//! slot that was never finished.
+//! The file has, in native byte order (read by `writecliff.capture.events`): a header of 4096
+//! bytes, a table that marks files whose names are recorded (`NAMED` words), then slots of 64
+//! bytes. An event takes one slot, plus one for every 62 bytes of text. The first byte of a slot is
+//! written last: 0 marks a slot that was never completed.
 //!
-//! The file grows ahead of its writers, with allocated blocks; the mapping is as long as the file
-//! can ever become. Writing to a mapped hole of a full disk would kill the program (SIGBUS);
-//! instead events are dropped and counted. A program that locks all its memory (mlockall, as
-//! Cassandra does) locks the existing part of the file, not the whole mapping.
+//! The file grows ahead of its writers, with allocated blocks; the mapping covers the largest size
+//! that the file can reach. Writing to a hole in the mapping on a full disk would kill the program
+//! (SIGBUS), so events are dropped and counted instead. In a program that locks all its memory
+//! (mlockall, as Cassandra does), only the existing part of the file is locked, not the whole
+//! mapping.
 
 use crate::names;
 use libc::{c_char, c_int, c_long};
@@ -65,7 +66,7 @@ pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
 
-/// An event without time, process and thread, which are added.
+/// The fields of an event except time, process and thread, which are added when it is recorded.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Note {
     pub(crate) flags: u8,
@@ -118,7 +119,7 @@ pub(crate) fn repair_hints() -> bool {
     flag(REPAIR_HINTS)
 }
 
-/// One of the words of the table of files already named.
+/// A word of the table of files whose names are recorded.
 pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     let base = BASE.load(Ordering::Acquire);
     if base.is_null() {
@@ -128,7 +129,8 @@ pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     Some(unsafe { &*base.byte_add(HEADER_BYTES as usize).cast::<AtomicU64>().add(index % NAMED) })
 }
 
-/// Map the file that the environment names. Without one the hooks only call the real functions.
+/// Maps the event file named in the environment. Without one, the hooks only call the real
+/// functions.
 pub(crate) fn begin() {
     // SAFETY: plain calls of the C library; their results are checked.
     unsafe {
@@ -144,7 +146,8 @@ pub(crate) fn begin() {
         let mut header: [u64; 2] = [0; 2];
         let got = libc::pread(fd, header.as_mut_ptr().cast(), size_of_val(&header), 0);
         if got == size_of_val(&header) as isize && header[0] == MAGIC {
-            // All as words: varargs pass an `int` in half a register, the kernel reads a whole one.
+            // All arguments are words: variadic calls pass an `int` in half a register, but the
+            // kernel reads a whole one.
             let (anywhere, from): (usize, i64) = (0, 0);
             let size = SLOTS_AT + header[1] * SLOT_BYTES;
             let access = (libc::PROT_READ | libc::PROT_WRITE) as c_long;
@@ -160,7 +163,8 @@ pub(crate) fn begin() {
     }
 }
 
-/// Claim `count` consecutive slots; `None` (and counted) if there is no space.
+/// Claims `count` consecutive slots; if there is no space, returns `None` and counts a dropped
+/// event.
 fn claim(count: u64) -> Option<*mut Slot> {
     let header = header()?;
     if header.flags.load(Ordering::Relaxed) & STOPPED != 0 {
@@ -179,7 +183,7 @@ fn claim(count: u64) -> Option<*mut Slot> {
     })
 }
 
-/// Ensure that all slots before `end` have blocks on disk.
+/// Ensures that all slots before `end` have blocks on disk.
 fn allocate(header: &Header, end: u64) -> bool {
     let have = header.allocated.load(Ordering::Acquire);
     if end <= have {
@@ -217,7 +221,7 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Record an event with `text` (a path, or two separated by a NUL).
+/// Records an event with `text` (a path, or two separated by a NUL).
 pub(crate) fn note(op: Op, what: Note, text: &[&[u8]]) {
     names::refresh();
     put(op, what, text);
@@ -227,13 +231,13 @@ pub(crate) fn note(op: Op, what: Note, text: &[&[u8]]) {
 pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     let length: usize = text.iter().map(|part| part.len()).sum();
     let more = length.div_ceil(TEXT_PER_SLOT);
-    let Some(place) = claim(1 + more as u64) else { return };
+    let Some(slots) = claim(1 + more as u64) else { return };
     let mut bytes = text.iter().flat_map(|part| part.iter());
     for index in 0..more {
         let used = (length - index * TEXT_PER_SLOT).min(TEXT_PER_SLOT);
         // SAFETY: a slot that we claimed.
         unsafe {
-            let slot = place.add(index + 1).cast::<u8>();
+            let slot = slots.add(index + 1).cast::<u8>();
             for (offset, byte) in bytes.by_ref().take(used).enumerate() {
                 *slot.add(2 + offset) = *byte;
             }
@@ -243,17 +247,17 @@ pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     }
     // SAFETY: a slot that we claimed; it is not read before its first byte is set.
     unsafe {
-        (*place).flags = what.flags;
-        (*place).errno = what.errno;
-        (*place).pid = names::process();
-        (*place).time_ns = now_ns();
-        (*place).ino = what.ino;
-        (*place).dev = what.dev;
-        (*place).nlink = what.nlink;
-        (*place).a = what.a;
-        (*place).b = what.b;
-        (*place).comm = names::thread();
+        (*slots).flags = what.flags;
+        (*slots).errno = what.errno;
+        (*slots).pid = names::process();
+        (*slots).time_ns = now_ns();
+        (*slots).ino = what.ino;
+        (*slots).dev = what.dev;
+        (*slots).nlink = what.nlink;
+        (*slots).a = what.a;
+        (*slots).b = what.b;
+        (*slots).comm = names::thread();
         fence(Ordering::Release);
-        (*place).op.store(op as u8, Ordering::Release);
+        (*slots).op.store(op as u8, Ordering::Release);
     }
 }

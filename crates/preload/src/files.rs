@@ -1,4 +1,4 @@
-//! Identifies the file of a descriptor and records its name once.
+//! Identifies the file behind a descriptor and records its name once.
 
 use crate::events::{self, NAMED, Note, Op};
 use crate::text::Text;
@@ -17,19 +17,20 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Only the fields that are requested. Times are left out on purpose: since Linux 6.13 querying
-    /// them makes the next write of the program set a finer one and journal it.
+    /// Queries only the fields that are needed. Times are left out deliberately: since Linux 6.13,
+    /// querying them makes the program's next write store a more precise time, which the file
+    /// system must journal.
     ///
     /// # Safety
     /// `path` is a C string (the kernel checks it).
-    unsafe fn ask(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
+    unsafe fn query(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
         let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_NLINK | libc::STATX_SIZE;
         let mut stat = MaybeUninit::<libc::statx>::uninit();
-        // SAFETY: read only after the kernel has filled it. Raw, as older C libraries have no such
-        // function.
+        // SAFETY: read only after the kernel has filled it. A raw system call, because older C
+        // libraries have no such function.
         let stat = unsafe {
-            let place = stat.as_mut_ptr();
-            if libc::syscall(libc::SYS_statx, dirfd, path, flags, wanted, place) != 0 {
+            let buffer = stat.as_mut_ptr();
+            if libc::syscall(libc::SYS_statx, dirfd, path, flags, wanted, buffer) != 0 {
                 return None;
             }
             stat.assume_init()
@@ -43,20 +44,20 @@ impl File {
         })
     }
 
-    /// An open file that holds data: a regular one or a block device.
+    /// The open file, if it is a regular file or a block device.
     pub(crate) fn open(fd: c_int) -> Option<Self> {
         // SAFETY: an empty C string.
-        let file = unsafe { Self::ask(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
+        let file = unsafe { Self::query(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
         (file.kind == libc::S_IFREG || file.kind == libc::S_IFBLK).then_some(file)
     }
 
-    /// The file with this name; links are followed if `follow`.
+    /// The file with this name; symbolic links are followed if `follow`.
     ///
     /// # Safety
     /// `path` is a C string (the kernel checks it).
     pub(crate) unsafe fn at(dirfd: c_int, path: *const c_char, follow: bool) -> Option<Self> {
         // SAFETY: by the contract.
-        unsafe { Self::ask(dirfd, path, if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW }) }
+        unsafe { Self::query(dirfd, path, if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW }) }
     }
 
     pub(crate) fn is_regular(&self) -> bool {
@@ -79,13 +80,13 @@ impl File {
         (self.ino ^ u64::from(self.dev).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
     }
 
-    fn place(&self) -> usize {
+    fn name_slot(&self) -> usize {
         (self.key() >> 48) as usize % NAMED
     }
 
-    /// Record the file's name, unless a process of this capture has done so.
-    pub(crate) fn tell(&self, fd: c_int) {
-        let Some(word) = events::named(self.place()) else { return };
+    /// Records the file's name, unless a process of this capture has already done so.
+    pub(crate) fn record_name(&self, fd: c_int) {
+        let Some(word) = events::named(self.name_slot()) else { return };
         if word.load(Ordering::Relaxed) == self.key() {
             return;
         }
@@ -94,16 +95,16 @@ impl File {
         events::note(Op::File, self.note(), &[path.bytes()]);
     }
 
-    /// The name has just been recorded with another event.
-    pub(crate) fn told(&self) {
-        if let Some(word) = events::named(self.place()) {
+    /// Marks the name as recorded, because another event contains it.
+    pub(crate) fn mark_named(&self) {
+        if let Some(word) = events::named(self.name_slot()) {
             word.store(self.key(), Ordering::Relaxed);
         }
     }
 
-    /// The inode number may be reused from now on.
-    pub(crate) fn forget(&self) {
-        if let Some(word) = events::named(self.place())
+    /// Unmarks the file, because its inode number may be reused from now on.
+    pub(crate) fn unmark_named(&self) {
+        if let Some(word) = events::named(self.name_slot())
             && word.load(Ordering::Relaxed) == self.key()
         {
             word.store(0, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Write-lifetime hints: the request of the program and the answer of the kernel.
+//! Hooks for write-lifetime hints: record the hint that the program sets and the kernel's result.
 //!
-//! The kernel reads 64 bits where some programs pass a 32-bit enumeration (RocksDB before its
-//! pull request 12595); since Linux 5.x it refuses a non-zero upper half. The lower half is then
-//! what the program meant, and it is recorded.
+//! The kernel reads 64 bits, but some programs pass a 32-bit enumeration (RocksDB before its pull
+//! request 12595); since Linux 5.x the kernel rejects a non-zero upper half. If repair is enabled,
+//! such a call is repeated with the lower half, which is what the program meant.
 
 use crate::events::{self, Note, Op, REPAIRED};
 use crate::files::File;
@@ -26,20 +26,21 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
         return result; // an invalid pointer or descriptor
     }
     let kept = errno;
-    let mut said = if result == 0 { 0 } else { errno };
-    // SAFETY: aligned or not, the kernel has just read 8 bytes from there, except where it did not
-    // know the command; the 4 bytes that any caller passes are there all the same.
+    let mut hint_errno = if result == 0 { 0 } else { errno };
+    // SAFETY: the kernel has just read 8 bytes from there, aligned or not, unless it does not
+    // support the command; every caller passes at least 4 bytes.
     let low = u64::from(unsafe { (argument as *const u32).read_unaligned() });
     let mut flags = 0;
-    if said == libc::EINVAL && low < HINTS && events::repair_hints() {
+    if hint_errno == libc::EINVAL && low < HINTS && events::repair_hints() {
         // SAFETY: a 64-bit value of our own.
         if unsafe { real(fd, command, &raw const low) } == 0 {
-            (result, said, flags) = (0, 0, REPAIRED);
+            (result, hint_errno, flags) = (0, 0, REPAIRED);
         }
     }
     if let Some(file) = File::open(fd) {
-        file.tell(fd);
-        let what = Note { flags, errno: said as u16, a: low, b: command as u64, ..file.note() };
+        file.record_name(fd);
+        let what =
+            Note { flags, errno: hint_errno as u16, a: low, b: command as u64, ..file.note() };
         events::note(Op::Hint, what, &[]);
     }
     crate::set_errno(kept);

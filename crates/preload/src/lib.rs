@@ -1,17 +1,17 @@
-//! Records the file I/O of a program. `writecliff capture` has the dynamic linker load this library
-//! first (`LD_PRELOAD`), so that its functions hide those of the C library with the same names:
-//! each calls the real function and then records an event.
+//! Records the file I/O of a program. `writecliff capture` preloads this library into the program
+//! (`LD_PRELOAD`), so that its functions override those of the C library with the same names: each
+//! calls the real function and then records an event.
 //!
-//! Events go to one file that all processes of a capture have mapped (`events`): a slot is claimed
-//! with one atomic addition and filled without a lock, so that threads, forked children and signal
-//! handlers never wait for one another, and the events of a killed process are not lost.
+//! All processes of a capture map one event file (`events`). A slot is claimed with one atomic
+//! addition and filled without a lock, so threads, forked children and signal handlers never block
+//! each other, and the events of a killed process are not lost.
 //!
-//! Every hook keeps the `errno` of the real call, allocates nothing, and calls no hooked function
-//! itself (it uses raw system calls), so that hooks do not recurse.
+//! Every hook preserves the `errno` of the real call, allocates no memory, and avoids recursion by
+//! using raw system calls instead of hooked functions.
 //!
 //! The state of a file is queried from the kernel at each call (`statx`, 0.2-0.4 us) instead of
-//! kept in a table of descriptors: descriptors are duplicated, inherited, passed over sockets and
-//! closed in more ways than can be followed.
+//! being kept in a table of descriptors, because descriptors are duplicated, inherited, passed over
+//! sockets and closed in more ways than a table could track.
 
 #![allow(clippy::missing_safety_doc)]
 
@@ -27,7 +27,7 @@ mod text;
 
 use libc::c_int;
 
-/// Run `note` after a real call and restore the `errno` of that call.
+/// Runs `note` after a real call and restores the `errno` of that call.
 fn after(note: impl FnOnce()) {
     if !events::active() {
         return;
@@ -38,7 +38,7 @@ fn after(note: impl FnOnce()) {
 }
 
 fn errno() -> c_int {
-    // SAFETY: the C library's own address of it, valid in every thread.
+    // SAFETY: the C library returns the address of errno, which is valid in every thread.
     unsafe { *libc::__errno_location() }
 }
 

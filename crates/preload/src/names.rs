@@ -1,5 +1,5 @@
-//! The names of thread and process. A thread's name is queried from the kernel when the thread is
-//! first seen, when any thread was renamed through the C library, and otherwise every 50 ms;
+//! Names of threads and processes. A thread's name is queried from the kernel when the thread is
+//! first seen, after any thread was renamed through the C library, and otherwise every 50 ms;
 //! querying it each time would double the cost of an event.
 
 use crate::events::{self, Note, Op};
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 const STALE_NS: u64 = 50_000_000;
-const TITLE_LOOKS: u8 = 2;
+const TITLE_QUERIES: u8 = 2;
 
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static RENAMES: AtomicU32 = AtomicU32::new(1);
@@ -19,11 +19,11 @@ static TITLES: AtomicU8 = AtomicU8::new(0);
 #[derive(Clone, Copy)]
 struct Known {
     comm: [u8; 16],
-    asked_ns: u64,
+    queried_ns: u64,
     renames: u32,
 }
 
-const UNKNOWN: Known = Known { comm: [0; 16], asked_ns: 0, renames: 0 };
+const UNKNOWN: Known = Known { comm: [0; 16], queried_ns: 0, renames: 0 };
 
 thread_local! {
     static KNOWN: Cell<Known> = const { Cell::new(UNKNOWN) };
@@ -37,30 +37,30 @@ pub(crate) fn thread() -> [u8; 16] {
     KNOWN.with(Cell::get).comm
 }
 
-/// Update the thread's name.
+/// Updates the thread's name.
 pub(crate) fn refresh() {
     let known = KNOWN.with(Cell::get);
     let renames = RENAMES.load(Ordering::Relaxed);
     let now = events::now_ns();
-    if known.renames == renames && now.wrapping_sub(known.asked_ns) < STALE_NS {
+    if known.renames == renames && now.wrapping_sub(known.queried_ns) < STALE_NS {
         return;
     }
     let mut comm = [0u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes. Raw, because `prctl` is hooked.
+    // SAFETY: the kernel writes at most 16 bytes. A raw system call, because `prctl` is hooked.
     unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, comm.as_mut_ptr()) };
-    KNOWN.with(|cell| cell.set(Known { comm, asked_ns: now, renames }));
-    if TITLES.load(Ordering::Relaxed) < TITLE_LOOKS {
+    KNOWN.with(|cell| cell.set(Known { comm, queried_ns: now, renames }));
+    if TITLES.load(Ordering::Relaxed) < TITLE_QUERIES {
         TITLES.fetch_add(1, Ordering::Relaxed);
         title();
     }
 }
 
-/// The title that `ps` shows, in which servers such as PostgreSQL name the role of a process. Read
-/// at the first events of a process, when it has been set.
+/// Records the title that `ps` shows, in which servers such as PostgreSQL describe the role of a
+/// process. It is read at the first events of a process, when the program has set it.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: raw calls, because `open`, `read` and `close` are hooked; the length is that of the
-    // buffer.
+    // SAFETY: raw system calls, because `open`, `read` and `close` are hooked; the length is that
+    // of the buffer.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;

@@ -10,7 +10,7 @@ use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
 
 /// What existed at a path before it was opened.
 pub(crate) enum Before {
-    NotAsked,
+    NotQueried,
     Nothing,
     File(File),
 }
@@ -20,7 +20,7 @@ impl Before {
     /// `path` is a C string.
     pub(crate) unsafe fn opening(dirfd: c_int, path: *const c_char, flags: c_int) -> Self {
         if !events::active() || flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
-            return Self::NotAsked;
+            return Self::NotQueried;
         }
         let errno = crate::errno();
         // SAFETY: by the contract.
@@ -48,13 +48,13 @@ impl Before {
 }
 
 pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
-    file.told();
+    file.mark_named();
     let path = Text::of_descriptor(fd);
     events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
 }
 
-/// Hooks with a variadic mode in C. It is passed on whether it was given or not, as the C library
-/// reads it only if the flags require one.
+/// Hooks of functions with a variadic mode in C. The mode is always passed on, because the C
+/// library reads it only if the flags require one.
 macro_rules! open_hooks {
     ($($name:ident $at:ident,)*) => {$(
         #[unsafe(no_mangle)]
@@ -123,7 +123,7 @@ hook!(mkostemp | mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd =>
 hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
 hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
 
-/// Closing matters for a file without a name: it frees the space.
+/// Records the close of a file without a name, because it frees the space.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close(fd: c_int) -> c_int {
     type Real = unsafe extern "C" fn(c_int) -> c_int;
@@ -140,11 +140,11 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
     unsafe { real(fd) }
 }
 
-/// The name of a regular file was removed.
+/// Records that the name of a regular file was removed.
 fn removed(file: &File, path: &Text) {
     if file.is_regular() {
         if file.nlink <= 1 {
-            file.forget();
+            file.unmark_named();
         }
         events::note(Op::Unlink, file.note(), &[path.bytes()]);
     }
@@ -312,7 +312,7 @@ unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
     // SAFETY: by the contract.
     let (file, name) = unsafe { (File::at(AT_FDCWD, path, true), Text::absolute(AT_FDCWD, path)) };
     if let Some(file) = file.filter(File::is_regular) {
-        file.told();
+        file.mark_named();
         events::note(Op::File, file.note(), &[name.bytes()]);
         events::note(Op::Truncate, Note { a: size as u64, b: 0, ..file.note() }, &[]);
     }

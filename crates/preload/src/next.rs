@@ -1,7 +1,7 @@
-//! The real function behind a hook: the next one of that name in the linker's order.
+//! Finds the real function behind a hook: the next one with that name in the linker's search order.
 //!
-//! All are looked up before the program begins. A lookup inside a hook would wait for the linker's
-//! lock, which another thread may hold while it waits for the hook's thread.
+//! All functions are looked up before the program starts. A lookup inside a hook would wait for the
+//! linker's lock, which another thread may hold while it waits for the hook's thread.
 
 use libc::{c_char, c_void};
 use std::ptr;
@@ -17,10 +17,11 @@ impl Next {
         Self { name, found: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Null if the C library has no such function.
+    /// Address of the function; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
-        // Only a library that is initialised before this one gets here without an address.
+        // The address is unknown only if a library that is initialised before this one calls the
+        // hook.
         if known.is_null() { self.find() } else { known }
     }
 
@@ -32,7 +33,7 @@ impl Next {
     }
 }
 
-/// The real function `$name`, as `$type`; `None` if there is none.
+/// The real function `$name` with type `$type`; `None` if there is none.
 macro_rules! real {
     ($name:ident as $type:ty) => {{
         static NEXT: $crate::next::Next = $crate::next::Next::new(concat!(stringify!($name), "\0"));
@@ -53,8 +54,8 @@ macro_rules! real {
     }};
 }
 
-/// A hook that calls the real function, then `$note` with its result; names joined
-/// by `|` have the same signature.
+/// Defines a hook that calls the real function, then evaluates `$note` with its result; names
+/// joined by `|` share a signature.
 macro_rules! hook {
     ($name:ident | $($more:ident)|+ ($($arg:tt)*) -> $ret:ty, $result:ident => $note:expr) => {
         $crate::next::hook!($name($($arg)*) -> $ret, $result => $note);

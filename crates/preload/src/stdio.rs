@@ -1,9 +1,10 @@
-//! Streams of the C library (`FILE *`). It writes their buffers without calling any hook, so the
-//! writes of a stream are derived from the position of its descriptor: after a flush, a close,
-//! every page of `fwrite`, and at the end of the program. Small writes are therefore merged.
+//! Hooks for streams of the C library (`FILE *`). The C library writes stream buffers without
+//! calling any hook, so a stream's writes are derived from the position of its descriptor: after a
+//! flush, a close, every page of `fwrite`, and at the end of the program. Small writes are
+//! therefore merged.
 //!
-//! Only streams that this process opened for writing alone are followed: read-ahead moves a
-//! descriptor as well, and an inherited one is moved by other processes.
+//! Only streams that this process opened for writing alone are tracked: read-ahead moves a
+//! descriptor as well, and other processes move an inherited one.
 
 use crate::data;
 use crate::events::Op;
@@ -15,8 +16,8 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-const FOLLOWED: usize = 1024; // descriptors; higher ones are not followed
-const NOT_FOLLOWED: i64 = -1;
+const TRACKED: usize = 1024; // descriptors; higher ones are not tracked
+const NOT_TRACKED: i64 = -1;
 const PAGE: usize = 4096;
 
 struct Stream {
@@ -25,21 +26,21 @@ struct Stream {
     file: AtomicPtr<FILE>,
 }
 
-static STREAMS: [Stream; FOLLOWED] = [const {
+static STREAMS: [Stream; TRACKED] = [const {
     Stream {
-        position: AtomicI64::new(NOT_FOLLOWED),
+        position: AtomicI64::new(NOT_TRACKED),
         pending: AtomicUsize::new(0),
         file: AtomicPtr::new(ptr::null_mut()),
     }
-}; FOLLOWED];
+}; TRACKED];
 
 fn entry(fd: c_int) -> Option<&'static Stream> {
     let found = STREAMS.get(usize::try_from(fd).ok()?)?;
-    (found.position.load(Ordering::Relaxed) != NOT_FOLLOWED).then_some(found)
+    (found.position.load(Ordering::Relaxed) != NOT_TRACKED).then_some(found)
 }
 
 fn position(fd: c_int) -> off_t {
-    // SAFETY: asks for the position only.
+    // SAFETY: only queries the position.
     unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
 }
 
@@ -48,33 +49,33 @@ fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() { -1 } else { unsafe { libc::fileno(stream) } }
 }
 
-/// A hooked call has moved the descriptor to `position`.
+/// Updates the position after a hooked call has moved the descriptor to `position`.
 pub(crate) fn at(fd: c_int, position: off_t) {
     if let Some(entry) = entry(fd) {
         entry.position.store(position, Ordering::Relaxed);
     }
 }
 
-/// A call that is not recorded has moved the descriptor.
+/// Updates the position after a call that is not recorded has moved the descriptor.
 pub(crate) fn moved(fd: c_int) {
     if entry(fd).is_some() {
         at(fd, position(fd));
     }
 }
 
-/// The descriptor stands for another file from now on.
+/// Stops tracking the descriptor, which may refer to another file from now on.
 pub(crate) fn closed(fd: c_int) {
-    at(fd, NOT_FOLLOWED);
+    at(fd, NOT_TRACKED);
 }
 
 pub(crate) fn forget_all() {
     for stream in &STREAMS {
-        stream.position.store(NOT_FOLLOWED, Ordering::Relaxed);
+        stream.position.store(NOT_TRACKED, Ordering::Relaxed);
     }
 }
 
-/// Record what the stream has written since the last check.
-fn look(fd: c_int) {
+/// Records what the stream has written since the last check.
+fn record_written(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     entry.pending.store(0, Ordering::Relaxed);
     let now = position(fd);
@@ -83,25 +84,26 @@ fn look(fd: c_int) {
         && now > before
         && let Some(file) = File::open(fd)
     {
-        file.tell(fd);
+        file.record_name(fd);
         data::note(Op::Write, file, before as u64, (now - before) as u64);
     }
 }
 
-/// At the end of the program, before the C library flushes its streams.
+/// Flushes and records all tracked streams at the end of the program, before the C library flushes
+/// them.
 pub(crate) fn flush_all() {
     for (fd, stream) in STREAMS.iter().enumerate() {
         let file = stream.file.load(Ordering::Relaxed);
-        if stream.position.load(Ordering::Relaxed) == NOT_FOLLOWED || file.is_null() {
+        if stream.position.load(Ordering::Relaxed) == NOT_TRACKED || file.is_null() {
             continue;
         }
-        // SAFETY: an open stream: closing it removes it from the table. One that another thread
-        // holds is skipped, as waiting for it might never end.
+        // SAFETY: an open stream, because closing it removes it from the table. One that another
+        // thread holds is skipped, because waiting for it might never end.
         unsafe {
             if ftrylockfile(file) == 0 {
                 fflush_unlocked(file);
                 funlockfile(file);
-                look(fd as c_int);
+                record_written(fd as c_int);
             }
         }
     }
@@ -113,7 +115,7 @@ unsafe extern "C" {
     fn fflush_unlocked(stream: *mut FILE) -> c_int;
 }
 
-/// The flags of `open` that a mode of `fopen` stands for.
+/// The flags of `open` that correspond to a mode of `fopen`.
 ///
 /// # Safety
 /// `mode` is a C string.
@@ -137,7 +139,7 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
     }
     before.note_open(fd, flags);
     if flags & libc::O_ACCMODE == libc::O_RDWR {
-        return; // read-ahead moves the descriptor as writing does
+        return; // read-ahead moves the descriptor just as writing does
     }
     let Some(entry) = STREAMS.get(fd as usize) else { return };
     if let Some(file) = File::open(fd) {
@@ -201,7 +203,7 @@ unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's arguments, passed on.
     unsafe {
         let stream = real(fd, mode);
-        crate::after(|| follow(stream, flags_of(mode) & !libc::O_CREAT, &Before::NotAsked));
+        crate::after(|| follow(stream, flags_of(mode) & !libc::O_CREAT, &Before::NotQueried));
         stream
     }
 }
@@ -216,7 +218,7 @@ unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
             // SAFETY: a stream of the program, which closing would flush as well. If that fails,
             // closing fails in the same way.
             unsafe { libc::fflush(stream) };
-            look(fd);
+            record_written(fd);
             closed(fd);
         }
     });
@@ -224,7 +226,7 @@ unsafe extern "C" fn fclose(stream: *mut FILE) -> c_int {
     unsafe { real(stream) }
 }
 
-hook!(fflush(stream: *mut FILE) -> c_int, _r => look(descriptor(stream)));
+hook!(fflush(stream: *mut FILE) -> c_int, _r => record_written(descriptor(stream)));
 
 macro_rules! fwrite_hook {
     ($name:ident) => {
@@ -243,7 +245,7 @@ macro_rules! fwrite_hook {
             if let Some(entry) = entry(fd)
                 && entry.pending.fetch_add(done.saturating_mul(size), Ordering::Relaxed) >= PAGE
             {
-                crate::after(|| look(fd));
+                crate::after(|| record_written(fd));
             }
             done
         }
@@ -264,7 +266,7 @@ macro_rules! fseek_hook {
                 crate::after(|| {
                     // SAFETY: seeking flushes as well; the position shows how much.
                     unsafe { libc::fflush(stream) };
-                    look(fd);
+                    record_written(fd);
                 });
             }
             // SAFETY: the caller's arguments, passed on.

@@ -1,11 +1,11 @@
-//! Paths in fixed buffers: hooks must not allocate.
+//! Paths in fixed-size buffers, because hooks must not allocate memory.
 
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// A path of at most `PATH_MAX` bytes; longer ones are cut.
+/// A path of at most `PATH_MAX` bytes; longer ones are truncated.
 pub(crate) struct Text {
     bytes: [u8; PATH_BYTES],
     length: usize,
@@ -37,7 +37,7 @@ impl Text {
         text
     }
 
-    /// The path of an open file, as the kernel has it.
+    /// The path of an open file according to the kernel.
     pub(crate) fn of_descriptor(fd: c_int) -> Self {
         let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
         let mut digits = [0u8; 10];
@@ -51,8 +51,8 @@ impl Text {
                 break;
             }
         }
-        for (place, digit) in name[14..].iter_mut().zip(digits[..count].iter().rev()) {
-            *place = *digit;
+        for (target, digit) in name[14..].iter_mut().zip(digits[..count].iter().rev()) {
+            *target = *digit;
         }
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }

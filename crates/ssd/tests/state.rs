@@ -202,8 +202,9 @@ fn a_state_is_not_restored_into_another_drive() {
     let saved = drive(&[]).save(Vec::new()).unwrap();
     let mut other = drive(&[("erase = \"3 ms\"", "erase = \"4 ms\"")]);
     let error = other.restore(&saved[..]).unwrap_err().to_string();
-    let expected = "the state is of another device: 'flash.erase = Nanos(3000000)' there, \
-                    'flash.erase = Nanos(4000000)' here";
+    let expected = "the state was saved by a different device: \
+                    'flash.erase = Nanos(3000000)' in the state, \
+                    'flash.erase = Nanos(4000000)' in this device";
     assert_eq!(error, expected);
     assert!(drive(&[]).restore(&saved[..saved.len() / 2]).is_err());
 }

@@ -1,8 +1,9 @@
-//! Where the next I/O goes: one generator of offsets for each kind of address.
+//! Address generators: they draw the offset of the next I/O, one generator for each kind of
+//! address.
 //!
-//! Offsets are relative to the begin of the range, multiples of the alignment (by default the block
-//! size), and leave room for the whole block. Alignment counts from the begin of the range, or of
-//! the segment, as fio counts from `offset`.
+//! Offsets are relative to the start of the range, are multiples of the alignment (by default the
+//! block size), and leave room for the whole block. Alignment is relative to the start of the
+//! range, or of the segment, as in fio, where it is relative to `offset`.
 //!
 //! Uniform addresses are drawn in slots of the I/O's own size. Zipf and zoned addresses are drawn
 //! in units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
@@ -17,19 +18,19 @@ use crate::uniform;
 use crate::zipf::{Permutation, Zipf};
 use crate::zoned::Zoned;
 
-/// One block size of a job, prepared.
+/// Precomputed values for one block size of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SizeClass {
     pub(crate) length: u32,
     pub(crate) align: u64,
-    /// `align - 1` where that clears an offset's low bits, else 0.
+    /// `align - 1` if the alignment is a power of two, else 0.
     mask: u64,
-    /// Aligned offsets at which the block fits into the range, or into a segment.
+    /// Number of aligned offsets at which the block fits into the range, or into a segment.
     pub(crate) slots: u64,
 }
 
 impl SizeClass {
-    /// A block of `length` in contiguous room of `extent` bytes.
+    /// Prepares blocks of `length` bytes in a contiguous extent of `extent` bytes.
     fn new(length: u64, align: Option<u64>, extent: u64) -> Self {
         let align = align.unwrap_or(length);
         let mask = if align.is_power_of_two() { align - 1 } else { 0 };
@@ -37,7 +38,7 @@ impl SizeClass {
         Self { length: length as u32, align, mask, slots }
     }
 
-    /// The aligned offset at or below `position` at which the block still fits.
+    /// The highest aligned offset at or below `position` at which the block still fits.
     #[inline]
     fn align_down(&self, position: u64) -> u64 {
         let aligned =
@@ -46,7 +47,7 @@ impl SizeClass {
     }
 }
 
-/// Draws offsets of one thread.
+/// Draws the offsets of one thread.
 #[derive(Clone, Debug)]
 pub(crate) enum AddressGenerator {
     Uniform,
@@ -56,7 +57,7 @@ pub(crate) enum AddressGenerator {
     Zoned { zones: Zoned, offsets: OffsetMap },
 }
 
-/// From units of the active amount to offsets in the range.
+/// Maps units of the active amount to offsets in the range.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetMap {
     unit: u64,
@@ -77,17 +78,17 @@ impl OffsetMap {
     }
 }
 
-/// Sequential addresses: one position for each kind of operation, wrapping at the end of the range.
+/// Sequential addresses: one position per operation, wrapping at the end of the range.
 ///
-/// Each operation has a position of its own because fio's `rw=rw` has (observed with 3.33: mixed
-/// reads and writes each pass over the whole file, and neither skips what the other did). A block
-/// that would cross the end of the range begins it anew, so a rest smaller than a block is never
-/// used.
+/// Each operation has its own position, as with fio's `rw=rw` (observed with 3.33: mixed reads and
+/// writes each pass over the whole file, and neither skips blocks that the other accessed). A block
+/// that would cross the end of the range starts over at the beginning, so a remainder smaller than
+/// a block is never used.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequential {
     positions: [u64; 3],
     range: u64,
-    /// 1 where nothing was asked for: blocks of mixed sizes then follow each other without holes.
+    /// 1 if the job sets no alignment: blocks of mixed sizes then follow each other without gaps.
     align: u64,
 }
 
@@ -106,7 +107,7 @@ impl Sequential {
 }
 
 impl AddressGenerator {
-    /// The generator and size classes of thread `thread` of a checked and resolved job.
+    /// Creates the generator and size classes of thread `thread` of a checked and resolved job.
     pub(crate) fn new(
         job: &JobSpec,
         range: Bytes,
@@ -134,7 +135,7 @@ impl AddressGenerator {
             },
             AddressKind::Zoned | AddressKind::HotCold => {
                 if units <= addresses.zones.len() as u64 {
-                    return Err(format!("{} are too few for the zones", Bytes(active)));
+                    return Err(format!("{} is too small for the zones", Bytes(active)));
                 }
                 let zones = Zoned::new(addresses, units);
                 Self::Zoned { zones, offsets: OffsetMap { unit, segments } }
@@ -150,7 +151,7 @@ impl AddressGenerator {
         class: &SizeClass,
         operation: Operation,
     ) -> u64 {
-        // By far the most frequent, and so cheap that a jump by kind would show.
+        // By far the most frequent kind, and so cheap that a jump table would show in profiles.
         if matches!(self, Self::Uniform) {
             return uniform::draw(random, class);
         }

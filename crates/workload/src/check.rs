@@ -1,4 +1,4 @@
-//! Whether a workload makes sense, by itself and on a given drive; errors in words.
+//! Validates workloads, by themselves and for a given drive.
 
 use thiserror::Error;
 use writecliff_base::Bytes;
@@ -8,22 +8,22 @@ use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
 use crate::spec::{AddressKind, Arrival, JobSpec, Pattern, WorkloadSpec};
 
-/// The smallest unit that any host addresses.
+/// Smallest unit that any host addresses.
 const SECTOR: u64 = 512;
-/// Above every limit that a drive or kernel has; keeps lengths in 32 bits.
+/// Exceeds the limits of all drives and kernels, and keeps lengths within 32 bits.
 const BLOCK_MAX: u64 = 1 << 30;
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
-/// Rates are kept in millionths exactly, see `pacing`.
+/// Rates are stored exactly in millionths, see `pacing`.
 const RATE_MIN: f64 = 1e-3;
 const RATE_MAX: f64 = 1e12;
-/// Far above the 2048 of the PTS; every segment takes 8 bytes in every thread.
+/// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
-/// Rounding of percentages such as 33.3 + 33.3 + 33.4.
+/// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
-/// What is wrong with a workload.
+/// Why a workload is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SpecError {
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// What would be right, where that is known.
+    /// Suggests a correction, if one is known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Located(error) => error.hint.as_deref(),
@@ -47,7 +47,7 @@ impl SpecError {
     }
 }
 
-/// One fault of one job. `key` is its key in a TOML file.
+/// One invalid value of a job. `key` is its key in a TOML file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub key: &'static str,
@@ -55,11 +55,11 @@ pub struct Problem {
     pub hint: Option<&'static str>,
 }
 
-/// What a drive allows.
+/// Limits that a drive imposes on workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub capacity: Bytes,
-    /// Number of streams, with the default stream 0; at least 1.
+    /// Number of streams, including the default stream 0; at least 1.
     pub streams: u16,
 }
 
@@ -74,7 +74,7 @@ fn ensure(holds: bool, key: &'static str, message: impl FnOnce() -> String) -> C
 }
 
 impl WorkloadSpec {
-    /// Whether the workload makes sense on any drive at all.
+    /// Checks everything that does not depend on the drive.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.jobs.is_empty() {
             return Err(SpecError::Workload("it has no jobs".to_owned()));
@@ -85,7 +85,7 @@ impl WorkloadSpec {
         self.jobs.iter().try_for_each(|job| job.check().map_err(|problem| job.error(problem)))
     }
 
-    /// Whether the workload can run on a drive.
+    /// Checks whether the workload can run on a drive with these limits.
     pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
         self.check()?;
         self.jobs.iter().try_for_each(|job| job.validate(limits))
@@ -97,7 +97,7 @@ impl JobSpec {
         SpecError::Job { job: self.name.clone(), problem }
     }
 
-    /// Whether the job can run on a drive.
+    /// Checks whether the job can run on a drive with these limits.
     pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
         self.check()
             .and_then(|()| self.resolved(limits.capacity).fits(limits))
@@ -107,7 +107,7 @@ impl JobSpec {
     pub(crate) fn check(&self) -> Check {
         self.check_mix()?;
         self.check_sizes()?;
-        self.check_place()?;
+        self.check_range()?;
         self.check_addresses()?;
         self.check_pace()?;
         self.check_end()
@@ -150,12 +150,12 @@ impl JobSpec {
         }
         if let Some(align) = self.align_bytes {
             whole_sectors("align", align)?;
-            ensure(align > 0, "align", || "0 aligns nothing".to_owned())?;
+            ensure(align > 0, "align", || "0 is not above 0".to_owned())?;
         }
         Ok(())
     }
 
-    fn check_place(&self) -> Check {
+    fn check_range(&self) -> Check {
         whole_sectors("offset", self.offset_bytes)?;
         whole_sectors("range", self.range_bytes.unwrap_or(0))?;
         whole_sectors("thread_stride", self.thread_stride_bytes)?;
@@ -171,12 +171,12 @@ impl JobSpec {
             })?;
         }
         let Some(segments) = self.segments else { return Ok(()) };
-        ensure(segments.count > 0, "segments", || "a count of 0 leaves no addresses".to_owned())?;
+        ensure(segments.count > 0, "segments", || "the count 0 is not above 0".to_owned())?;
         ensure(segments.count <= SEGMENTS_MAX, "segments", || {
-            format!("a count of {} is above {SEGMENTS_MAX}", segments.count)
+            format!("the count {} is above {SEGMENTS_MAX}", segments.count)
         })?;
         ensure(self.pattern == Pattern::Random, "segments", || {
-            "segments of the active range are for random addresses".to_owned()
+            "segments of the active range need a random pattern".to_owned()
         })
     }
 
@@ -239,13 +239,13 @@ impl JobSpec {
         ensure(self.arrival == Arrival::Linear || iops || bytes, "arrival", || {
             "poisson arrivals need a rate".to_owned()
         })?;
-        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is never reached".to_owned())?;
+        ensure(self.think_after_ios > 0, "think_after_ios", || "0 is not above 0".to_owned())?;
         let (burst, pause) = (self.burst_ns > 0, self.pause_ns > 0);
         ensure(burst == pause, if burst { "pause" } else { "burst" }, || {
-            "bursts and pauses come in pairs, both longer than 0".to_owned()
+            "burst and pause must both be above 0 or both be absent".to_owned()
         })?;
         ensure(!(pause && (iops || bytes)), "pause", || {
-            "a rate has arrivals of its own and cannot pause".to_owned()
+            "a job with a rate cannot have bursts and pauses".to_owned()
         })
     }
 
@@ -267,17 +267,17 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Of a resolved job: whether the drive has the addresses and streams that it uses.
+    /// Checks whether the drive has the addresses and streams that a resolved job uses.
     fn fits(&self, limits: &Limits) -> Check {
         let capacity = limits.capacity;
         let offset = self.offset_bytes;
         ensure(offset < capacity.0, "offset", || {
-            format!("{} lies beyond the drive of {capacity}", Bytes(offset))
+            format!("{} is beyond the end of the drive of {capacity}", Bytes(offset))
         })?;
         let room = capacity.0 - offset;
         let range = self.range_on(capacity);
         ensure(range.0 <= room, "range", || {
-            format!("{range} from offset {} reach beyond the drive of {capacity}", Bytes(offset))
+            format!("{range} from offset {} exceeds the drive of {capacity}", Bytes(offset))
         })?;
         let largest = self.block_sizes.iter().map(|size| size.bytes).max().unwrap_or(0);
         ensure(largest <= range.0, "range", || {
@@ -293,7 +293,7 @@ impl JobSpec {
         AddressGenerator::new(self, range, 0).map_err(|message| problem("addresses", message))?;
         ensure(self.stream < limits.streams, "stream", || {
             format!(
-                "{} is not below the drive's number of streams, {}",
+                "stream {} does not exist; the drive has {} streams",
                 self.stream, limits.streams
             )
         })

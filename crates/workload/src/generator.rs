@@ -1,8 +1,8 @@
-//! What a thread's next I/O is: operation, address, length.
+//! Request generator: determines operation, address and length of a thread's next I/O.
 //!
-//! A draw of random numbers is made only where there is a choice: operation and size share one draw
-//! of 64 bits (32 each, so shares are right to 2^-32), uniform addresses take one more. Everything
-//! that a draw needs is computed in advance.
+//! Random numbers are drawn only where there is a choice: operation and size share one 64-bit draw
+//! (32 bits each, so shares are exact to 2^-32), and uniform addresses take one more. All
+//! thresholds are precomputed.
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
@@ -12,20 +12,22 @@ use crate::address::{AddressGenerator, SizeClass};
 use crate::check::{Limits, SpecError};
 use crate::spec::JobSpec;
 
-/// Labels of the generators that one thread derives from the seed of its workload.
+/// Label of the generator for operations and addresses; one thread derives all its generators from
+/// the workload's seed and such a label.
 const OPERATIONS_LABEL: u64 = 0;
-/// Bytes of the mapping units in which data can repeat.
+/// Bytes of a mapping unit, the granularity at which data can be duplicated.
 const SLOT: u64 = (512 * SECTORS_PER_SLOT) as u64;
+/// Label of the generator for arrivals.
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
-/// What a drive is asked to do. The first three are the operations that results are kept by.
+/// Operation of a request. Results are kept separately for the first three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Operation {
     Read = 0,
     Write = 1,
     Trim = 2,
-    /// Has neither offset nor length, and does not count as an I/O of the job.
+    /// Flushes the write cache; has no offset or length and does not count as an I/O of the job.
     Flush = 3,
 }
 
@@ -33,17 +35,16 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
     pub op: Operation,
-    /// Byte on the device.
+    /// First byte, relative to the start of the device.
     pub offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub length: u32,
-    /// Of writes.
+    /// Content of the data, for writes.
     pub content: Content,
     pub stream: StreamId,
 }
 
-/// The endless sequence of requests of one thread of one job; when it ends is the runner's
-/// business.
+/// The endless sequence of requests of one thread of one job; the runner decides when it ends.
 #[derive(Clone, Debug)]
 pub struct ThreadGenerator {
     random: Prng,
@@ -55,30 +56,31 @@ pub struct ThreadGenerator {
     contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
-    /// Flushes or repetitions depend on the writes so far.
+    /// Whether flushes or duplicate data depend on the writes so far.
     writes_count: bool,
 }
 
-/// Which operation and which size; both by thresholds on one random draw.
+/// Mix of operations and sizes, both chosen by thresholds on one random draw.
 #[derive(Clone, Debug)]
 struct Mix {
-    /// The operation if there is but one.
+    /// The operation if there is only one.
     single: Option<Operation>,
-    /// Out of 2^32: reads lie below the first, trims below the second, writes above.
+    /// Thresholds out of 2^32: draws below the first are reads, below the second trims, above
+    /// writes.
     read_below: u64,
     trim_below: u64,
-    /// Upper end of each class out of 2^32; empty if there is but one.
+    /// Upper threshold of each size class out of 2^32; empty if there is only one.
     sizes: Vec<(u64, SizeClass)>,
 }
 
-/// What is written: data of one compressibility, some of which repeat what the thread has written
-/// last that was no repetition (as fio's `dedupe_percentage` does in the mode `repeat`).
+/// Content of writes: data of one compressibility, some of which duplicate the thread's last write
+/// that was not a duplicate itself (as fio's `dedupe_percentage` does in the mode `repeat`).
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     fresh: Content,
-    /// Out of 2^32; 0: nothing is repeated, and nothing drawn.
+    /// Threshold out of 2^32; 0 if nothing is duplicated, and then nothing is drawn.
     repeats_below: u64,
-    /// Offset and length of the write that is repeated.
+    /// Offset and length of the write to duplicate.
     original: Option<(u64, u32)>,
 }
 
@@ -91,8 +93,8 @@ impl Contents {
         }
     }
 
-    /// The content of a write. Of a write longer than the original, or between slots, there is
-    /// nothing to repeat.
+    /// Draws the content of a write. A write that is longer than the original, or not aligned to
+    /// mapping units, cannot be a duplicate.
     fn draw(&mut self, random: &mut Prng, offset: u64, length: u32) -> Content {
         let repeats = random.next_u64() >> 32 < self.repeats_below;
         match self.original {
@@ -113,14 +115,14 @@ fn in_slots(offset: u64) -> bool {
 
 #[derive(Clone, Copy, Debug)]
 struct FlushEvery {
-    /// 0: never.
+    /// Writes between flushes; 0 for no flushes.
     writes: u64,
     left: u64,
 }
 
-/// A generator for a part (operations, arrivals) of one thread of one job.
+/// The random generator for one purpose (`part`: operations or arrivals) of a thread.
 pub(crate) fn thread_random(seed: u64, job: u32, thread: u32, part: u64) -> Prng {
-    // Threads are limited to 4096, jobs far below 2^16: labels never meet.
+    // Threads are limited to 4096 and jobs are far below 2^16, so labels are unique.
     Prng::derive(seed, part << 48 | u64::from(job) << 16 | u64::from(thread))
 }
 
@@ -158,7 +160,7 @@ impl Mix {
         }
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
-        // By index and not by `if`: a mix is a coin toss that no branch predictor wins.
+        // Indexing instead of `if`, because branch predictors cannot predict a random mix.
         let above = usize::from(for_operation >= self.read_below)
             + usize::from(for_operation >= self.trim_below);
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
@@ -169,8 +171,8 @@ impl Mix {
 }
 
 impl ThreadGenerator {
-    /// The generator of thread `thread_index` of the job at `job_index` of a workload with `seed`,
-    /// on a drive of `device_capacity`. Errors are those of [`JobSpec::validate`].
+    /// Creates the generator of thread `thread_index` of job `job_index` of a workload with `seed`,
+    /// on a drive of `device_capacity`. Fails with the errors of [`JobSpec::validate`].
     pub fn new(
         job: &JobSpec,
         device_capacity: Bytes,
@@ -196,7 +198,7 @@ impl ThreadGenerator {
         })
     }
 
-    /// The next request. Never ends.
+    /// Returns the next request. The sequence never ends.
     #[inline]
     #[expect(
         clippy::should_implement_trait,
@@ -223,12 +225,12 @@ impl ThreadGenerator {
         request
     }
 
-    /// A request was drawn where flushes or repetitions depend on writes.
+    /// Counts a write and sets its content, for jobs with flushes or duplicate data.
     fn count_write(&mut self, request: &mut IoRequest) {
         if request.op != Operation::Write {
             return;
         }
-        // Wraps below 0 where flushes are off, and is then never looked at.
+        // Wraps below 0 if flushes are off; the value is then unused.
         self.flush.left = self.flush.left.wrapping_sub(1);
         if self.contents.repeats_below > 0 {
             request.content = self.contents.draw(&mut self.random, request.offset, request.length);

@@ -1,9 +1,10 @@
-//! What hosts do: the definition of a workload and the generators of its I/Os.
+//! Workloads: their definition and the generators of their I/Os.
 //!
-//! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and comes from JSON (the
-//! seam to Python) or TOML (for people). Each thread of a job then has a [`ThreadGenerator`], which
-//! says what its next I/O is, and a [`ThreadPacing`], which says when. Both depend on nothing but
-//! the specification, the capacity and the seed: no clock, no drive, no other thread.
+//! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and is read from JSON
+//! (passed by Python) or TOML (written by people). Each thread of a job has a [`ThreadGenerator`],
+//! which determines its next I/O, and a [`ThreadPacing`], which determines when it is issued. Both
+//! depend only on the specification, the capacity and the seed, and not on a clock, the drive or
+//! other threads.
 
 mod address;
 pub mod assign;

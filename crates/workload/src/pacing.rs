@@ -1,23 +1,22 @@
-//! When a thread's next I/O is due.
+//! Pacing: determines when a thread issues its next I/O.
 //!
 //! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the
 //! drive, and response time counts from the intended arrival, so a stall shows in every I/O that it
-//! delays (the opposite, measuring from issue only, is known as coordinated omission). All other
-//! jobs are
-//! *closed* loops: a thread issues whenever it has fewer than its queue depth outstanding.
+//! delays. Measuring from the issue time instead is known as coordinated omission. All other jobs
+//! are *closed* loops: a thread issues whenever it has fewer I/Os outstanding than its queue depth.
 //!
-//! The rate of a job is shared by its T threads. Linear: the job's arrival number i is at i / rate
-//! and belongs to thread i mod T. Poisson: each thread is a Poisson process of rate / T, and
-//! together they are one of the full rate. For rates in bytes an I/O takes as long as its bytes do
-//! at that rate.
+//! The T threads of a job share its rate. Linear arrivals: the job's arrival number i is at i /
+//! rate and belongs to thread i mod T. Poisson arrivals: each thread is a Poisson process of rate /
+//! T, and together they form one of the full rate. With a rate in bytes, each I/O advances the
+//! schedule by the time that its bytes take at that rate.
 //!
-//! Think time in a closed loop: after every n I/Os the thread lets its outstanding I/Os complete,
-//! idles, and goes on (as fio does with `thinktime`). In an open loop the schedule itself
-//! pauses: all later arrivals move by the think time.
+//! Think time in a closed loop: after every n I/Os the thread waits until its outstanding I/Os
+//! complete, idles, and continues (as fio does with `thinktime`). In an open loop the schedule
+//! itself pauses: all later arrivals move by the think time.
 //!
-//! Known errors: rates are kept in millionths, exactly; linear arrivals are then exact rationals
-//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. What they
-//! must pass: exact arrival times after 10^6 I/Os; mean, variance and a Kolmogorov-Smirnov test of
+//! Known errors: rates are stored exactly in millionths; linear arrivals are then exact rationals
+//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. Validated by
+//! exact arrival times after 10^6 I/Os, and by mean, variance and a Kolmogorov-Smirnov test of
 //! gaps.
 
 use writecliff_base::Prng;
@@ -25,7 +24,7 @@ use writecliff_base::Prng;
 use crate::generator::{ARRIVALS_LABEL, thread_random};
 use crate::spec::{Arrival, JobSpec};
 
-/// Nanoseconds in a second, in millionths: the numerator that goes with rates in millionths.
+/// Nanoseconds per second, in millionths: the numerator for rates in millionths.
 const NUMERATOR: u128 = 1_000_000_000 * 1_000_000;
 
 /// The schedule of one thread.
@@ -39,7 +38,7 @@ pub struct ThreadPacing {
     schedule: Option<Schedule>,
 }
 
-/// An open loop's clock: the arrival of the next I/O as `ns + rest / denominator`.
+/// Arrival schedule of an open loop: the next I/O arrives at `ns + rest / denominator`.
 #[derive(Clone, Debug)]
 struct Schedule {
     ns: u64,
@@ -52,15 +51,16 @@ enum Gaps {
     Poisson(Box<Poisson>),
 }
 
-/// Exact steps of `whole + part / denominator` nanoseconds (Bresenham's line).
+/// Advances in exact steps of `whole + part / denominator` nanoseconds (Bresenham's line
+/// algorithm).
 #[derive(Clone, Debug)]
 struct Linear {
     rest: u64,
     denominator: u64,
     per_byte: bool,
-    /// Threads: each takes every T-th arrival.
+    /// Number of threads T: each takes every T-th arrival.
     factor: u128,
-    /// The last length asked for, and its step: one size is the common case, and 128-bit division
+    /// Cached step of the last length, because most jobs have one size and 128-bit division is
     /// slow.
     length: u32,
     whole: u64,
@@ -70,15 +70,15 @@ struct Linear {
 #[derive(Clone, Debug)]
 struct Poisson {
     random: Prng,
-    /// Below one nanosecond, carried on.
+    /// Fraction of a nanosecond carried over to the next arrival.
     rest: f64,
-    /// Nanoseconds between arrivals of this thread, an I/O or a byte.
+    /// Mean nanoseconds between arrivals of this thread, per I/O or per byte.
     mean_ns: f64,
     per_byte: bool,
 }
 
 impl ThreadPacing {
-    /// The schedule of thread `thread_index` of the job at `job_index` of a workload with `seed`.
+    /// Creates the schedule of thread `thread_index` of job `job_index` of a workload with `seed`.
     /// The job must have passed [`crate::WorkloadSpec::check`].
     pub fn new(job: &JobSpec, seed: u64, job_index: u32, thread_index: u32) -> Self {
         let rate = job.rate_iops.or(job.rate_bytes_per_s);
@@ -103,18 +103,18 @@ impl ThreadPacing {
         pacing
     }
 
-    /// Whether arrivals follow a rate, whatever the drive does.
+    /// Whether the job is an open loop, whose arrivals follow a rate.
     pub fn is_open(&self) -> bool {
         self.schedule.is_some()
     }
 
-    /// When the thread begins, from the start of the step. No arrival is earlier.
+    /// Start of the thread, relative to the start of the step. No arrival is earlier.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// Open loop: the intended arrival, from the start of the step, of the thread's next I/O, which
-    /// has `length` bytes; moves on to the one after. `None` in a closed loop.
+    /// Returns the intended arrival of the thread's next I/O, relative to the start of the step,
+    /// and advances the schedule by an I/O of `length` bytes. `None` in a closed loop.
     #[inline]
     pub fn next_arrival_ns(&mut self, length: u32) -> Option<u64> {
         let schedule = self.schedule.as_mut()?;
@@ -130,9 +130,9 @@ impl ThreadPacing {
         Some(arrival)
     }
 
-    /// Closed loop: to be called once for each I/O issued. `Some(ns)`: let all outstanding I/Os of
-    /// the thread complete, then idle that long. Always `None` in an open loop, whose arrivals hold
-    /// the pause.
+    /// Must be called once for each I/O issued in a closed loop. `Some(ns)` requests a pause: wait
+    /// until all outstanding I/Os of the thread complete, then idle for `ns`. Always `None` in an
+    /// open loop, whose schedule contains the pauses.
     #[inline]
     pub fn pause_after_issue(&mut self) -> Option<u64> {
         if self.think_ns == 0 || self.schedule.is_some() {
@@ -158,8 +158,8 @@ impl Schedule {
             whole: 0,
             part: 0,
         };
-        // Thread t begins with the job's arrival number t, counted in average blocks for byte
-        // rates.
+        // Thread t starts with the job's arrival number t; for rates in bytes, arrivals are counted
+        // in average blocks.
         let bytes = if per_byte { job.mean_block_bytes().round() as u128 } else { 1 };
         let phase = NUMERATOR * u128::from(thread) * bytes;
         let ns = u64::try_from(phase / u128::from(line.denominator)).unwrap_or(u64::MAX);
@@ -173,7 +173,7 @@ impl Schedule {
         let mean_ns = 1e9 * f64::from(job.threads) / rate;
         let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
         let mut schedule = Self { ns: 0, gaps: Gaps::Poisson(Box::new(poisson)) };
-        // The process is as old as time: the first arrival has a gap before it like all others.
+        // The process is stationary, so there is a random gap before the first arrival too.
         schedule.advance(job.mean_block_bytes().round() as u32);
         schedule
     }
@@ -216,7 +216,7 @@ impl Poisson {
     #[inline]
     fn step(&mut self, length: u32) -> u64 {
         let units = if self.per_byte { f64::from(length) } else { 1.0 };
-        // `unit` is in [0, 1), so the logarithm is of a number in (0, 1].
+        // `unit` is in [0, 1), so the argument of the logarithm is in (0, 1].
         let gap = -(1.0 - self.random.unit()).ln() * self.mean_ns * units + self.rest;
         let whole = gap.floor();
         self.rest = gap - whole;

@@ -1,16 +1,18 @@
-//! Segments of the active range (PTS): equal pieces of the range, the only ones that are accessed.
+//! Segments of the active range (PTS): equal parts of the range to which all accesses are
+//! restricted.
 //!
-//! Definition: n contiguous, equal LBA ranges inside the active range; their starts are randomly
-//! distributed, the set spans the active range, and no two touch (SNIA PTS, terms "AR Segments" and
-//! "AR Amount"; segment size = AR amount / n). Read here as: the first segment begins the range,
-//! the last one ends it, and the starts between are uniform over all placements with a gap of at
-//! least one block. The standard leaves the distribution open; this is ours.
+//! Definition: n contiguous LBA ranges of equal size inside the active range; their starts are
+//! randomly distributed, the set spans the active range, and no two touch (SNIA PTS, terms "AR
+//! Segments" and "AR Amount"; segment size = AR amount / n). In this implementation the first
+//! segment starts the range, the last one ends it, and the starts of the others are uniform over
+//! all arrangements with gaps of at least one block. The standard does not specify the
+//! distribution.
 
 use writecliff_base::{Bytes, Prng};
 
 use crate::spec::JobSpec;
 
-/// Where the segments lie, relative to the begin of the range.
+/// Start offsets of the segments, relative to the start of the range, and their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMap {
     starts: Vec<u64>,
@@ -18,8 +20,8 @@ pub struct SegmentMap {
 }
 
 impl SegmentMap {
-    /// The segments of `job` in a range of `range` bytes; an error in words if they do not fit.
-    /// Must be called for a job with segments.
+    /// Distributes the segments of `job` over a range of `range` bytes; returns an error message if
+    /// they do not fit or the job has none.
     pub fn new(job: &JobSpec, range: Bytes) -> Result<Self, String> {
         let spec = job.segments.ok_or("the job has no segments")?;
         let lengths = job.block_sizes.iter().map(|size| size.bytes);
@@ -27,13 +29,13 @@ impl SegmentMap {
         let size = spec.amount_bytes / spec.count.max(1) / largest * largest;
         if size == 0 {
             return Err(format!(
-                "{} in {} segments leave less than a block of {} for each",
+                "{} in {} segments is less than a block of {} each",
                 Bytes(spec.amount_bytes),
                 spec.count,
                 Bytes(largest)
             ));
         }
-        // In blocks from here on: every start is aligned, every gap at least one block.
+        // In blocks from here on: every start is aligned and every gap has at least one block.
         let (blocks, range_blocks) = (size / largest, range.0 / largest);
         let needed = spec.count.checked_mul(blocks + 1).map(|all| all - 1);
         let Some(free) = needed.and_then(|needed| range_blocks.checked_sub(needed)) else {
@@ -51,7 +53,7 @@ impl SegmentMap {
         Ok(Self { starts, size })
     }
 
-    /// First byte of each segment, ascending, relative to the begin of the range.
+    /// Start of each segment in bytes, ascending, relative to the start of the range.
     pub fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -61,21 +63,22 @@ impl SegmentMap {
         self.size
     }
 
-    /// Segment and offset in it of a byte of the active amount, the segments laid end to end.
+    /// Maps a byte position of the active amount, with the segments laid end to end, to the start
+    /// of its segment and the offset in it.
     #[inline]
     pub(crate) fn locate(&self, position: u64) -> (u64, u64) {
         let segment = position / self.size;
         (self.starts[segment as usize], position - segment * self.size)
     }
 
-    /// Start of a segment, all equally likely.
+    /// Draws a segment uniformly and returns its start.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Prng) -> u64 {
         self.starts[random.below(self.starts.len() as u64) as usize]
     }
 }
 
-/// `count` ascending numbers in `0..=free`: 0 first, `free` last, the others uniform.
+/// `count` ascending numbers in `0..=free`: the first is 0, the last `free`, the others uniform.
 fn shifts(count: u64, free: u64, seed: u64) -> Vec<u64> {
     let mut random = Prng::derive(seed, 0x5e6_0000_0000);
     let inner = count.saturating_sub(2);
@@ -109,7 +112,7 @@ mod tests {
         assert_ne!(map, SegmentMap::new(&job(2048, 8 << 30, 2), range).unwrap());
     }
 
-    /// Starts between the pinned ends are uniform: Kolmogorov-Smirnov at 1 %.
+    /// The starts between the fixed first and last are uniform: Kolmogorov-Smirnov at 1 %.
     #[test]
     fn starts_are_spread_evenly() {
         let map = SegmentMap::new(&job(10_000, 10_000 * 4096, 3), Bytes(1 << 40)).unwrap();
@@ -121,11 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_do_not_fit_are_refused() {
+    fn segments_that_do_not_fit_are_rejected() {
         let full = SegmentMap::new(&job(4, 64 << 10, 1), Bytes(64 << 10)).unwrap_err();
         assert_eq!(full, "4 segments of 16 KiB do not fit into 64 KiB without touching");
         let tiny = SegmentMap::new(&job(1000, 4096, 1), Bytes(1 << 30)).unwrap_err();
-        assert_eq!(tiny, "4 KiB in 1000 segments leave less than a block of 4 KiB for each");
+        assert_eq!(tiny, "4 KiB in 1000 segments is less than a block of 4 KiB each");
         let exact = SegmentMap::new(&job(4, 64 << 10, 1), Bytes(76 << 10)).unwrap();
         assert_eq!(exact.starts(), [0, 20 << 10, 40 << 10, 60 << 10]);
     }

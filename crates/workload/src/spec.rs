@@ -1,9 +1,8 @@
-//! The definition of a workload: `writecliff.workload.model`, field by field.
+//! The definition of a workload; mirrors `writecliff.workload.model` field by field.
 //!
-//! Units are in the names because the names are the JSON keys. Fields ending in `_pct` that have a
-//! sibling in bytes are shares of the drive: TOML files may say `range = "25 %"` before any drive
-//! is known. [`WorkloadSpec::resolved`] turns them into bytes; the Python side only ever sees
-//! bytes.
+//! Names contain units because they are the JSON keys. Fields ending in `_pct` that have a sibling
+//! in bytes are shares of the drive: TOML files may contain `range = "25 %"` before the drive is
+//! known. [`WorkloadSpec::resolved`] converts them to bytes; Python only sees bytes.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
@@ -12,10 +11,11 @@ use crate::check::SpecError;
 use crate::toml_form;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Shares of a drive are rounded down to this: no smaller unit is mapped by any modelled drive.
+/// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
+/// modelled drive.
 const SHARE_STEP: u64 = 4096;
 
-/// Jobs that run at the same time; `seed` fixes every random choice that they make.
+/// Jobs that run concurrently; `seed` determines all their random choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
@@ -23,7 +23,7 @@ pub struct WorkloadSpec {
     pub jobs: Vec<JobSpec>,
     #[serde(default = "one")]
     pub seed: u64,
-    /// Width of the rows of the measured series.
+    /// Length of an interval of the measured time series.
     #[serde(default = "one_second")]
     pub interval_ns: u64,
 }
@@ -80,9 +80,9 @@ pub struct AddressSpec {
     pub zones: Vec<Zone>,
 }
 
-/// PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
-/// `amount_bytes`. Their starts are drawn from a seed of their own, so that all steps of a test,
-/// which differ in the workload's seed, use the same segments.
+/// PTS active-range segments: `count` equal, non-touching parts of the range that together hold
+/// `amount_bytes`. Their starts are drawn from their own seed, so that all steps of a test, which
+/// have different workload seeds, use the same segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentSpec {
@@ -120,21 +120,21 @@ pub struct JobSpec {
     pub align_bytes: Option<u64>,
     pub addresses: AddressSpec,
     pub compressible_pct: f64,
-    /// Writes that repeat the data of the thread's last one that did not.
+    /// Share of writes that duplicate the data of the thread's last write that was not a duplicate.
     pub duplicate_pct: f64,
     pub stream: u16,
     pub rate_iops: Option<f64>,
     pub rate_bytes_per_s: Option<f64>,
     pub arrival: Arrival,
-    /// Idle after every `think_after_ios` I/Os of a thread.
+    /// Idle time after every `think_after_ios` I/Os of a thread.
     pub think_ns: u64,
     pub think_after_ios: u64,
-    /// Issue for `burst_ns`, then nothing for `pause_ns`, over and over; 0: no pauses. The cycle is
-    /// counted from the job's start, whatever is still outstanding.
+    /// Alternates between issuing for `burst_ns` and pausing for `pause_ns`; 0 for no pauses. The
+    /// cycle is counted from the job's start, regardless of outstanding I/Os.
     pub burst_ns: u64,
     pub pause_ns: u64,
     pub start_delay_ns: u64,
-    /// 0: never.
+    /// 0 for no flushes.
     pub flush_every_writes: u64,
     pub duration_ns: Option<u64>,
     pub volume_bytes: Option<u64>,
@@ -182,7 +182,7 @@ impl Default for JobSpec {
 }
 
 impl WorkloadSpec {
-    /// From what the Python model's `to_json` writes. The result is checked.
+    /// Parses and checks the JSON that the Python model's `to_json` writes.
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         let spec: Self =
             serde_json::from_str(text).map_err(|error| SpecError::Json(error.to_string()))?;
@@ -190,17 +190,18 @@ impl WorkloadSpec {
         Ok(spec)
     }
 
-    /// The form that `workload_from_mapping` of the Python model reads.
+    /// Serializes to the JSON that `workload_from_mapping` of the Python model reads.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain fields with text keys always serialise")
     }
 
-    /// From a file for people, see `toml_form`; `file_name` is for messages. The result is checked.
+    /// Parses and checks a TOML workload file, see `toml_form`; `file_name` is used in messages
+    /// only.
     pub fn from_toml(text: &str, file_name: &str) -> Result<Self, SpecError> {
         toml_form::read(text, file_name)
     }
 
-    /// The same workload on a drive of `capacity`: shares of the drive become bytes.
+    /// Returns the workload for a drive of `capacity`, with shares of the drive converted to bytes.
     #[must_use]
     pub fn resolved(&self, capacity: Bytes) -> Self {
         let jobs = self.jobs.iter().map(|job| job.resolved(capacity)).collect();
@@ -209,8 +210,8 @@ impl WorkloadSpec {
 }
 
 impl JobSpec {
-    /// The same job on a drive of `capacity`: shares of the drive become bytes, rounded down to 4
-    /// KiB.
+    /// Returns the job for a drive of `capacity`, with shares of the drive converted to bytes and
+    /// rounded down to 4 KiB.
     #[must_use]
     pub fn resolved(&self, capacity: Bytes) -> Self {
         let share = |pct: f64| {
@@ -235,13 +236,13 @@ impl JobSpec {
         job
     }
 
-    /// Size of the range on a drive of `capacity`; 0 where the offset lies beyond the drive.
+    /// Size of the range on a drive of `capacity`; 0 if the offset lies beyond the drive.
     pub fn range_on(&self, capacity: Bytes) -> Bytes {
         let job = self.resolved(capacity);
         Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
     }
 
-    /// Bytes of an average I/O.
+    /// Mean block size in bytes.
     pub fn mean_block_bytes(&self) -> f64 {
         let total: f64 = self.block_sizes.iter().map(|size| size.weight).sum();
         self.block_sizes.iter().map(|size| size.bytes as f64 * size.weight).sum::<f64>() / total
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(short, spec);
     }
 
-    /// The Python side builds its classes from these keys, so none may be new, missing or renamed.
+    /// Python builds its classes from these keys, so none may be new, missing or renamed.
     #[test]
     fn json_has_the_keys_of_the_python_model_and_no_others() {
         let ours = WorkloadSpec::from_json(FROM_PYTHON).unwrap().to_json();
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_mistyped_fields_are_refused() {
+    fn unknown_and_mistyped_fields_are_rejected() {
         for (json, part) in [
             (r#"{"name":"w","jobs":[{"ios":1,"iops":5}]}"#, "unknown field `iops`"),
             (r#"{"name":"w","jobs":[{"ios":-1}]}"#, "-1"),

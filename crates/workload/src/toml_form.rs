@@ -1,8 +1,8 @@
-//! Workloads as people write them.
+//! Workload files in TOML.
 //!
 //! ```toml
 //! name = "JESD219 enterprise"
-//! seed = 7                     # optional, as everything that has a default
+//! seed = 7                     # optional, like every key with a default
 //! interval = "1 s"
 //!
 //! [[job]]
@@ -20,8 +20,8 @@
 //! volume = "200 %"             # of the drive; or a size
 //! ```
 //!
-//! Every number with a unit is text. `offset`, `range` and `volume` are sizes or shares of the
-//! drive; `rate` is `"1000 IOPS"` or `"200 MB/s"`.
+//! Numbers with a unit are text. `offset`, `range` and `volume` are sizes or shares of the drive;
+//! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
 
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 
@@ -32,7 +32,7 @@ use crate::spec::{
 
 type Read<T> = Result<T, LocatedError>;
 
-/// No quantity is larger than TOML's own integers.
+/// TOML integers cannot be larger.
 const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 
 pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadSpec, SpecError> {
@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadSpec, SpecErro
         return Err(root.error("interval", "interval must be above zero", None).into());
     }
     if no_jobs {
-        // An unknown key such as [[jobs]] says it better than its absence.
+        // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
         let missing = root.missing("job");
         root.finish()?;
         return Err(missing.into());
@@ -104,7 +104,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
     checked(table, job)
 }
 
-/// Refuses unknown keys first: a mistyped `duration` must not be reported as an endless job.
+/// Rejects unknown keys first: a mistyped `duration` must not be reported as an endless job.
 fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
     let outcome = job.check().map_err(|problem| {
         let singular = problem.key == "block_sizes" && table.has("block_size");
@@ -136,13 +136,17 @@ fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>
 
 fn rate(table: &Table<'_>) -> Read<(Option<f64>, Option<f64>)> {
     let plain = table.optional_number("rate_iops", 1e-3..=1e12)?;
-    // The unit decides; asking for text first gives numbers the usual refusal below.
+    // The unit decides; anything that is not text gets the usual error below.
     let iops = match table.optional_text("rate") {
         Ok(Some(text)) => text.trim().strip_suffix("IOPS").map(|number| (text, number.trim_end())),
         _ => None,
     };
     if plain.is_some() && table.has("rate") {
-        return Err(table.error("rate", "stands beside rate_iops; one of them is enough", None));
+        return Err(table.error(
+            "rate",
+            "rate and rate_iops are both given; remove one of them",
+            None,
+        ));
     }
     match iops {
         Some((text, number)) => {
@@ -160,7 +164,7 @@ fn block_sizes(table: &Table<'_>) -> Read<Option<Vec<BlockSize>>> {
     let one = table.optional_size("block_size")?;
     let several = table.has("block_sizes");
     if one.is_some() && several {
-        let message = "stands beside block_size; one of them is enough";
+        let message = "block_size and block_sizes are both given; remove one of them";
         return Err(table.error("block_sizes", message, None));
     }
     if !several {

@@ -1,21 +1,22 @@
 //! Zipf-distributed addresses: rank r of n is drawn with probability proportional to r^-theta.
 //!
 //! Method: rejection-inversion (W. Hörmann, G. Derflinger: "Rejection-inversion to generate
-//! variates from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184): O(1) a
-//! draw for any theta > 0, with theta = 1 as a limit, and no table. The widespread method of Gray
-//! et al. ("Quickly generating billion-record synthetic databases", SIGMOD 1994), used by fio and
-//! YCSB, is an approximation: only ranks 1 and 2 have their exact probability, and theta >= 1 needs
-//! a detour.
+//! variates from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184). It draws
+//! in O(1) for any theta > 0, with theta = 1 as a limit, and needs no table. The widespread method
+//! of Gray et al. ("Quickly generating billion-record synthetic databases", SIGMOD 1994), used by
+//! fio and YCSB, is an approximation: only ranks 1 and 2 have their exact probability, and theta >=
+//! 1 needs special treatment.
 //!
-//! Known errors: `exp` and `ln` come from the platform's C library, so two platforms may differ in
-//! rare draws; on one platform a seed gives the same draws. Ranks above 2^53 are not representable.
+//! Known errors: `exp` and `ln` come from the platform's C library, so rare draws may differ
+//! between platforms; on one platform a seed always gives the same draws. Ranks above 2^53 are not
+//! representable.
 //!
-//! Left out: shifting hot spots. Which blocks are hot is a property of the data, not of the run:
-//! [`Permutation`] scatters the ranks in one fixed way for each number of blocks, whatever the
-//! workload's seed, so that all jobs and all steps of a test share their hot blocks.
+//! Not modelled: moving hot spots. Which blocks are hot is a property of the data, not of the run:
+//! [`Permutation`] scatters the ranks in one fixed way for each number of blocks, independent of
+//! the workload's seed, so that all jobs and all steps of a test share their hot blocks.
 //!
-//! What it must pass: chi-square against the exact probabilities over all ranks of a small range,
-//! and Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.
+//! Validated by a chi-square test against the exact probabilities over all ranks of a small range,
+//! and by Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.
 
 use writecliff_base::Prng;
 
@@ -27,7 +28,7 @@ pub(crate) struct Zipf {
     /// Integral of the hat from rank 1 (less its own weight) and up to rank n + 1/2.
     low: f64,
     high: f64,
-    /// Ranks this far below the inverted point are accepted without a look at their weight.
+    /// Ranks this close to the inverted point are accepted without computing their weight.
     shortcut: f64,
 }
 
@@ -78,11 +79,11 @@ impl Zipf {
     }
 }
 
-/// A fixed bijection of `0..n`, so that neighbouring ranks are not neighbouring blocks.
+/// A fixed bijection of `0..n` that scatters neighbouring ranks over the address range.
 ///
-/// A Feistel network of four rounds over the next power of two, walked until it lands inside n
-/// (J. Black, P. Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002): fewer than two
-/// walks on average. It scatters; it is no cipher.
+/// A Feistel network of four rounds over the next power of two, repeated until the result is below
+/// n (J. Black, P. Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002), fewer than two
+/// times on average. It scatters well but is not cryptographically secure.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     n: u64,
@@ -92,7 +93,8 @@ pub(crate) struct Permutation {
     keys: [u64; 4],
 }
 
-/// Fixes where hot blocks lie. Any value would do; changing it changes all results with zipf.
+/// Determines which blocks are hot. The value is arbitrary, but changing it changes all zipf
+/// results.
 const KEY: u64 = 0x77c1_f7ed_0b10_c45a;
 
 impl Permutation {
@@ -125,7 +127,7 @@ impl Permutation {
     #[inline]
     fn round_trip(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
-        // Each half changes by a function of the other, so every round can be undone.
+        // Each half changes by a function of the other, so every round is invertible.
         high ^= mix(low, self.keys[0]) & self.high_mask;
         low ^= mix(high, self.keys[1]) & self.low_mask;
         high ^= mix(low, self.keys[2]) & self.high_mask;
@@ -170,7 +172,7 @@ mod tests {
                 .map(|(p, &count)| (p * f64::from(draws), f64::from(count)))
                 .map(|(expected, count)| (count - expected).powi(2) / expected)
                 .sum();
-            // 99 degrees of freedom: 0.5 % below 66.5 and 0.5 % above 139.
+            // With 99 degrees of freedom, 0.5 % lie below 66.5 and 0.5 % above 139.
             assert!((60.0..145.0).contains(&chi2), "theta {theta}: chi-square {chi2}");
         }
     }
@@ -209,7 +211,7 @@ mod tests {
         let mut positions: Vec<u64> = (0..1000).map(|rank| permutation.apply(rank)).collect();
         positions.sort_unstable();
         let touching = positions.windows(2).filter(|pair| pair[1] - pair[0] == 1).count();
-        // A thousand random positions among a million: about one pair touches.
+        // Among a million positions, a thousand random ones have about one adjacent pair.
         assert!(touching <= 6, "{touching} neighbours");
         let n = n as f64;
         let distance =

@@ -5,9 +5,9 @@
 //! Hot and cold data are two zones. Within a zone addresses are uniform.
 //!
 //! Known errors: zone boundaries are rounded to whole units (the smallest alignment of the job),
-//! and each zone has at least one unit. A block that begins in a zone may end in the next.
+//! and each zone has at least one unit. A block that starts in one zone may end in the next.
 //!
-//! What it must pass: chi-square of the accesses by zone, and a uniform spread inside each zone.
+//! Validated by a chi-square test over zones and over equal parts of each zone.
 
 use writecliff_base::Prng;
 
@@ -27,7 +27,7 @@ struct Piece {
     units: u64,
 }
 
-/// The zones of a specification; those of `hot_cold` are completed by the cold one.
+/// The zones of a specification; for `hot_cold`, adds the cold zone.
 fn all_zones(spec: &AddressSpec) -> Vec<Zone> {
     let mut zones = spec.zones.clone();
     if let (AddressKind::HotCold, Some(hot)) = (spec.kind, spec.zones.first()) {
@@ -37,7 +37,7 @@ fn all_zones(spec: &AddressSpec) -> Vec<Zone> {
 }
 
 impl Zoned {
-    /// Zones over `units` units; there must be at least as many units as zones.
+    /// Creates zones over `units` units; there must be at least as many units as zones.
     pub(crate) fn new(spec: &AddressSpec, units: u64) -> Self {
         let zones = all_zones(spec);
         let count = zones.len() as u64;
@@ -50,7 +50,7 @@ impl Zoned {
             let later = count - 1 - i as u64;
             let end = (units as f64 * (size / 100.0)).round() as u64;
             let end = if later == 0 { units } else { end.clamp(first + 1, units - later) };
-            // The cast saturates; what the last threshold misses belongs to the last zone anyway.
+            // The cast saturates; draws above the last threshold belong to the last zone anyway.
             let threshold = (access / 100.0 * 2_f64.powi(64)) as u64;
             pieces.push(Piece { threshold, first, units: end - first });
             first = end;
@@ -66,7 +66,7 @@ impl Zoned {
         zone.first + random.below(zone.units)
     }
 
-    /// The last zone that has accesses: rounding must not send one into a zone of 0 %.
+    /// The last zone with accesses, because rounding must not send an access into a zone of 0 %.
     #[cold]
     fn last_used(&self) -> Option<&Piece> {
         let top = self.zones.last()?.threshold;
@@ -92,7 +92,7 @@ mod tests {
         let generator = Zoned::new(&spec(AddressKind::Zoned, &zones), 100_000);
         let mut random = Prng::new(3);
         let draws = 1_000_000;
-        // Twenty cells a zone, all of a zone equally likely.
+        // Twenty cells per zone; within a zone all are equally likely.
         let mut seen = [[0_u32; 20]; 3];
         for _ in 0..draws {
             let unit = generator.draw(&mut random);
@@ -110,7 +110,7 @@ mod tests {
             .map(|(pct, count)| (f64::from(draws) * pct / 100.0 / 20.0, f64::from(count)))
             .map(|(expected, count)| (count - expected).powi(2) / expected)
             .sum();
-        // 59 degrees of freedom: 0.5 % below 34 and 0.5 % above 91.
+        // With 59 degrees of freedom, 0.5 % lie below 34 and 0.5 % above 91.
         assert!((30.0..95.0).contains(&chi2), "chi-square {chi2}");
     }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_too_small_for_a_unit_still_have_one() {
+    fn every_zone_has_at_least_one_unit() {
         let zones = [zone(1.0, 0.001), zone(1.0, 0.001), zone(98.0, 99.998)];
         let generator = Zoned::new(&spec(AddressKind::Zoned, &zones), 3);
         let sizes: Vec<u64> = generator.zones.iter().map(|piece| piece.units).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_without_accesses_gets_none() {
+    fn a_zone_with_a_share_of_0_percent_is_never_accessed() {
         let zones = [zone(33.3, 10.0), zone(66.7, 10.0), zone(0.0, 80.0)];
         let generator = Zoned::new(&spec(AddressKind::Zoned, &zones), 1000);
         let mut random = Prng::new(1);

@@ -76,7 +76,7 @@ def test_the_seam_refuses_what_cannot_be() -> None:
     op, file = np.zeros(1, np.int32), np.zeros(1, np.int32)
     offset, length = np.zeros(1, np.int64), np.ones(1, np.int64)
     row_class, labels = np.zeros(1, np.uint32), [np.zeros(1, np.uint16)] * 2
-    with pytest.raises(_native.NativeConfigError, match="operation 7 is none of 0 to 5"):
+    with pytest.raises(_native.NativeConfigError, match="operation 7 is outside 0 to 5"):
         trace.add(op, file, offset, length, row_class, np.array([7], np.uint8), *labels)
     write = np.zeros(1, np.uint8)
     with pytest.raises(_native.NativeConfigError, match="there is no class 1"):
@@ -123,7 +123,7 @@ def test_a_trace_that_does_not_fit_names_the_size() -> None:
     whole = _table([("write", n, "a", 0, 40_000_000_000, "t") for n in range(4)])
     with pytest.raises(ConfigError, match="at their peak") as caught:
         lay_out(file_io(whole), DRIVE, Sizing(fill_pct=None, repeats=1))
-    assert caught.value.hint == "a drive of 160.000 GB or more holds them"
+    assert caught.value.hint == "use a drive of at least 160.000 GB"
 
 
 def test_separate_streams_help_and_no_block_is_lost(setup: ReplaySetup) -> None:

@@ -1,12 +1,13 @@
-//! How a chunk is packed: bytes by zstd; numbers by zstd of their differences where these repeat (a
-//! map written in order), else in as many bits as the largest needs (a map written at random, which
-//! is incompressible but for its leading zeros, and a general compressor would only slow down).
+//! Packing of chunks. Bytes are compressed with zstd. Numbers are stored as zstd-compressed
+//! differences if these repeat (a map written sequentially), else with as many bits as the largest
+//! number needs (a map written at random is incompressible except for its leading zeros, and a
+//! general compressor would only cost time).
 
 use std::io;
 
-/// Level 1: states are written once and read a few times; higher levels gain 3 % and cost 5 times.
+/// States are written once and read a few times; higher levels gain 3 % and take 5 times as long.
 const LEVEL: i32 = 1;
-/// Numbers that are looked at to tell which packing pays: runs spread over the chunk.
+/// Length of the sampled runs, spread over the chunk, that determine which packing is smaller.
 const SAMPLE_RUN: usize = 1024;
 const SAMPLE_RUNS: usize = 16;
 
@@ -18,8 +19,8 @@ pub(super) enum Packing {
     Bytes = 0,
     /// Differences of successive numbers, zigzag, zstd.
     Deltas = 1,
-    /// Each number plus 1 (modulo 2^32: "none" becomes 0) in a fixed number of bits; the first byte
-    /// says how many.
+    /// Each number plus 1 (modulo 2^32, so "none" becomes 0) in a fixed number of bits, stored in
+    /// the first byte.
     Bits = 2,
 }
 
@@ -33,7 +34,7 @@ pub(super) fn pack_bytes(raw: &[u8]) -> io::Result<Vec<u8>> {
     zstd::bulk::compress(raw, LEVEL)
 }
 
-/// Exactly `length` bytes, or nothing.
+/// Unpacks exactly `length` bytes; `None` if the data are damaged.
 pub(super) fn unpack_bytes(packed: &[u8], length: usize) -> Option<Vec<u8>> {
     zstd::bulk::decompress(packed, length).ok().filter(|raw| raw.len() == length)
 }
@@ -52,8 +53,8 @@ fn zigzag_delta(from: u32, to: u32) -> u32 {
     delta << 1 ^ (delta.cast_signed() >> 31).cast_unsigned()
 }
 
-/// By byte planes (all first bytes, all second ones, ...): small differences are long runs of
-/// zeros.
+/// Differences in byte planes (all first bytes, all second bytes, ...), in which small differences
+/// form long runs of zeros.
 fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     let mut raw = vec![0; numbers.len() * 4];
     let mut previous = 0;
@@ -66,7 +67,7 @@ fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     raw
 }
 
-/// Do the differences of a sample take less than three quarters of what plain bits take?
+/// Whether the differences of a sample take less than three quarters of the space of plain bits.
 fn deltas_pay(numbers: &[u32], width: u32) -> io::Result<bool> {
     let stride = (numbers.len() / SAMPLE_RUNS).max(SAMPLE_RUN);
     let mut sample = Vec::with_capacity(SAMPLE_RUN * SAMPLE_RUNS);
@@ -94,7 +95,7 @@ fn pack_bits(numbers: &[u32], width: u32) -> Vec<u8> {
     packed
 }
 
-/// Exactly `count` numbers into `numbers`, or nothing.
+/// Unpacks exactly `count` numbers into `numbers`; `None` if the data are damaged.
 pub(super) fn unpack_numbers(
     packing: Packing,
     packed: &[u8],
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_packed_by_differences_and_chance_by_bits() {
+    fn ordered_numbers_are_packed_as_differences_and_random_ones_as_bits() {
         let ordered: Vec<u32> = (0..1 << 20).map(|n| n + 77).collect();
         let (packing, size) = round_trip(&ordered);
         assert!(packing == Packing::Deltas && size < 1 << 12, "{packing:?}, {size} bytes");

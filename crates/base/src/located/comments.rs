@@ -1,4 +1,4 @@
-//! The comments of a file, by key. In device files they are the sources of the numbers.
+//! Extracts the comments of a file by key. In device files they state the sources of the values.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::Source;
 
-/// A key, its value as written, and what the file says about it.
+/// A key, its value as written, and its comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documented {
     /// `table.key`, `tables[0].key`.
     pub key: String,
-    /// The value as it stands in the file, quotes included.
+    /// The value as written in the file, including quotes.
     pub value: String,
     /// The comment after the value, else the comment lines directly above the key; without `#`.
     pub comment: String,
     /// Counted from 1.
     pub line: usize,
-    /// Lines below the value that go on with the comment beside it.
+    /// Lines below the value that continue its comment.
     pub(super) continued: Range<usize>,
 }
 
@@ -65,7 +65,7 @@ fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String
         return (comment_above(source, key_line), 0..0);
     };
     let mut parts = vec![strip(&rest[offset..])];
-    // Comment lines under a trailing comment, in its column, go on with it.
+    // Comment lines below a trailing comment, in the same column, continue it.
     let column = column + offset;
     let following = (last_line + 1..=source.line_starts.len()).map(|n| source.line(n));
     parts.extend(following.map_while(|line| continuation(line, column)));
@@ -82,7 +82,7 @@ fn comment_above(source: &Source, key_line: usize) -> String {
     while first > 1 && source.line(first - 1).trim_start().starts_with('#') {
         first -= 1;
     }
-    // An indented block may be the continuation of the comment that trails the line above it.
+    // An indented block may continue the trailing comment of the line above it.
     let mut lines: Vec<&str> = (first..key_line).map(|n| source.line(n)).collect();
     if let Some(column) =
         first.checked_sub(1).filter(|&n| n > 0).and_then(|n| source.line(n).find('#'))

@@ -1,16 +1,16 @@
-//! Changing values of a file and leaving the rest of its text, comments included, as it is.
+//! Changes values in a file and preserves the rest of its text, including comments.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use super::LocatedToml;
 
-/// A value to write into a file.
+/// A new value for a key.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// Dotted: `table.key`.
     pub key: String,
     pub value: Value,
-    /// The comment to put beside the value; `None` keeps the one that is there.
+    /// The comment for the value; `None` keeps the existing one.
     pub source: Option<String>,
 }
 
@@ -21,10 +21,9 @@ impl Change {
 }
 
 impl LocatedToml {
-    /// The text with `changes`. A key that the file does not have is added to the end of its table.
+    /// Returns the text with `changes` applied. New keys are added to the end of their table.
     ///
-    /// # Errors
-    /// The key, where its table is not in the file.
+    /// Returns the key if its table is not in the file.
     pub fn changed(&self, changes: &[Change]) -> Result<String, String> {
         let mut document = self.without_continuations(changes);
         for Change { key, value, source } in changes {
@@ -38,7 +37,7 @@ impl LocatedToml {
             let mut value = value.clone();
             let old = inside.get(name).and_then(Item::as_value);
             value.decor_mut().set_prefix(" ");
-            // Inline tables have no room for comments.
+            // Inline tables cannot contain comments.
             if let (Some(source), false) = (source, self.is_inline(table)) {
                 let comment = if source.is_empty() { "" } else { &format!("  # {source}") };
                 value.decor_mut().set_suffix(comment);
@@ -53,7 +52,7 @@ impl LocatedToml {
         Ok(document.to_string())
     }
 
-    /// The document without the further lines of comments that `changes` replace.
+    /// The document without continuation lines of the comments that `changes` replace.
     fn without_continuations(&self, changes: &[Change]) -> DocumentMut {
         let is_replaced = |key: &str| changes.iter().any(|c| c.key == key && c.source.is_some());
         let rows = self.documented();
@@ -62,7 +61,7 @@ impl LocatedToml {
             .filter(|line| !gone.iter().any(|row| row.continued.contains(line)))
             .map(|line| self.source.line(line));
         let text = lines.collect::<Vec<_>>().join("\n");
-        text.parse().expect("a text without some of its comments is still TOML")
+        text.parse().expect("removing comment lines keeps the TOML valid")
     }
 
     fn is_inline(&self, table: &str) -> bool {

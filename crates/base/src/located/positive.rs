@@ -1,9 +1,9 @@
-//! Quantities of device files that must be above zero.
+//! Readers for quantities that must be above zero.
 
 use super::{LocatedError, Table};
 use crate::{BytesPerSecond, Nanos};
 
-/// Read a time above zero.
+/// Reads a time above zero.
 pub fn positive_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
     let time = table.required_time(key)?;
     if time == Nanos::ZERO {
@@ -12,7 +12,7 @@ pub fn positive_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError
     Ok(time)
 }
 
-/// Read a rate above zero.
+/// Reads a rate above zero.
 pub fn positive_rate(table: &Table<'_>, key: &str) -> Result<BytesPerSecond, LocatedError> {
     let rate = table.required_rate(key)?;
     if rate.0 == 0 {

@@ -1,4 +1,4 @@
-//! A table of a located file: typed look-ups that remember what was asked for.
+//! A table of a located file: typed look-ups that record which keys were requested.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,14 +12,15 @@ use super::{LocatedError, Source};
 use crate::similarity::nearest;
 use crate::units::{self, Bytes, BytesPerSecond, Nanos, Physical, QuantityError};
 
-/// Asks for keys by type. `optional_*` give `None` where the key is absent, `required_*` an error.
+/// Looks up keys by type. `optional_*` methods return `None` if the key is absent, `required_*`
+/// methods an error.
 ///
-/// Call [`Table::finish`] on every table: a key that nobody asked for is a typing error of the
+/// Call [`Table::finish`] on every table: a key that was never requested is a typing error of the
 /// user.
 ///
-/// All tables of a file share one record of the values that they gave. [`Table::canonical`] makes a
-/// text of it that two files share if they mean the same.
-#[must_use = "call finish() so that unknown keys are refused"]
+/// All tables of a file share a record of the values that were read. [`Table::canonical`] turns it
+/// into a text that is equal for files with equal meaning.
+#[must_use = "call finish() so that unknown keys are rejected"]
 pub struct Table<'a> {
     source: &'a Source,
     items: &'a dyn TableLike,
@@ -30,12 +31,12 @@ pub struct Table<'a> {
     record: Record,
 }
 
-/// By dotted key: the value that a reader got.
+/// The values that were read, by dotted key.
 type Record = Rc<RefCell<BTreeMap<String, String>>>;
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// Defines `required_x` beside an `optional_x` of the same arguments.
+/// Defines `required_x` for an `optional_x` with the same arguments.
 macro_rules! required {
     ($($(#[$doc:meta])* $name:ident = $optional:ident -> $type:ty;)*) => {$(
         $(#[$doc])*
@@ -60,23 +61,23 @@ impl<'a> Table<'a> {
         Self { record: Rc::clone(&self.record), ..Self::new(self.source, items, path, line) }
     }
 
-    /// Every value that was read in the whole file, one `key = value` a line, without the
-    /// `documentary` keys: those that describe the thing but do not change what it does. How a
-    /// value was written ("1 GiB", "1024 MiB") does not matter.
+    /// Every value that was read from the whole file, one `key = value` per line, without the
+    /// `documentary` keys, which describe the drive but do not affect its behaviour. The notation
+    /// of a value ("1 GiB", "1024 MiB") does not matter.
     pub fn canonical(&self, documentary: &[&str]) -> String {
         let record = self.record.borrow();
         let lines = record.iter().filter(|(key, _)| !documentary.contains(&key.as_str()));
         lines.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join("\n")
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "its callers return what is there, if anything")]
+    #[expect(clippy::unnecessary_wraps, reason = "its callers return the value as an option")]
     fn read<T: Debug>(&self, key: &str, value: T) -> Option<T> {
         self.record.borrow_mut().insert(self.join(key), format!("{value:?}"));
         Some(value)
     }
 
-    /// What `read` finds under `key`, else `default`. A file that writes the default out has the
-    /// canonical text of one that leaves the key away.
+    /// Returns the value that `read` finds under `key`, else `default`. A file that contains the
+    /// default has the same canonical text as one that omits the key.
     pub fn or<T: PartialEq>(
         &self,
         key: &str,
@@ -97,27 +98,27 @@ impl<'a> Table<'a> {
         &self.path
     }
 
-    /// The line of the table's header, or of the key that holds it.
+    /// Line of the table's header, or of the key of an inline table.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether the key is present. Counts as asking for it.
+    /// Whether the key is present. Counts as a request for it.
     pub fn has(&self, key: &str) -> bool {
         self.item(key).is_some()
     }
 
-    /// All keys, in the order of the file. Does not count as asking for them.
+    /// All keys in file order. Does not count as a request for them.
     pub fn keys(&self) -> Vec<&'a str> {
         self.items.iter().map(|(key, _)| key).collect()
     }
 
-    /// An error at the line of `key`, or of the table where it is absent.
+    /// An error at the line of `key`, or of the table if the key is absent.
     pub fn error(&self, key: &str, message: impl Display, hint: Option<String>) -> LocatedError {
         self.source.error(self.line_of(key), format!("{key}: {message}"), hint)
     }
 
-    /// The error for a key that must be there. Names a similar key if the table has one.
+    /// The error for a missing key. Suggests a similar key of the table, if there is one.
     pub fn missing(&self, key: &str) -> LocatedError {
         let location =
             if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
@@ -172,8 +173,8 @@ impl<'a> Table<'a> {
         self.optional_physical(key, kind)?.ok_or_else(|| self.missing(key))
     }
 
-    /// A share such as `"7 %"`, as a number of percent. The range is the caller's:
-    /// over-provisioning may pass 100 %, a probability may not.
+    /// A share such as `"7 %"`, returned in percent. The caller gives the range: over-provisioning
+    /// may exceed 100 %, a probability may not.
     pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {
@@ -250,7 +251,7 @@ impl<'a> Table<'a> {
         Ok(Some(self.inner(items, self.join(key), self.line_of(key))))
     }
 
-    /// The tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty where the key is absent.
+    /// The tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty if the key is absent.
     pub fn array_of_tables(&self, key: &str) -> Answer<Vec<Table<'a>>> {
         let Some(item) = self.item(key) else { return Ok(Vec::new()) };
         let wrong = || self.wrong(key, item, &format!("tables, [[{}]]", self.join(key)), None);
@@ -299,7 +300,7 @@ impl<'a> Table<'a> {
         self.optional_choice(key, choices)?.ok_or_else(|| self.missing(key))
     }
 
-    /// Refuses the first key that was never asked for, naming the nearest that was.
+    /// Rejects the first key that was never requested and suggests the most similar one that was.
     pub fn finish(self) -> Answer<()> {
         let asked = self.asked.borrow();
         let Some(key) = self.keys().into_iter().find(|key| !asked.iter().any(|a| a == key)) else {
@@ -345,10 +346,11 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The line of a key; that of the table where the key is absent.
+    /// Line of a key, or of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
         let Some((found, item)) = self.items.get_key_value(key) else { return self.line };
-        // A header's key spans the header; a dotted key has a span, its implied table none.
+        // The span of a header's key is the header; a dotted key has a span, its implied table
+        // none.
         let span = found.span().or_else(|| item.span());
         span.map_or(self.line, |span| self.source.line_of(span.start))
     }

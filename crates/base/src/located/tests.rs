@@ -1,4 +1,4 @@
-//! What users of a mistyped file see, and what readers of a correct one get.
+//! Tests errors of mistyped files and values of correct ones.
 
 use super::*;
 use crate::units::{Bytes, Nanos};
@@ -50,7 +50,7 @@ fn a_correct_file_reads_typed() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
+fn an_unknown_key_is_reported_with_line_and_most_similar_key() {
     let error = failure("size = \"1 MiB\"\nplane = 2\n", |t| {
         t.required_size("size")?;
         t.optional_integer("planes", 1..=8)
@@ -60,7 +60,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
 }
 
 #[test]
-fn an_unknown_key_without_neighbour_gets_the_list() {
+fn an_unknown_key_without_a_similar_one_gets_the_list_of_keys() {
     let error = failure("colour = 1\n", |t| t.optional_integer("planes", 1..=8));
     assert_eq!(error.hint.as_deref(), Some("known keys here: planes"));
 }
@@ -73,7 +73,7 @@ fn unknown_keys_of_inner_tables_name_the_table() {
 }
 
 #[test]
-fn a_bare_k_is_refused_with_both_readings() {
+fn a_bare_k_is_rejected_with_both_interpretations() {
     let error = failure("\nblock = \"4k\"\n", |t| t.required_size("block"));
     assert_eq!(error.line, 2);
     assert!(error.message.starts_with("block: '4k' has the unit 'k'"), "{error}");
@@ -82,7 +82,7 @@ fn a_bare_k_is_refused_with_both_readings() {
 }
 
 #[test]
-fn other_units_get_the_nearest() {
+fn unknown_units_get_the_most_similar_unit() {
     let time = failure("t = \"5 sec\"", |t| t.required_time("t"));
     assert_eq!(time.hint.as_deref(), Some("did you mean \"5 s\"?"));
     let micro = failure("t = \"5 µs\"", |t| t.required_time("t"));
@@ -92,7 +92,7 @@ fn other_units_get_the_nearest() {
 }
 
 #[test]
-fn a_number_without_a_unit_is_refused() {
+fn a_number_without_a_unit_is_rejected() {
     let error = failure("block = 4096", |t| t.required_size("block"));
     assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
     assert_eq!(error.hint.as_deref(), Some("write for example block = \"16 KiB\""));
@@ -117,7 +117,7 @@ fn ranges_types_and_choices_are_checked() {
 }
 
 #[test]
-fn broken_toml_names_its_line() {
+fn a_syntax_error_is_reported_with_its_line() {
     let error = LocatedToml::parse("a = 1\nb = \n", "d.toml").unwrap_err();
     assert_eq!((error.file.as_str(), error.line), ("d.toml", 2));
     let twice = LocatedToml::parse("a = 1\nb = 2\na = 3\n", "d.toml").unwrap_err();
@@ -150,14 +150,14 @@ fn comments_beside_and_above_are_found() {
 }
 
 #[test]
-fn a_hash_inside_a_value_is_no_comment() {
+fn a_hash_inside_a_value_does_not_start_a_comment() {
     let toml = LocatedToml::parse("a = \"x # y\"\nb = 1 # z\r\n", "d.toml").unwrap();
     let comments: Vec<String> = toml.documented().into_iter().map(|e| e.comment).collect();
     assert_eq!(comments, ["", "z"]);
 }
 
 #[test]
-fn the_canonical_text_has_every_value_that_was_asked_for() {
+fn the_canonical_text_has_every_requested_value() {
     let canonical = |text: &str| {
         let toml = LocatedToml::parse(text, "d.toml").unwrap();
         let root = toml.root();
@@ -178,7 +178,7 @@ fn the_canonical_text_has_every_value_that_was_asked_for() {
 }
 
 #[test]
-fn changes_keep_what_they_do_not_mean() {
+fn changes_preserve_all_other_text() {
     let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
     let mut kept = Change::new("flash.planes", 4, "");
     kept.source = None;
@@ -201,7 +201,7 @@ fn changes_keep_what_they_do_not_mean() {
 }
 
 #[test]
-fn changes_inside_an_inline_table_leave_comments_away() {
+fn changes_inside_an_inline_table_omit_comments() {
     let toml = LocatedToml::parse("link = { queues = 1, depth = 2 } # x\n", "d.toml").unwrap();
     let text = toml.changed(&[Change::new("link.queues", 4, "why")]).unwrap();
     assert_eq!(text, "link = { queues = 4, depth = 2 } # x\n");

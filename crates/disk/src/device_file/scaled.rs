@@ -1,17 +1,17 @@
-//! A disk at a fraction of its size: fewer tracks of the same kind. Seeks take the share of the
-//! stroke that they span, so a small disk answers as the large one does.
+//! Scales a disk down: fewer tracks with the same properties. Seek times depend on the share of the
+//! stroke, so a scaled disk has the same latencies as the original.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::Change;
 
 use crate::config::DiskConfig;
 
-/// Factors by which a disk can be made smaller.
+/// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 const BLOCK_BYTES: f64 = 4096.0;
 
-/// What changes in the device file of a disk that is `scale` times smaller. The flash of a hybrid
-/// keeps its share of the capacity.
+/// Changes to the device file for a disk that is `scale` times smaller. The flash cache of a hybrid
+/// disk keeps its share of the capacity.
 pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
     let smaller = |key: &str, size: Bytes| {
         let blocks = (size.0 as f64 / scale / BLOCK_BYTES).round_ties_even().max(1.0);

@@ -1,15 +1,15 @@
-//! What the arm does next.
+//! Scheduling of media accesses.
 //!
-//! The command that its head can reach first is served first (shortest access time first: seek and
-//! turn together), unless one has waited beyond the age limit. Cached writes are written when the
-//! host asks for nothing, or when the cache is full, or a flush waits for them.
+//! The command with the shortest access time (seek plus rotation) is served first, unless the
+//! oldest one has waited longer than the age limit. Cached writes are written back when the host
+//! requests nothing, when the cache is full, or when a flush waits for them.
 
 use writecliff_base::Nanos;
 
 use super::{BURST_BYTES, Disk, DiskEvent};
 use crate::mechanics::Extent;
 
-/// A command that waits for the arm.
+/// A command waiting for a media access.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     number: u16,
@@ -18,7 +18,7 @@ pub(super) struct Task {
     since: Nanos,
 }
 
-/// What the arm does.
+/// A media access in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Read {
@@ -30,7 +30,7 @@ pub(crate) enum Work {
         number: u16,
         extent: Extent,
     },
-    /// A write out of the cache.
+    /// Write-back of a cached write.
     Destage {
         extent: Extent,
         sequence: u64,
@@ -39,7 +39,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Sectors that it takes out of the write cache.
+    /// Sectors of the write cache that this access writes back.
     pub(super) fn cached_sectors(&self) -> u64 {
         match self {
             Self::Destage { extent, .. } => extent.last + 1 - extent.first,
@@ -48,28 +48,28 @@ impl Work {
     }
 }
 
-/// A sequence that no write has.
+/// Sequence number that marks a recalibration in saved states; no write has it.
 const RECALIBRATES: u64 = u64::MAX;
 
-/// Who may go next, and how long until its data are expected to begin to pass.
+/// A possible next access, and the estimated time until its data start to pass.
 #[derive(Clone, Copy)]
 struct Candidate {
     is_cached: bool,
     index: usize,
     wait: Nanos,
-    /// The access ends so much later, where reading ahead already reads towards it.
+    /// Time until the access ends, if read-ahead is already approaching its data.
     follows: Option<Nanos>,
 }
 
 impl Disk {
     pub(super) fn enqueue(&mut self, number: u16, extent: Extent, is_write: bool) {
         self.queue.push(Task { number, extent, is_write, since: self.now });
-        self.go_to_work();
+        self.start_next();
     }
 
-    /// Begin with something, if the arm is free and there is something.
-    pub(super) fn go_to_work(&mut self) {
-        if self.work.is_some() || (self.queue.is_empty() && !self.wants_to_destage()) {
+    /// Starts the next media access, if the arm is free and one is pending.
+    pub(super) fn start_next(&mut self) {
+        if self.work.is_some() || (self.queue.is_empty() && !self.must_destage()) {
             return;
         }
         let layout = &self.mechanics.layout;
@@ -105,7 +105,7 @@ impl Disk {
         self.schedule(end, DiskEvent::WorkDone);
     }
 
-    fn wants_to_destage(&self) -> bool {
+    fn must_destage(&self) -> bool {
         let is_pressed = !self.write_waiting.is_empty() || !self.flushes.is_empty();
         !self.dirty.is_empty() && (is_pressed || self.queue.is_empty())
     }
@@ -124,13 +124,13 @@ impl Disk {
         for index in 0..self.queue.len() {
             offer(self.candidate(index));
         }
-        if self.wants_to_destage() {
+        if self.must_destage() {
             for (index, dirty) in self.dirty.writes.iter().enumerate() {
                 let wait = self.mechanics.expected(self.now, &dirty.extent, true);
                 offer(Candidate { is_cached: true, index, wait, follows: None });
             }
         }
-        best.expect("something to do")
+        best.expect("an access is pending")
     }
 
     fn candidate(&mut self, index: usize) -> Candidate {
@@ -145,7 +145,8 @@ impl Disk {
         Candidate { is_cached: false, index, wait, follows }
     }
 
-    /// The arm is done; gives back nothing, as completions take their way over the link.
+    /// Finishes the media access in progress. Always returns `None`, because completions first
+    /// travel over the link.
     pub(super) fn work_done(&mut self) -> Option<u16> {
         let (work, _) = self.work.take()?;
         self.idle_since = self.now;
@@ -171,14 +172,14 @@ impl Disk {
             }
             Work::Recalibrate => {}
         }
-        self.go_to_work();
+        self.start_next();
         if self.work.is_none() && matches!(work, Work::Read { .. }) {
             self.reads.begin_ahead(self.now, &self.mechanics.layout);
         }
         None
     }
 
-    /// Send what was read to the host: most of it has been on its way while the rest was read.
+    /// Sends read data to the host; most of it was already sent while the rest was being read.
     fn send(&mut self, number: u16, began: Nanos) {
         let length = self.commands.get(number).command.length;
         let early = u64::from(length).saturating_sub(BURST_BYTES);
@@ -188,7 +189,7 @@ impl Disk {
         self.schedule(at, DiskEvent::Completed(number));
     }
 
-    /// Are all writes before `barrier` on the platters?
+    /// Whether all writes before `barrier` are on the media.
     pub(super) fn is_written(&self, barrier: u64) -> bool {
         let waits = self.dirty.writes.first().is_some_and(|dirty| dirty.sequence < barrier);
         let moves = matches!(
@@ -208,16 +209,18 @@ impl Disk {
         }
     }
 
-    /// What the arm does as words of a saved state; there is no host command in it.
+    /// Encodes the access in progress for a saved state; a saved disk has no host commands.
     pub(crate) fn work_words(work: &Work) -> [u64; 3] {
         match work {
             Work::Destage { extent, sequence } => [extent.first, extent.last, *sequence],
             Work::Recalibrate => [0, 0, RECALIBRATES],
-            Work::Read { .. } | Work::Write { .. } => unreachable!("the host has a command"),
+            Work::Read { .. } | Work::Write { .. } => {
+                unreachable!("a saved disk has no host commands")
+            }
         }
     }
 
-    /// Go on with what a saved state was doing: its words, and when it ends.
+    /// Resumes the access of a saved state from its words and end time.
     pub(crate) fn resume(&mut self, saved: Option<&[u64; 4]>) {
         self.events.clear();
         self.work = None;

@@ -1,4 +1,4 @@
-//! A disk whose every time is a round number, and ways to load it.
+//! A disk with round-number timings, and helpers to load it.
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
 use writecliff_base::{Nanos, Prng, StreamId};
@@ -44,16 +44,16 @@ queue_depth = 64
 "#;
 
 pub const CAPACITY: u64 = 20_000_000_000;
-/// A turn at 6,000 rpm.
+/// Duration of a turn at 6,000 rpm.
 pub const TURN: Nanos = Nanos(10_000_000);
 /// Firmware, link and status of a 4 KiB read.
 pub const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
 
-/// The description with `changes` of `(from, to)`.
+/// The configuration with `changes` of `(from, to)` applied to the device file.
 pub fn config(changes: &[(&str, &str)]) -> DiskConfig {
     let mut text = DISK.to_owned();
     for (from, to) in changes {
-        assert!(text.contains(from), "{from} is not in the description");
+        assert!(text.contains(from), "{from} is not in the device file");
         text = text.replace(from, to);
     }
     device_file::read(&text, "test.toml", 1).unwrap()
@@ -68,7 +68,7 @@ pub fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Comm
     Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
-/// One command on an idle disk, from now to its completion.
+/// Runs one command on an idle disk; returns its service time.
 pub fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) -> Nanos {
     let begin = disk.now();
     disk.submit(begin, command(operation, offset, length, 0));
@@ -77,7 +77,7 @@ pub fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) ->
     done.at - begin
 }
 
-/// Keep `depth` commands outstanding, `count` in all; their completions in order.
+/// Runs `count` commands with `depth` outstanding; returns their completions in order.
 pub fn keep(
     disk: &mut Disk,
     depth: usize,
@@ -97,7 +97,7 @@ pub fn keep(
     completions
 }
 
-/// Random blocks of 4 KiB over the whole disk.
+/// Random 4 KiB blocks over the whole disk.
 pub fn random_blocks(
     seed: u64,
     operation: Operation,
@@ -106,7 +106,7 @@ pub fn random_blocks(
     move |_| (operation, random.below(CAPACITY / 4096) * 4096, 4096)
 }
 
-/// Operations a second between the first and the last completion.
+/// Operations per second between the first and the last completion.
 pub fn rate(completions: &[Completion]) -> f64 {
     let (first, last) = (completions[0].at, completions[completions.len() - 1].at);
     (completions.len() - 1) as f64 / (last - first).as_secs_f64()

@@ -1,4 +1,4 @@
-//! Properties of all kinds of address, and the distribution of the uniform ones.
+//! Tests properties of all address kinds and the distribution of uniform addresses.
 
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
 }
 
 #[test]
-fn zipf_blocks_of_all_sizes_agree_on_the_hot_place() {
+fn zipf_blocks_of_all_sizes_share_their_hot_addresses() {
     let block_sizes = [4096_u64, 65_536].map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
     let addresses = AddressSpec { kind: AddressKind::Zipf, theta: Some(1.5), zones: Vec::new() };
     let job = JobSpec { block_sizes, addresses, ..job() };

@@ -1,11 +1,13 @@
-//! The streams that the trace carries: a user's rules, or the hints of the program.
+//! The scheme `rules`: uses the stream that each request of the trace carries, set by a user's
+//! rules or by the write-lifetime hints of the traced program.
 //!
-//! A stream that the drive does not have is the default one, as NVMe has it for streams that could
-//! not be opened (NVMe Base Specification, Streams Directive).
+//! A stream number that the drive does not support falls back to the default stream 0, as in NVMe
+//! for streams that could not be opened (NVMe Base Specification, Streams Directive).
 
 use super::{Assigner, Piece};
 use crate::trace::BlockRequest;
 
+/// Passes the trace's own stream numbers through.
 pub struct Given {
     streams: u16,
 }

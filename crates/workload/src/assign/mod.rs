@@ -1,17 +1,18 @@
-//! Which stream a write goes to, for hosts that do not say.
+//! Stream assignment schemes: they choose the stream of each write when the host gives none.
 //!
-//! One scheme is one file. Each sees what a block driver sees, the writes and TRIMs in their order,
-//! and nothing of the drive; only the oracle knows more. Time is the number of blocks written, so
-//! that a scheme gives the same streams on either clock. All are deterministic.
+//! Each file holds one scheme. A scheme sees what a block driver sees, the writes and TRIMs in
+//! order, and nothing of the drive's internal state. Only the oracle has future knowledge. Time is
+//! counted in blocks written, so a scheme assigns the same streams on the fast-forward clock and in
+//! a timed replay. All schemes are deterministic.
 //!
 //! | file | scheme | source |
 //! |---|---|---|
-//! | `none.rs` | all in stream 0 | |
-//! | `given.rs` | the streams of the trace (rules) | |
+//! | `none.rs` | every write to stream 0 | |
+//! | `given.rs` | streams carried by the trace (rules) | |
 //! | `sfr.rs` | sequentiality, frequency, recency | Yang et al., "AutoStream", SYSTOR 2017 |
-//! | `multi_queue.rs` | queues by number of writes | the same |
+//! | `multi_queue.rs` | queues by write count | the same |
 //! | `sepbit.rs`, `shadow.rs` | inferred invalidation time | Wang et al., "SepBIT", FAST 2022 |
-//! | `oracle.rs` | known death times | |
+//! | `oracle.rs` | future knowledge of when data die | |
 
 mod chunks;
 mod given;
@@ -33,24 +34,24 @@ use writecliff_base::Prng;
 
 use crate::trace::{BlockRequest, BlockTrace};
 
-/// Consecutive blocks of a write that go to one stream.
+/// A run of consecutive blocks of one write that go to the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub count: u32,
     pub stream: u16,
 }
 
-/// A scheme of stream assignment.
+/// A stream assignment scheme.
 pub trait Assigner {
-    /// The streams of a write's blocks, in order, appended to `pieces`. `clock` is the number of
-    /// blocks written before it.
+    /// Appends the streams of the write's blocks to `pieces`, in order. `clock` is the number of
+    /// blocks written before this request.
     fn write(&mut self, request: &BlockRequest, clock: u32, pieces: &mut Vec<Piece>);
 
-    /// Blocks that were trimmed.
+    /// Informs the scheme of trimmed blocks. Does nothing by default.
     fn trim(&mut self, _request: &BlockRequest, _clock: u32) {}
 }
 
-/// The schemes by name.
+/// The available schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     None,
@@ -65,6 +66,7 @@ impl Scheme {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Rules, Self::Sfr, Self::MultiQueue, Self::SepBit, Self::Oracle];
 
+    /// The scheme's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -76,11 +78,13 @@ impl Scheme {
         }
     }
 
+    /// Looks a scheme up by name; `None` if there is no such scheme.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scheme| scheme.name() == name)
     }
 
-    /// The scheme for `trace` with so many streams. `bucketing` and `deaths` are the oracle's.
+    /// Creates the scheme for `trace` with `streams` streams. Only the oracle uses `bucketing` and
+    /// `deaths`.
     pub fn assigner<'a>(
         self,
         trace: &BlockTrace,
@@ -100,7 +104,8 @@ impl Scheme {
     }
 }
 
-/// Sends a share of the writes to a wrong stream: each other one is as likely.
+/// Wraps a scheme and sends a random share of the writes to a wrong stream, each of the other
+/// streams being equally likely. Measures how sensitive a scheme is to mispredictions.
 pub struct MisTag<'a> {
     inner: Box<dyn Assigner + 'a>,
     share: f64,
@@ -131,7 +136,8 @@ impl Assigner for MisTag<'_> {
     }
 }
 
-/// Append a block, to the last piece where the stream is the same. `begin`: pieces of this write.
+/// Appends one block: extends the last piece of this write if the stream is the same, else starts a
+/// new piece. `begin` is the index of the first piece of this write.
 #[inline]
 fn push_block(pieces: &mut Vec<Piece>, begin: usize, stream: u16) {
     match pieces[begin..].last_mut() {

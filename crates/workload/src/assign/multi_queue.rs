@@ -1,20 +1,21 @@
 //! AutoStream multi-queue (Yang et al., SYSTOR 2017; the queues are those of Zhou, Philbin, Li:
 //! "The multi-queue replacement algorithm", USENIX ATC 2001).
 //!
-//! Time counts accesses to chunks. A chunk that has been written 2^k times is in queue k, at its
-//! end after each write, and its next write goes to stream k. It expires when it has not been
-//! written for the lifetime: the time between the last two writes to the hottest chunk, taken
-//! whenever a chunk is written more often than any was before. With every write the head of each
-//! queue is looked at; if it has expired it goes to the end of the queue below with a new lifetime.
-//! Its count stays, so that its next write brings it back. If it was the hottest, the one behind it
-//! is.
+//! Time is counted in chunk accesses. A chunk that has been written 2^k times is in queue k and
+//! moves to its tail after each write; its next write goes to stream k. A chunk expires when it has
+//! not been written for one lifetime. The lifetime is the time between the last two writes to the
+//! hottest chunk, updated whenever a chunk exceeds the highest write count so far. Every write also
+//! checks the head of each queue: an expired head moves to the tail of the next lower queue and
+//! gets a new expiry time. It keeps its write count, so the next write to it promotes it again. If
+//! the expired chunk was the hottest, the next one in its queue becomes the hottest.
 //!
-//! The paper's text was not to be had. Checked against the article on queues (queue by log2 of the
-//! count, expiry, one demotion per queue and access), the claims of the authors' patent (US
-//! 10656838: the stream is chosen before the chunk is promoted), and two open re-implementations,
-//! one of them in the simulator of SepBIT's authors (github.com/fallfish/sepbit, trace_replay:
-//! chunks of 1 MiB, as here; the other has 2 MiB). Those take ln and log10 in place of log2: which
-//! the paper had could not be verified.
+//! We had no access to the text of the paper. The implementation follows three other sources: the
+//! article on multi-queue replacement (queue by log2 of the count, expiry, one demotion per queue
+//! and access), the claims of the authors' patent (US 10656838: the stream is chosen before the
+//! chunk is promoted), and two open reimplementations, one of them in the simulator by SepBIT's
+//! authors (github.com/fallfish/sepbit, trace_replay: 1 MiB chunks, as here; the other uses 2 MiB).
+//! The reimplementations use ln and log10 instead of log2; which one the paper uses could not be
+//! verified.
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};
@@ -41,13 +42,14 @@ struct Queue {
     tail: u32,
 }
 
+/// AutoStream's multi-queue scheme.
 pub struct MultiQueue {
     chunks: Vec<Chunk>,
     queues: Vec<Queue>,
     hottest: u32,
-    /// Writes of the hottest chunk.
+    /// Write count of the hottest chunk.
     most: u32,
-    /// Chunks written, a chunk as often as it is.
+    /// Number of chunk writes so far, including repeated writes to the same chunk.
     clock: u32,
     lifetime: u32,
 }
@@ -99,7 +101,7 @@ impl MultiQueue {
         chunk.expires = self.clock.saturating_add(self.lifetime);
     }
 
-    /// Demote the heads of queues that have expired.
+    /// Demotes the head of each queue if it has expired.
     fn demote(&mut self) {
         for queue in (1..self.queues.len() as u16).rev() {
             let head = self.queues[usize::from(queue)].head;
@@ -116,7 +118,7 @@ impl MultiQueue {
         }
     }
 
-    /// The chunk's stream, and one write more.
+    /// Returns the chunk's current stream, then counts the write and requeues the chunk.
     fn touch(&mut self, number: u32) -> u16 {
         self.clock += 1;
         if self.chunks[number as usize].queued {

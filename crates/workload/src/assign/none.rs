@@ -1,8 +1,9 @@
-//! One stream for all: the drive of a host that says nothing.
+//! The scheme `none`: every write goes to the default stream, as from a host without streams.
 
 use super::{Assigner, Piece};
 use crate::trace::BlockRequest;
 
+/// Assigns stream 0 to every write.
 pub struct NoStreams;
 
 impl Assigner for NoStreams {

@@ -1,55 +1,60 @@
-//! The oracle: streams by death time, which a first pass over the trace has found.
+//! The oracle: assigns streams by the time at which data are invalidated, which a first pass over
+//! the trace determines.
 //!
-//! Several ways to make streams of death times; which is best depends on the trace, and a replay
-//! tries them all on the fast-forward clock and keeps the best:
+//! Invalidation (death) times can be mapped to streams in several ways. The best one depends on the
+//! trace, so a replay tries all of them on the fast-forward clock and keeps the best:
 //!
-//! * **epochs**: time is cut into epochs; data that die in the same one share a stream, the streams
-//!   take epochs in turn, and the last stream takes what dies beyond those (the future-knowledge
-//!   scheme that SepBIT is measured against, with epochs in place of open segments);
-//! * **lifetimes**: streams by the quantiles of how long data live, each with an equal share of the
-//!   writes;
-//! * **powers**: streams by bounds of the lifetime that grow by a factor of four;
-//! * **least spare**: the bounds of the lifetime with which units that die whole need the least
-//!   spare space. Data of a stream wait, dead, for the longest-lived of their unit; by Little's law
-//!   they take their rate times that time. The bounds with the least sum over all streams are found
-//!   exactly, among quantiles of the lifetime, by dynamic programming;
-//! * **given**: the streams of the trace, where it has rules.
+//! * **epochs**: divides time into epochs. Data that die in the same epoch share a stream; streams
+//!   are assigned to epochs round-robin, and the last stream takes data that die further in the
+//!   future. This is the future-knowledge scheme that SepBIT is compared with, with epochs instead
+//!   of open segments;
+//! * **lifetimes**: divides data by quantiles of their lifetime, so that each stream receives an
+//!   equal share of the writes;
+//! * **powers**: divides data at lifetime bounds that grow by a factor of four;
+//! * **least spare**: chooses the lifetime bounds that need the least spare space if reclaim units
+//!   are erased only when all their data are dead. Dead data of a stream wait for the longest-lived
+//!   data in their reclaim unit; by Little's law they occupy their write rate times that waiting
+//!   time. Dynamic programming over lifetime quantiles finds the bounds with the least total over
+//!   all streams;
+//! * **given**: uses the streams of the trace, if it has rules.
 //!
-//! So it is never worse than the rules, and a bound on assignment by lifetime as far as these ways
-//! reach. It is no proof of an optimum: the best placement under a given collection policy is not
-//! known.
+//! The oracle is therefore never worse than the rules, and it bounds what assignment by lifetime
+//! can achieve with these methods. It is not a proven optimum: the optimal data placement for a
+//! given garbage-collection policy is unknown.
 
 use super::{Assigner, Piece, push_block};
 use crate::trace::{BlockRequest, NEVER};
 
-/// How death times become streams.
+/// How death times are mapped to streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucketing {
-    /// Blocks written in an epoch.
+    /// Length of an epoch, in blocks written.
     Epochs(u32),
     Lifetimes,
-    /// The first bound.
+    /// The first lifetime bound, in blocks written.
     Powers(u32),
     LeastSpare,
-    /// Not by death times, but as the trace has it.
+    /// Ignores death times and uses the streams of the trace.
     Given,
 }
 
-/// Factor between bounds of `Powers`.
+/// Factor between successive bounds of `Powers`.
 const GROWTH: u32 = 4;
-/// Quantiles of each kind that bounds of `LeastSpare` are chosen from.
+/// Number of quantiles of each kind that are candidates for the bounds of `LeastSpare`.
 const STEPS: usize = 256;
 
+/// A scheme that knows when each block's data will be invalidated.
 pub struct Oracle<'a> {
     deaths: &'a [u32],
     streams: u16,
     bucketing: Bucketing,
-    /// Lifetimes below the first go to stream 0, below the second to stream 1, and so on.
+    /// Ascending lifetime bounds: lifetimes below the first go to stream 0, below the second to
+    /// stream 1, and so on.
     bounds: Vec<u32>,
 }
 
 impl<'a> Oracle<'a> {
-    /// `deaths` are those of the trace, see [`crate::trace::deaths`].
+    /// Creates the oracle from the trace's death times as [`crate::trace::deaths`] returns them.
     pub fn new(deaths: &'a [u32], streams: u16, bucketing: Bucketing) -> Self {
         let bounds = match bucketing {
             Bucketing::Epochs(_) | Bucketing::Given => Vec::new(),
@@ -82,12 +87,12 @@ impl<'a> Oracle<'a> {
                 let ahead = death / length - clock / length;
                 if ahead < u32::from(far) { (death / length % u32::from(far)) as u16 } else { far }
             }
-            Bucketing::Given => unreachable!("whole requests have a stream then"),
+            Bucketing::Given => unreachable!("`write` handles given streams per request"),
         }
     }
 }
 
-/// Lifetimes of a sample, the same each time, in order.
+/// Sorted lifetimes of a systematic sample of the writes. The same trace gives the same sample.
 fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     let lifetime = |(clock, &death): (usize, &u32)| match death {
         NEVER => NEVER,
@@ -99,7 +104,7 @@ fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     lives
 }
 
-/// Lifetimes that cut the writes into `parts` of equal size, as far as they differ.
+/// Lifetime bounds that divide the writes into `parts` equal shares; equal bounds are merged.
 fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     let lives = lifetimes(deaths);
     let mut bounds: Vec<u32> =
@@ -108,8 +113,8 @@ fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     bounds
 }
 
-/// Bounds that leave the least dead data waiting, see the head of this file. What outlives the
-/// trace counts as living for all of it.
+/// Lifetime bounds that keep the least dead data waiting, see the module documentation. Data that
+/// outlive the trace count as living for its full length.
 fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     let mut lives = lifetimes(deaths);
     let whole = deaths.len() as u32;
@@ -122,8 +127,9 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
             Some(*sum)
         }))
         .collect();
-    // Candidates for the first index of a bucket: quantiles of the writes and of their lifetimes'
-    // sum, as a few that live long matter as much as many that do not. Equals stay together.
+    // Candidates for the first index of a bucket are quantiles by number of writes and by sum of
+    // lifetimes, because a few long-lived data matter as much as many short-lived ones. Equal
+    // lifetimes stay in one bucket.
     let total = sums[lives.len()] as u128;
     let by_count = (0..STEPS).map(|step| step * lives.len() / STEPS);
     let by_sum = (0..STEPS).map(|step| {
@@ -138,15 +144,15 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     cuts.sort_unstable();
     cuts.dedup();
     cuts.push(lives.len());
-    // Dead data of the bucket between two cuts: each waits for the longest-lived.
+    // Waiting dead data of the bucket between two cuts: all data wait for the longest-lived.
     let waits = |from: usize, to: usize| {
         let (from, to) = (cuts[from], cuts[to]);
         u64::from(lives[to - 1]) * (to - from) as u64 - (sums[to] - sums[from])
     };
     let last = cuts.len() - 1;
     let parts = parts.min(last);
-    // best[end]: the least with the buckets so far up to that cut; begin[part][end]: their last
-    // one.
+    // best[end] is the least cost of the buckets so far, ending at that cut; begin[part][end] is
+    // the first cut of the last of these buckets.
     let mut best: Vec<u64> =
         (0..=last).map(|end| if end == 0 { 0 } else { waits(0, end) }).collect();
     let mut begin = Vec::new();

@@ -1,40 +1,44 @@
-//! SepBIT: separation by the inferred block invalidation time (Wang, Li, Lu, Lee, Wang, Liu:
+//! SepBIT: separates data by inferred block invalidation time (Wang, Li, Lu, Lee, Wang, Liu:
 //! "Separating data via block invalidation time inference for write amplification reduction in
-//! log-structured storage", FAST 2022). Rules and parameters are those of the authors' code
+//! log-structured storage", FAST 2022). Rules and parameters follow the authors' code
 //! (github.com/fallfish/sepbit: prototype and trace_replay).
 //!
-//! A write that invalidates data younger than the bound is short-lived (class 1); any other, new
-//! data included, is long-lived (class 2). The bound is the mean lifespan, from their first write
-//! to their collection, of 16 collected segments of class 1, one batch of 16 after the other, and
-//! infinite at first. Rewrites by collection are class 3 if they come from class 1; else classes 4
-//! to 6 by the age of the data, with limits at 4 and 16 times the bound.
+//! A write that invalidates data younger than the bound is considered short-lived (class 1). All
+//! other writes, including new data, are long-lived (class 2). The bound is the mean lifespan of 16
+//! garbage-collected segments of class 1, from their first write to their collection. It is
+//! infinite at first and is recomputed after each batch of 16 segments. Data relocated by garbage
+//! collection go to class 3 if they come from class 1, else to classes 4 to 6 by age, with limits
+//! at 4 and 16 times the bound.
 //!
-//! Time is blocks written by the host, as there. What differs here: the host gives streams to its
-//! own writes only, so these are classes 1 and 2, two streams however many there are; what the
-//! drive collects goes where its `gc_destination` puts it. The host sees no collection of the drive
-//! either: the bound comes from the log in `shadow.rs`, where all six classes are kept. The
-//! authors' queue of recent addresses, which saves them memory, also makes long-lived what was
-//! written more than the volume's data ago; it is not needed here and left out. The paper knows no
-//! TRIM: a trimmed block leaves its segment, and when it is written again, the time since its last
-//! write is what its lifetime is inferred from, as for any other block.
+//! Time is counted in blocks written by the host, as in the authors' code. This implementation
+//! differs in three ways. First, the host assigns streams to its own writes only, so it uses
+//! classes 1 and 2, that is two streams no matter how many the drive has. The drive's
+//! `gc_destination` decides where relocated data go. Second, the host cannot observe the drive's
+//! garbage collection, so the bound comes from the simulated log in `shadow.rs`, which keeps all
+//! six classes. Third, the authors' queue of recent addresses is left out. It saves memory, which
+//! does not matter here, but also classifies as long-lived any data written longer ago than one
+//! volume's worth of writes. The paper does not cover TRIM: here a trimmed block leaves its
+//! segment, and when it is written again, its lifetime is inferred from the time since its last
+//! write, as for any other block.
 
 use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};
 use crate::trace::BlockRequest;
 
-/// Segments that the bound is the mean of (the paper's n_c).
+/// Segments averaged for the bound (n_c in the paper).
 const SEGMENTS_IN_MEAN: u32 = 16;
-/// Limits between the classes of old data, in bounds.
+/// Age limits between the classes of relocated data, in multiples of the bound.
 const AGES: [f64; 2] = [4.0, 16.0];
 const SHORT: u16 = 1;
 const LONG: u16 = 0;
 const NEVER: u32 = u32::MAX;
 
-/// Classes 1 to 6 of the paper, from 0.
+/// The paper's classes 1 to 6 are numbered from 0 here.
 const CLASS_1: usize = 0;
 const CLASS_2: usize = 1;
 const FROM_CLASS_1: usize = 2;
 
+/// SepBIT's classification of host writes.
 pub struct SepBit {
     streams: u16,
     /// Clock of the last write of each block.
@@ -43,24 +47,25 @@ pub struct SepBit {
     bound: Bound,
 }
 
-/// The mean lifespan of segments of class 1.
+/// The mean lifespan of garbage-collected segments of class 1.
 struct Bound {
     blocks: f64,
     sum: u64,
-    collected: u32,
+    segments: u32,
 }
 
 impl Bound {
-    fn collected(&mut self, lifespan: u32) {
+    /// Adds the lifespan of a garbage-collected segment.
+    fn add(&mut self, lifespan: u32) {
         self.sum += u64::from(lifespan);
-        self.collected += 1;
-        if self.collected == SEGMENTS_IN_MEAN {
+        self.segments += 1;
+        if self.segments == SEGMENTS_IN_MEAN {
             self.blocks = self.sum as f64 / f64::from(SEGMENTS_IN_MEAN);
-            (self.sum, self.collected) = (0, 0);
+            (self.sum, self.segments) = (0, 0);
         }
     }
 
-    /// Class of what is collected from a segment of class `from`.
+    /// Class of data relocated from a segment of class `from` at the given age.
     fn class(&self, from: usize, age: u32) -> usize {
         if from == CLASS_1 {
             return FROM_CLASS_1;
@@ -72,7 +77,7 @@ impl Bound {
 
 impl SepBit {
     pub fn new(blocks: u32, streams: u16) -> Self {
-        let bound = Bound { blocks: f64::INFINITY, sum: 0, collected: 0 };
+        let bound = Bound { blocks: f64::INFINITY, sum: 0, segments: 0 };
         let written = vec![NEVER; blocks as usize];
         Self { streams, written, log: Shadow::new(blocks), bound }
     }
@@ -84,7 +89,7 @@ impl SepBit {
         self.log.write(block, class, clock);
         while let Some(victim) = self.log.victim(clock) {
             if victim.class == CLASS_1 {
-                self.bound.collected(clock - victim.opened);
+                self.bound.add(clock - victim.opened);
             }
             for &moved in &victim.blocks {
                 if self.log.holds(moved, &victim) {
@@ -119,23 +124,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_is_the_mean_of_one_batch_after_the_other() {
-        let mut bound = Bound { blocks: f64::INFINITY, sum: 0, collected: 0 };
-        (0..15).for_each(|_| bound.collected(100));
-        assert!(bound.blocks.is_infinite(), "15 segments say nothing yet");
-        bound.collected(260);
+    fn each_batch_of_16_segments_sets_the_bound_to_its_mean_lifespan() {
+        let mut bound = Bound { blocks: f64::INFINITY, sum: 0, segments: 0 };
+        (0..15).for_each(|_| bound.add(100));
+        assert!(bound.blocks.is_infinite(), "15 segments are not a full batch");
+        bound.add(260);
         assert_eq!(bound.blocks as u32, 110);
-        (0..15).for_each(|_| bound.collected(1000));
-        assert_eq!(bound.blocks as u32, 110, "a new batch counts when it is whole");
-        bound.collected(1000);
+        (0..15).for_each(|_| bound.add(1000));
+        assert_eq!(bound.blocks as u32, 110, "a new batch counts only when it is complete");
+        bound.add(1000);
         assert_eq!(bound.blocks as u32, 1000);
     }
 
     #[test]
-    fn collected_data_are_classed_by_where_they_come_from_and_by_age() {
-        let bound = Bound { blocks: 100.0, sum: 0, collected: 0 };
+    fn relocated_data_are_classified_by_source_class_and_age() {
+        let bound = Bound { blocks: 100.0, sum: 0, segments: 0 };
         assert_eq!(bound.class(CLASS_1, 5000), 2);
         assert_eq!([0, 399, 400, 1599, 1600].map(|age| bound.class(CLASS_2, age)), [3, 3, 4, 4, 5]);
-        assert_eq!(bound.class(5, 0), 3, "old classes too");
+        assert_eq!(bound.class(5, 0), 3, "also from the classes of old data");
     }
 }

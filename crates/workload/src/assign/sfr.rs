@@ -1,19 +1,20 @@
 //! AutoStream SFR: sequentiality, frequency, recency (Yang, Pandurangan, Choi, Balakrishnan:
 //! "AutoStream: automatic stream management for multi-streamed SSDs", SYSTOR 2017).
 //!
-//! A table has a count of writes for each chunk. When a chunk is written, its count is divided by
-//! 2^n for the n whole decay periods since its last write, and the write is counted. The stream is
-//! the logarithm of the count, rounded down. A write that begins where the last one ended takes its
-//! stream; any other takes what the table says, before the write itself is counted.
+//! A table keeps a write count for each chunk. When a chunk is written, its count is first divided
+//! by 2^n, where n is the number of whole decay periods since its last write, and then incremented.
+//! The stream is the logarithm of the count, rounded down. A write that begins where the previous
+//! one ended takes the previous write's stream; any other takes the stream from the table as it was
+//! before the write was counted.
 //!
-//! The paper's text was not to be had. Checked against: the claims of its authors' patent (US
-//! 10656838: sequential writes keep the stream, recency weight from the time since the last access
-//! and the decay period, the table is updated after the stream was chosen), and open
-//! re-implementations: the simulator of SepBIT's authors (github.com/fallfish/sepbit, trace_replay:
-//! 2 MiB, 64 MiB written, ln) and two that stand in other systems (both 2 MiB; 30 s and log10; 10
-//! s). From the first are the chunk's size, the period and the base, as time here is counted in
-//! blocks written too. They disagree on the period and the base, and whether the division comes
-//! before the count: what the paper had could not be verified.
+//! We had no access to the text of the paper. The implementation follows the claims of its authors'
+//! patent (US 10656838: sequential writes keep the stream, the recency weight depends on the time
+//! since the last access and the decay period, the table is updated after the stream was chosen)
+//! and open reimplementations: the simulator by SepBIT's authors (github.com/fallfish/sepbit,
+//! trace_replay: 2 MiB, 64 MiB written, ln) and two in other systems (both 2 MiB; 30 s with log10,
+//! and 10 s). Chunk size, decay period and logarithm base come from the first one because it also
+//! counts time in blocks written. The sources disagree on the period, the base, and whether the
+//! division comes before the increment; which variant the paper uses could not be verified.
 
 use super::chunks::{chunks, split};
 use super::{Assigner, Piece};
@@ -24,11 +25,13 @@ const CHUNK_BLOCKS: u32 = 512;
 /// 64 MiB written.
 const DECAY_BLOCKS: u32 = 16_384;
 
+/// AutoStream's SFR scheme.
 pub struct Sfr {
     streams: u16,
     chunks: Vec<Chunk>,
-    /// Where the last write ended, and its stream.
+    /// First block after the previous write.
     next: u32,
+    /// Stream of the previous write.
     last: u16,
 }
 

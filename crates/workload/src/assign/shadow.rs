@@ -1,17 +1,19 @@
-//! A log with collection of its own, which a host-side scheme keeps of what it writes: only which
-//! block lies in which segment.
+//! A host-side model of a log with garbage collection. It tracks only which segment holds each
+//! block, so that a scheme can estimate lifespans without seeing the drive's garbage collection.
 //!
-//! As SepBIT's authors have it: collection begins when more than 15 % of all blocks in the log are
-//! invalid, and takes the sealed segment with the most benefit for its cost, g × age / (1 − g),
-//! where g is its invalid share and age the time since it was sealed. Segments are 512 MiB, but
-//! 1/256 of a drive that is smaller than 128 GiB: theirs are volumes of 10 GiB to 1 TiB.
+//! The policy is that of SepBIT's authors: garbage collection begins when more than 15 % of all
+//! blocks in the log are invalid, and picks the sealed segment with the highest cost-benefit score
+//! g × age / (1 − g), where g is its share of invalid blocks and age the time since it was sealed.
+//! Segments are 512 MiB, or 1/256 of drives below 128 GiB; the authors' volumes have 10 GiB to 1
+//! TiB.
 
 pub(super) const CLASSES: usize = 6;
 const INVALID_SHARE: f64 = 0.15;
 /// 512 MiB.
 const SEGMENT_BLOCKS: u32 = 131_072;
 const SEGMENTS_LEAST: u32 = 256;
-/// In place of no valid share: the oldest of segments without any goes first.
+/// Lower bound of the valid share in the score: among segments without valid blocks, the oldest
+/// goes first.
 const NEARLY_NONE: f64 = 1e-9;
 const NONE: u32 = u32::MAX;
 
@@ -23,15 +25,15 @@ pub(super) struct Segment {
     pub opened: u32,
     sealed: u32,
     valid: u32,
-    /// In the order in which they were written, invalid ones too.
+    /// Blocks in write order, including invalid ones.
     pub blocks: Vec<u32>,
 }
 
 pub(super) struct Shadow {
     size: usize,
-    /// Segment of each block's data.
+    /// Segment that holds each block's valid data, or `NONE`.
     segment_of: Vec<u32>,
-    /// By number; one that is free has no blocks.
+    /// Indexed by segment number; free segments have no blocks.
     segments: Vec<Segment>,
     free: Vec<u32>,
     open: [u32; CLASSES],
@@ -53,7 +55,7 @@ impl Shadow {
         }
     }
 
-    /// Append a block to the open segment of a class; its old data, if any, become invalid.
+    /// Appends a block to the open segment of a class and invalidates the block's old data, if any.
     pub(super) fn write(&mut self, block: u32, class: usize, clock: u32) {
         self.invalidate(block);
         if self.open[class] == NONE {
@@ -79,6 +81,7 @@ impl Shadow {
         }
     }
 
+    /// Invalidates the block's data, if it has any.
     pub(super) fn invalidate(&mut self, block: u32) {
         let number = std::mem::replace(&mut self.segment_of[block as usize], NONE);
         if number != NONE {
@@ -87,12 +90,13 @@ impl Shadow {
         }
     }
 
-    /// Whether a block's data are those in a segment that is being collected.
+    /// Whether the block's valid data are in `victim`, the segment that is being garbage-collected.
     pub(super) fn holds(&self, block: u32, victim: &Segment) -> bool {
         self.segment_of[block as usize] == victim.number
     }
 
-    /// The segment to collect now, if any. It is taken out: move what is valid in it, then `erase`.
+    /// Takes out the segment to garbage-collect now, if any. The caller rewrites its valid blocks,
+    /// then calls `erase`.
     pub(super) fn victim(&mut self, clock: u32) -> Option<Segment> {
         let invalid = (self.stored - self.valid) as f64;
         if invalid <= INVALID_SHARE * self.stored as f64 {
@@ -105,19 +109,20 @@ impl Shadow {
         };
         let best =
             sealed.filter(|s| (s.valid as usize) < self.size).map(|s| (benefit(s), s.number));
-        // The lowest number among equals.
+        // Ties go to the lowest segment number.
         let (_, number) = best.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let whole = &mut self.segments[number as usize];
         let blocks = std::mem::take(&mut whole.blocks);
         Some(Segment { blocks, ..whole.clone() })
     }
 
+    /// Frees a victim whose valid blocks have been rewritten.
     pub(super) fn erase(&mut self, mut victim: Segment) {
         debug_assert_eq!(self.segments[victim.number as usize].valid, 0, "valid blocks were left");
         self.stored -= victim.blocks.len() as u64;
         victim.blocks.clear();
         self.free.push(victim.number);
-        // Its memory is used again.
+        // Keep the allocation for the next use of the segment.
         self.segments[victim.number as usize].blocks = victim.blocks;
     }
 }
@@ -126,17 +131,17 @@ impl Shadow {
 mod tests {
     use super::*;
 
-    /// Segments of 4 blocks.
+    /// A log with segments of 4 blocks.
     fn log() -> Shadow {
         Shadow::new(1024)
     }
 
     #[test]
-    fn collection_begins_above_15_percent_and_takes_the_best_for_its_cost() {
+    fn gc_begins_above_15_percent_invalid_and_picks_the_best_cost_benefit() {
         let mut log = log();
         (0..16).for_each(|block| log.write(block, 1, block));
         assert!(log.victim(16).is_none());
-        // 2 of 18, then 3 of 19 are invalid: 11.1 and 15.8 %.
+        // 2 of 18 blocks are invalid (11.1 %), then 3 of 19 (15.8 %).
         log.write(4, 0, 16);
         log.write(5, 0, 17);
         assert!(log.victim(18).is_none());

@@ -1,4 +1,4 @@
-//! What each scheme assigns.
+//! Tests of the stream assignment schemes.
 
 use super::*;
 use crate::trace::{BlockOp, FileSystem, LayOut, Repeats, deaths, synthetic};
@@ -28,9 +28,9 @@ fn store() -> BlockTrace {
     events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
 }
 
-/// Every scheme covers every write, stays below its number of streams, and repeats itself.
+/// Every scheme covers every write, stays below its number of streams and is deterministic.
 #[test]
-fn schemes_are_deterministic_and_keep_to_their_streams() {
+fn schemes_are_deterministic_and_use_only_their_streams() {
     let trace = store();
     let deaths = deaths(&trace);
     for scheme in Scheme::ALL {
@@ -44,21 +44,21 @@ fn schemes_are_deterministic_and_keep_to_their_streams() {
             ] {
                 let run = || {
                     let mut assigner = scheme.assigner(&trace, streams, bucketing, &deaths);
-                    let (mut clock, mut said) = (0, Vec::new());
+                    let (mut clock, mut assigned) = (0, Vec::new());
                     for request in &trace.requests {
                         if request.op == BlockOp::Trim {
                             assigner.trim(request, clock);
                         } else {
-                            said.extend(streams_of(&mut *assigner, request, clock));
+                            assigned.extend(streams_of(&mut *assigner, request, clock));
                             clock += request.count;
                         }
                     }
-                    said
+                    assigned
                 };
-                let said = run();
-                assert_eq!(said.len() as u64, trace.written_blocks);
-                assert!(said.iter().all(|&stream| stream < streams), "{scheme:?}");
-                assert_eq!(said, run(), "{scheme:?}");
+                let assigned = run();
+                assert_eq!(assigned.len() as u64, trace.written_blocks);
+                assert!(assigned.iter().all(|&stream| stream < streams), "{scheme:?}");
+                assert_eq!(assigned, run(), "{scheme:?}");
             }
         }
         assert_eq!(Scheme::named(scheme.name()), Some(scheme));
@@ -66,87 +66,88 @@ fn schemes_are_deterministic_and_keep_to_their_streams() {
 }
 
 #[test]
-fn given_streams_that_the_drive_lacks_are_the_default() {
+fn given_streams_beyond_the_drives_fall_back_to_the_default() {
     let mut given = Given::new(4);
     assert_eq!(streams_of(&mut given, &request(0, 2, 3), 0), [3, 3]);
     assert_eq!(streams_of(&mut given, &request(0, 1, 4), 2), [0]);
 }
 
-/// Streams of single blocks written again and again, `step` blocks of others between.
-fn again(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step: u32) -> Vec<u16> {
+/// Writes `block` `times` times, `step` blocks apart on the clock, and returns the streams.
+fn rewrite(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step: u32) -> Vec<u16> {
     (0..times).map(|n| streams_of(assigner, &request(block, 1, 0), from + step * n)[0]).collect()
 }
 
 #[test]
 fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
     let mut sfr = Sfr::new(1 << 16, 4);
-    // ln 3 and ln 8 are the first above 1 and 2.
-    assert_eq!(again(&mut sfr, 7, 10, 0, 1), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
-    assert_eq!(again(&mut sfr, 511, 1, 10, 1), [2], "chunks are 2 MiB");
-    assert_eq!(again(&mut sfr, 512, 1, 11, 1), [2], "it goes on there");
-    assert_eq!(again(&mut sfr, 515, 1, 12, 1), [0]);
+    // The counts 3 and 8 are the first with a logarithm above 1 and 2.
+    assert_eq!(rewrite(&mut sfr, 7, 10, 0, 1), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
+    assert_eq!(rewrite(&mut sfr, 511, 1, 10, 1), [2], "chunks are 2 MiB");
+    assert_eq!(rewrite(&mut sfr, 512, 1, 11, 1), [2], "a sequential write keeps its stream");
+    assert_eq!(rewrite(&mut sfr, 515, 1, 12, 1), [0]);
 }
 
 #[test]
 fn sfr_halves_counts_with_every_whole_period() {
     let mut sfr = Sfr::new(1 << 16, 4);
-    again(&mut sfr, 7, 16, 0, 0);
-    // Just short of 64 MiB later nothing is lost: 17.
-    assert_eq!(again(&mut sfr, 7, 1, 16_383, 0), [2]);
-    // Two periods later: 17 / 4 + 1 = 5; the write itself has the stream of before.
-    assert_eq!(again(&mut sfr, 7, 2, 16_383 + 2 * 16_384, 0), [2, 1]);
+    rewrite(&mut sfr, 7, 16, 0, 0);
+    // Just short of 64 MiB later the count has not decayed: 17.
+    assert_eq!(rewrite(&mut sfr, 7, 1, 16_383, 0), [2]);
+    // Two periods later the count is 17 / 4 + 1 = 5; the write itself still takes the old stream.
+    assert_eq!(rewrite(&mut sfr, 7, 2, 16_383 + 2 * 16_384, 0), [2, 1]);
     // After 40 periods only the write itself counts.
-    assert_eq!(again(&mut sfr, 7, 2, 42 * 16_384 + 16_383, 0), [1, 0]);
+    assert_eq!(rewrite(&mut sfr, 7, 2, 42 * 16_384 + 16_383, 0), [1, 0]);
 }
 
 #[test]
-fn sfr_keeps_sequences_together() {
+fn sfr_keeps_sequential_writes_in_one_stream() {
     let mut sfr = Sfr::new(1 << 16, 4);
-    again(&mut sfr, 10_752, 20, 0, 0);
-    // Chunk 20 is new, so cold; what goes on from there is of the same stream, though the next
-    // chunk is hot.
+    rewrite(&mut sfr, 10_752, 20, 0, 0);
+    // Chunk 20 is new and therefore cold; a write that continues from there keeps its stream,
+    // although the next chunk is hot.
     assert_eq!(streams_of(&mut sfr, &request(10_240, 512, 0), 17), [0; 512]);
-    assert_eq!(again(&mut sfr, 10_752, 1, 18, 0), [0]);
-    assert_eq!(again(&mut sfr, 10_760, 1, 19, 0), [3]);
+    assert_eq!(rewrite(&mut sfr, 10_752, 1, 18, 0), [0]);
+    assert_eq!(rewrite(&mut sfr, 10_760, 1, 19, 0), [3]);
 }
 
 #[test]
 fn multi_queue_promotes_by_powers_of_two() {
     let mut queues = MultiQueue::new(1 << 16, 4);
-    let seen = again(&mut queues, 7, 18, 0, 10);
+    let seen = rewrite(&mut queues, 7, 18, 0, 10);
     assert_eq!(seen, [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
-    // Chunks are 1 MiB, and a request that crosses has the stream of each.
+    // Chunks are 1 MiB; a request that crosses a boundary is split between the streams of both.
     assert_eq!(streams_of(&mut queues, &request(255, 2, 0), 0), [3, 0]);
 }
 
 #[test]
-fn multi_queue_demotes_the_idle_queue_by_queue_and_takes_them_back() {
+fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     let mut queues = MultiQueue::new(1 << 16, 4);
-    again(&mut queues, 7, 8, 0, 1);
-    // The hottest chunk is written at every access, so the lifetime is one. Two accesses to others
-    // later it has expired and goes to queue 2, two more later to queue 1.
+    rewrite(&mut queues, 7, 8, 0, 1);
+    // The hottest chunk is written at every access, so the lifetime is one. After two accesses to
+    // other chunks it has expired and moves to queue 2, after two more to queue 1.
     let idle = |queues: &mut MultiQueue, from: u32, n: u32| {
         (from..from + n).for_each(|chunk| {
-            again(queues, 256 * chunk, 1, 0, 0);
+            rewrite(queues, 256 * chunk, 1, 0, 0);
         });
     };
     let mut fresh = MultiQueue::new(1 << 16, 4);
-    again(&mut fresh, 7, 8, 0, 1);
+    rewrite(&mut fresh, 7, 8, 0, 1);
     idle(&mut fresh, 1, 1);
-    assert_eq!(again(&mut fresh, 7, 1, 0, 0), [3]);
+    assert_eq!(rewrite(&mut fresh, 7, 1, 0, 0), [3]);
     idle(&mut queues, 1, 2);
-    // Its count has stayed: one write in the lower queue, and it is back.
-    assert_eq!(again(&mut queues, 7, 2, 0, 0), [2, 3]);
+    // It keeps its count: one write in the lower queue promotes it again.
+    assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [2, 3]);
     idle(&mut queues, 10, 4);
-    assert_eq!(again(&mut queues, 7, 2, 0, 0), [1, 3]);
+    assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [1, 3]);
 }
 
 #[test]
-fn sepbit_infers_from_the_age_of_what_is_overwritten() {
+fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
     let mut sepbit = SepBit::new(1 << 12, 8);
     assert_eq!(streams_of(&mut sepbit, &request(0, 2048, 0), 0), [0; 2048], "new data");
-    // A hot set of one segment is overwritten in turn. At first anything is younger than the bound;
-    // it becomes what segments live until 15 % of the log are invalid: some 360 blocks.
+    // A hot set the size of one segment is overwritten cyclically. At first all data are younger
+    // than the bound; then the bound becomes the lifespan of a segment until 15 % of the log are
+    // invalid, some 360 blocks.
     let hot = |sepbit: &mut SepBit, from: u32, rounds: u32| {
         for round in 0..rounds {
             let streams = streams_of(sepbit, &request(0, 16, 0), from + 16 * round);
@@ -162,10 +163,11 @@ fn sepbit_infers_from_the_age_of_what_is_overwritten() {
 }
 
 #[test]
-fn the_oracle_finds_the_bounds_of_least_spare_space() {
-    // Nearly all live 1. With two streams those of 2 join them: they would cost 48 each beside 50.
-    // With three they are better there than costing each of the many 1. Quantiles of equal size
-    // know nothing of that.
+fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
+    // Nearly all data have lifetime 1. With two streams, lifetime 2 joins them, because it would
+    // cost 48 each in a bucket with 50. With three streams, lifetime 2 goes with 50, which costs
+    // less than one block for each of the many with lifetime 1. Equal-sized quantiles would miss
+    // this.
     let lives = [1, 2, 1, 2, 1, 2, 1, 2, 50, 51, 1000];
     let mut deaths: Vec<u32> =
         (0..).zip(lives).map(|(clock, life): (u32, u32)| clock + life).collect();
@@ -178,12 +180,12 @@ fn the_oracle_finds_the_bounds_of_least_spare_space() {
     assert_eq!(streams(2), [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]);
     assert_eq!(streams(3), [0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 2]);
     let all = [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 4];
-    assert_eq!(streams(8), all, "no more streams than lifetimes");
+    assert_eq!(streams(8), all, "no more streams than distinct lifetimes");
 }
 
 #[test]
-fn the_oracle_puts_what_dies_together_together() {
-    // Deaths at 10, 10, 30, 30, never, 12 with epochs of 10 and 4 streams: 3 in turn, and the rest.
+fn the_oracle_groups_data_by_death_time() {
+    // Epochs of 10 and 4 streams: three streams take epochs in turn, the last takes later deaths.
     let deaths = [10, 10, 30, 30, crate::trace::NEVER, 12];
     let mut epochs = Oracle::new(&deaths, 4, Bucketing::Epochs(10));
     assert_eq!(streams_of(&mut epochs, &request(0, 6, 0), 0), [1, 1, 3, 3, 3, 1]);
@@ -196,15 +198,15 @@ fn the_oracle_puts_what_dies_together_together() {
 }
 
 #[test]
-fn mistagging_hits_its_share_and_never_the_right_stream() {
+fn mistagging_changes_the_given_share_to_a_wrong_stream() {
     let tag = |seed| {
         let mut wrong = MisTag::new(Box::new(Given::new(4)), 0.1, 4, seed);
         (0..20_000).map(|n| streams_of(&mut wrong, &request(n, 1, 2), n)[0]).collect::<Vec<_>>()
     };
-    let said = tag(1);
-    let missed = said.iter().filter(|&&stream| stream != 2).count();
+    let assigned = tag(1);
+    let missed = assigned.iter().filter(|&&stream| stream != 2).count();
     assert!((1800..2200).contains(&missed), "{missed} of 20,000");
-    assert!([0, 1, 3].iter().all(|other| said.contains(other)));
-    assert_eq!(said, tag(1));
-    assert_ne!(said, tag(2));
+    assert!([0, 1, 3].iter().all(|other| assigned.contains(other)));
+    assert_eq!(assigned, tag(1));
+    assert_ne!(assigned, tag(2));
 }

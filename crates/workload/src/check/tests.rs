@@ -1,4 +1,4 @@
-//! Each impossible workload, and what its author is told.
+//! Tests that each kind of invalid workload is rejected with its message.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn outcome(fields: &str) -> Result<(), SpecError> {
 }
 
 #[test]
-fn impossible_jobs_are_refused_in_words() {
+fn invalid_jobs_are_rejected_with_a_message() {
     for (fields, message) in [
         (r#""read_pct":101"#, "read: 101 % is outside 0 % to 100 %"),
         (r#""read_pct":60,"trim_pct":50"#, "trim: 60 % reads and 50 % trims are more than 100 %"),
@@ -23,10 +23,10 @@ fn impossible_jobs_are_refused_in_words() {
         ),
         (r#""threads":0"#, "threads: 0 is outside 1 to 4096"),
         (r#""queue_depth":0"#, "queue_depth: 0 is outside 1 to 65536"),
-        (r#""align_bytes":0"#, "align: 0 aligns nothing"),
+        (r#""align_bytes":0"#, "align: 0 is not above 0"),
         (r#""align_bytes":1000"#, "align: 1000 B is not a multiple of 512 bytes"),
         (r#""offset_bytes":7"#, "offset: 7 B is not a multiple of 512 bytes"),
-        (r#""offset_bytes":1073741824"#, "offset: 1 GiB lies beyond the drive of 1 GiB"),
+        (r#""offset_bytes":1073741824"#, "offset: 1 GiB is beyond the end of the drive of 1 GiB"),
         (r#""range_bytes":2048"#, "range: 2 KiB is smaller than a block of 4 KiB"),
         (
             r#""align_bytes":1048576,"range_bytes":8192"#,
@@ -34,21 +34,18 @@ fn impossible_jobs_are_refused_in_words() {
         ),
         (
             r#""offset_bytes":1073737728,"range_bytes":8192"#,
-            "range: 8 KiB from offset 1048572 KiB reach beyond the drive of 1 GiB",
+            "range: 8 KiB from offset 1048572 KiB exceeds the drive of 1 GiB",
         ),
         (r#""range_pct":50,"range_bytes":8192"#, "range: given in bytes and in percent"),
         (r#""range_pct":150"#, "range: 150 % is outside 0 % to 100 %"),
-        (
-            r#""segments":{"count":0,"amount_bytes":8192}"#,
-            "segments: a count of 0 leaves no addresses",
-        ),
+        (r#""segments":{"count":0,"amount_bytes":8192}"#, "segments: the count 0 is not above 0"),
         (
             r#""segments":{"count":2,"amount_bytes":1073741824}"#,
             "segments: 2 segments of 512 MiB do not fit into 1 GiB without touching",
         ),
         (
             r#""segments":{"count":2,"amount_bytes":8192},"pattern":"sequential""#,
-            "segments: segments of the active range are for random addresses",
+            "segments: segments of the active range need a random pattern",
         ),
         (r#""addresses":{"kind":"zipf"}"#, "addresses: zipf needs a theta"),
         (
@@ -70,7 +67,7 @@ fn impossible_jobs_are_refused_in_words() {
         ),
         (
             r#""addresses":{"kind":"hot_cold","zones":[{"access_pct":50,"size_pct":40}]},"range_bytes":4096"#,
-            "addresses: 4 KiB are too few for the zones",
+            "addresses: 4 KiB is too small for the zones",
         ),
         (
             r#""addresses":{"kind":"zipf","theta":1},"pattern":"sequential""#,
@@ -79,16 +76,16 @@ fn impossible_jobs_are_refused_in_words() {
         (r#""rate_iops":0"#, "rate: 0 a second is outside 0.001 to 1000000000000"),
         (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes a second"),
         (r#""arrival":"poisson""#, "arrival: poisson arrivals need a rate"),
-        (r#""think_after_ios":0"#, "think_after_ios: 0 is never reached"),
-        (r#""burst_ns":5"#, "pause: bursts and pauses come in pairs, both longer than 0"),
-        (r#""pause_ns":5"#, "burst: bursts and pauses come in pairs, both longer than 0"),
+        (r#""think_after_ios":0"#, "think_after_ios: 0 is not above 0"),
+        (r#""burst_ns":5"#, "pause: burst and pause must both be above 0 or both be absent"),
+        (r#""pause_ns":5"#, "burst: burst and pause must both be above 0 or both be absent"),
         (
             r#""rate_iops":100,"burst_ns":5,"pause_ns":5"#,
-            "pause: a rate has arrivals of its own and cannot pause",
+            "pause: a job with a rate cannot have bursts and pauses",
         ),
         (r#""duration_ns":0"#, "duration: 0 ends the job before it begins"),
         (r#""duration_ns":null"#, "duration: the job never ends"),
-        (r#""stream":4"#, "stream: 4 is not below the drive's number of streams, 4"),
+        (r#""stream":4"#, "stream: stream 4 does not exist; the drive has 4 streams"),
     ] {
         let error = outcome(fields).expect_err(fields).to_string();
         assert_eq!(error, format!("job 'j': {message}"), "{fields}");
@@ -96,7 +93,7 @@ fn impossible_jobs_are_refused_in_words() {
 }
 
 #[test]
-fn possible_jobs_pass() {
+fn valid_jobs_pass() {
     for fields in [
         r#""stream":3"#,
         r#""offset_bytes":1073737728"#,

@@ -1,4 +1,4 @@
-//! Mixes, flushes, streams and determinism of whole requests.
+//! Tests mixes, flushes, streams and determinism of requests.
 
 use super::*;
 use crate::spec::{BlockSize, WorkloadSpec};
@@ -28,7 +28,7 @@ fn a_seed_fixes_everything_and_threads_and_jobs_differ() {
     assert_ne!(take(1, 0, 0), take(1, 0, 1));
 }
 
-/// Golden: results of all simulations hang on these numbers. Change them only on purpose.
+/// Golden values: every simulation result depends on them. Change them only deliberately.
 #[test]
 fn the_first_requests_never_change() {
     let job = job(r#"{"read_pct":65,"block_sizes":[{"bytes":4096},{"bytes":8192}],"ios":1}"#);
@@ -50,7 +50,7 @@ const GOLDEN: [(u8, u64, u32); 8] = [
 ];
 
 #[test]
-fn shares_of_operations_are_those_asked_for() {
+fn shares_of_operations_match_the_specification() {
     let n = 1_000_000;
     let mut seen = [0_u32; 4];
     for io in requests(&job(r#"{"read_pct":65,"trim_pct":5,"ios":1}"#), n) {
@@ -123,6 +123,6 @@ fn a_job_that_does_not_fit_has_no_generator() {
     let error = ThreadGenerator::new(&job, CAPACITY, 1, 0, 0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "job 'job': range: 2 GiB from offset 0 B reach beyond the drive of 1 GiB"
+        "job 'job': range: 2 GiB from offset 0 B exceeds the drive of 1 GiB"
     );
 }

@@ -1,4 +1,4 @@
-//! Arrivals against their definition: exact for linear ones, statistical for Poisson.
+//! Tests arrivals against their definition: exactly for linear ones, statistically for Poisson.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn arrivals(job: &JobSpec, thread: u32, count: usize) -> Vec<u64> {
 
 #[test]
 fn linear_arrivals_do_not_drift() {
-    // A third of a microsecond a time: after a million arrivals the sum is still exact.
+    // With a third of a microsecond per arrival, the sum is still exact after a million arrivals.
     let job = paced(|job| job.rate_iops = Some(3e6));
     let times = arrivals(&job, 0, 1_000_001);
     assert_eq!(times[..4], [0, 333, 666, 1000]);
@@ -26,7 +26,7 @@ fn linear_arrivals_do_not_drift() {
 }
 
 #[test]
-fn threads_share_the_rate_in_turn() {
+fn threads_take_arrivals_round_robin() {
     let job = paced(|job| (job.rate_iops, job.threads) = (Some(1000.0), 4));
     let mut all: Vec<u64> = (0..4).flat_map(|thread| arrivals(&job, thread, 25)).collect();
     all.sort_unstable();
@@ -35,7 +35,7 @@ fn threads_share_the_rate_in_turn() {
 }
 
 #[test]
-fn byte_rates_charge_each_io_its_bytes() {
+fn byte_rates_space_arrivals_by_io_size() {
     let job = paced(|job| {
         job.rate_bytes_per_s = Some(1e6);
         job.block_sizes = vec![BlockSize { bytes: 512, weight: 1.0 }];

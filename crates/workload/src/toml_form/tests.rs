@@ -1,4 +1,4 @@
-//! Workload files: what reads, and what their authors are told where it does not.
+//! Tests which workload files are read, and which messages and hints others get.
 
 use super::*;
 
@@ -79,7 +79,7 @@ fn refusal(lines: &str) -> (String, Option<String>) {
 }
 
 #[test]
-fn faults_name_their_line_and_what_would_be_right() {
+fn errors_name_the_line_and_suggest_a_correction() {
     for (lines, message, hint) in [
         (
             "ios = 1\nblok_size = \"4 KiB\"",
@@ -118,7 +118,7 @@ fn faults_name_their_line_and_what_would_be_right() {
         ),
         (
             "ios = 1\nblock_sizes = []\nblock_size = \"4 KiB\"",
-            "w.toml:4: block_sizes: stands beside block_size",
+            "w.toml:4: block_sizes: block_size and block_sizes are both given",
             "",
         ),
         (
@@ -147,7 +147,7 @@ fn faults_name_their_line_and_what_would_be_right() {
         ("ios = 1\nrate = 1000", "w.toml:4: rate: a number with a unit must be text", "MB/s"),
         (
             "ios = 1\nrate_iops = 5\nrate = \"5 IOPS\"",
-            "w.toml:5: rate: stands beside rate_iops",
+            "w.toml:5: rate: rate and rate_iops are both given",
             "",
         ),
         ("ios = 1\nthreads = 0", "w.toml:4: threads: 0 is outside 1 to 4096", ""),
@@ -166,7 +166,7 @@ fn faults_name_their_line_and_what_would_be_right() {
 }
 
 #[test]
-fn files_without_jobs_are_refused() {
+fn files_without_jobs_are_rejected() {
     let misspelt = read("name = \"w\"\n[[jobs]]\nios = 1\n", "w.toml").unwrap_err();
     assert_eq!(misspelt.to_string(), "w.toml:2: unknown key 'jobs'");
     assert_eq!(misspelt.hint(), Some("did you mean 'job'?"));

@@ -1,7 +1,7 @@
-//! A whole trace laid on a drive.
+//! Converts a whole trace into the block requests of a drive.
 //!
-//! A trace is short against the life of a drive: it is repeated until the drive is in its steady
-//! state (see `rounds.rs`).
+//! A trace is short compared with the life of a drive, so it is repeated until the drive reaches
+//! steady state (see `rounds.rs`).
 
 use super::events::Events;
 use super::layout::{BlockRequest, FileSystem, Full, Layout};
@@ -12,14 +12,14 @@ use super::{BLOCK_BYTES, TraceError};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeats {
     Times(u32),
-    /// Whole rounds until this many drive fills are written.
+    /// Whole rounds until this many drive fills have been written.
     Fills(f64),
 }
 
-/// What a trace needs.
+/// Space that a trace needs and how much it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// The most blocks that files hold at a time, repeated or not.
+    /// The most blocks that files hold at any time, in the first or a later round.
     pub peak_blocks: u64,
     /// Blocks that files hold when the first copy of the trace ends.
     pub end_blocks: u64,
@@ -27,42 +27,42 @@ pub struct Footprint {
     pub written_blocks: u64,
 }
 
-/// How a trace is laid on a drive.
+/// How a trace is mapped to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayOut {
     pub capacity_blocks: u32,
     pub file_system: FileSystem,
     pub repeats: Repeats,
-    /// Copies of the trace beside each other, 1 or more.
+    /// Number of copies of the trace that run concurrently; at least 1.
     pub copies: u32,
 }
 
-/// The requests that a trace becomes.
+/// The block requests that result from a trace.
 #[derive(Clone, Debug)]
 pub struct BlockTrace {
     pub requests: Vec<BlockRequest>,
-    /// Blocks of the drive that it was laid on.
+    /// Capacity of the drive, in blocks.
     pub capacity_blocks: u32,
     pub written_blocks: u64,
     pub peak_blocks: u64,
-    /// What files held on average over the blocks written, from the second round on if there is
-    /// one.
+    /// Mean number of blocks that files hold, averaged over the blocks written; from the second
+    /// round on if there is one.
     pub mean_blocks: u64,
-    /// Rounds that all copies have finished.
+    /// Rounds that all copies have completed.
     pub rounds: u32,
-    /// Origins are below this.
+    /// Number of origins; all origin numbers are lower.
     pub origins: u16,
 }
 
-/// Rounds after which something is wrong: a trace of a single write on a large drive.
+/// Limit on rounds; only a trace that writes next to nothing on a large drive reaches it.
 const ROUNDS_MAX: u32 = 1_000_000;
-/// Clocks of blocks written are 32 bits.
+/// Clocks that count blocks written have 32 bits.
 const WRITTEN_MAX: u64 = u32::MAX as u64 - 1;
-/// Files of all copies: their numbers are indices of a table.
+/// Limit on the files of all copies, because file numbers index a table.
 const FILES_MAX: u64 = 1 << 28;
 
 impl Events {
-    /// What `copies` of the trace need, from two rounds on a drive without bounds.
+    /// Measures what `copies` of the trace need by running two rounds on an unbounded drive.
     pub fn footprint(&self, file_system: &FileSystem, copies: u32) -> Footprint {
         let mut round_blocks = 0;
         if copies > 1 {
@@ -73,7 +73,8 @@ impl Events {
         let mut found = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
         while all.rounds() < 2 {
-            // Full at 16 TiB: then nothing holds it, and the peak says so.
+            // The unbounded drive ends at 16 TiB. A trace that fills it fits no drive, which the
+            // peak shows.
             if all.round(&mut layout, &mut requests).is_err() {
                 break;
             }
@@ -90,11 +91,18 @@ impl Events {
         found
     }
 
-    /// Lay the trace on a drive.
+    /// Converts the trace into block requests.
+    ///
+    /// Raises [`TraceError::OutOfSpace`] if the drive is too small for its files, and
+    /// [`TraceError::Trace`] if the trace writes nothing, or more than 32-bit clocks can count.
     pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
         let files = u64::from(self.files()) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
-            let message = format!("{} copies of {} files", how.copies, self.files());
+            let message = format!(
+                "{} copies of {} files; use 1 copy or more and at most {FILES_MAX} files",
+                how.copies,
+                self.files()
+            );
             return Err(TraceError::Trace(message));
         }
         let mut requests = Vec::new();
@@ -104,17 +112,17 @@ impl Events {
         };
         let mut layout = Layout::new(how.capacity_blocks, files as u32, &how.file_system);
         let mut all = Copies::new(self, how.copies, round_blocks);
-        let (mut ends, mut settled) = (0, (0, 0));
+        let (mut ended_rounds, mut settled) = (0, (0, 0));
         loop {
             all.round(&mut layout, &mut requests).map_err(|Full| TraceError::OutOfSpace {
                 needed_bytes: self.footprint(&how.file_system, how.copies).peak_blocks
                     * BLOCK_BYTES,
                 capacity_bytes: u64::from(how.capacity_blocks) * BLOCK_BYTES,
             })?;
-            ends += 1;
+            ended_rounds += 1;
             let rounds = all.rounds();
             if all.written == 0 {
-                return Err(TraceError::Trace("nothing is written in it".to_owned()));
+                return Err(TraceError::Trace("it writes nothing".to_owned()));
             }
             let done = match how.repeats {
                 Repeats::Times(times) => rounds >= times,
@@ -137,9 +145,11 @@ impl Events {
             if rounds == 1 && settled.0 == 0 {
                 settled = (all.written, all.held);
             }
-            let next = all.written / u64::from(ends) + all.written;
-            if ends == ROUNDS_MAX || next > WRITTEN_MAX {
-                let message = format!("too much to write after {ends} rounds");
+            let next = all.written / u64::from(ended_rounds) + all.written;
+            if ended_rounds == ROUNDS_MAX || next > WRITTEN_MAX {
+                let message = format!(
+                    "it exceeds 16 TiB written or {ROUNDS_MAX} rounds after {ended_rounds} rounds"
+                );
                 return Err(TraceError::Trace(message));
             }
         }

@@ -1,51 +1,54 @@
-//! Classes of rows: those that agree in all that tells where a write comes from.
+//! Groups the rows of a trace into classes with the same labels: path, thread, process, hint, size.
 //!
-//! A trace has millions of rows and a few thousand classes, so whatever rules and labels depend on
-//! is decided once a class.
+//! A trace has millions of rows but only a few thousand classes, so everything that rules and
+//! labels depend on is evaluated once per class.
 
 use super::TraceError;
 
-/// Columns of equal length: numbers of words, the hint (-1 if there is none), a class of file
-/// sizes.
+/// Label columns of equal length: word numbers, the write-lifetime hint (-1 if there is none) and a
+/// file-size class.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     pub path: &'a [i32],
     pub thread: &'a [i32],
     pub process: &'a [i32],
     pub hint: &'a [i8],
-    /// Empty: all the same.
+    /// Empty if all rows have the same size class.
     pub size: &'a [u16],
 }
 
-/// The classes in the order in which they appear.
+/// The classes, numbered in order of first appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
+    /// Class of each row.
     pub of_row: Vec<u32>,
-    /// First row of each.
+    /// First row of each class.
     pub first: Vec<u32>,
 }
 
-/// Words of threads, and of processes.
+/// Limit on the word numbers of threads and of processes.
 const WORDS_MAX: i32 = 1 << 20;
 
 impl Classes {
+    /// Classifies the rows; fails if columns differ in length or word numbers are out of range.
     pub fn of(labels: &Labels<'_>) -> Result<Self, TraceError> {
         let Labels { path, thread, process, hint, size } = *labels;
         let rows = path.len();
         let equal = [thread.len(), process.len(), hint.len()].iter().all(|&length| length == rows);
         if !equal || (size.len() != rows && !size.is_empty()) || u32::try_from(rows).is_err() {
             return Err(TraceError::Trace(
-                "its columns differ in length, or are too long".to_owned(),
+                "its columns differ in length or are too long".to_owned(),
             ));
         }
-        // By path the few classes that its rows are of: what is left of the key, and the class.
+        // For each path, the few classes of its rows: the remaining labels packed into a key, and
+        // the class.
         let paths = path.iter().max().map_or(0, |&most| most.max(0) as usize + 1);
         let mut by_path: Vec<Vec<(u64, u32)>> = vec![Vec::new(); paths];
         let mut found = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };
         let words = |row: usize| (0..WORDS_MAX).contains(&thread[row]) && process[row] >= 0;
         for row in 0..rows {
             if path[row] < 0 || !words(row) || process[row] >= WORDS_MAX {
-                let message = "the number of its path, thread or process is out of range";
+                let message = "its path, thread or process number is out of range";
                 return Err(TraceError::Row { row, message: message.to_owned() });
             }
             let size = size.get(row).copied().unwrap_or(0);
@@ -73,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_agree_in_everything_are_of_one_class() {
+    fn rows_with_equal_labels_share_a_class() {
         let labels = Labels {
             path: &[0, 0, 1, 0, 0, 0, 0],
             thread: &[0, 0, 0, 1, 0, 0, 0],
@@ -88,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_cannot_be_are_refused() {
+    fn invalid_columns_are_rejected() {
         let labels =
             Labels { path: &[0, 1], thread: &[0, 0], process: &[0, 0], hint: &[0, 0], size: &[] };
         assert!(matches!(

@@ -1,14 +1,15 @@
-//! When the data of each write die: at the next write or TRIM of the same block.
+//! Death times: the data of a write die at the next write or TRIM of the same block.
 
 use super::block_trace::BlockTrace;
 use super::layout::BlockOp;
 
-/// Death of data that outlive the trace.
+/// Death time of data that outlive the trace.
 pub const NEVER: u32 = u32::MAX;
 
-/// For every block written, in order, the number of blocks written until its data die.
+/// Returns, for every block written, in order, the clock at which its data die, or [`NEVER`].
 ///
-/// The clock counts blocks that the host writes; that is the time that matters to collection.
+/// The clock counts blocks written by the host, because garbage collection depends on that and not
+/// on wall-clock time.
 pub fn deaths(trace: &BlockTrace) -> Vec<u32> {
     let mut deaths = vec![NEVER; trace.written_blocks as usize];
     let mut last = vec![NEVER; trace.capacity_blocks as usize];

@@ -1,8 +1,8 @@
-//! What a program did to its files, in columns, in the order of time.
+//! The file operations of a traced program, in time order.
 
 use super::TraceError;
 
-/// Operations that change what lies on a drive, or when.
+/// Operations that change the data on a drive, or when they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FileOp {
@@ -10,10 +10,10 @@ pub enum FileOp {
     /// `offset` is the new size.
     Truncate = 1,
     Unlink = 2,
-    /// Deallocate a range, as fallocate(2) punches holes.
+    /// Deallocates a range, as fallocate(2) does with `FALLOC_FL_PUNCH_HOLE`.
     Punch = 3,
     Sync = 4,
-    /// The file object begins to exist.
+    /// Creates the file object.
     Create = 5,
 }
 
@@ -22,45 +22,47 @@ const OPS: [FileOp; 6] =
 
 /// File numbers are indices of a table.
 const FILES_MAX: u32 = 1 << 26;
-/// 16 TiB: what 32-bit numbers of blocks reach.
+/// 16 TiB, the largest offset that 32-bit block numbers can address.
 const OFFSET_MAX: u64 = 1 << 44;
 
 /// One operation. `offset` and `length` are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     pub op: FileOp,
-    /// The file object; it keeps its number when it is renamed.
+    /// Number of the file object; renaming does not change it.
     pub file: u32,
     pub offset: u64,
     pub length: u64,
-    /// Stream that the host gives the write.
+    /// Stream that the host assigns to the write.
     pub stream: u16,
-    /// Who wrote it: a label for reports, without effect.
+    /// Label of the writer for reports; no effect on the simulation.
     pub origin: u16,
-    /// Number of the folder that the file lies in, for an allocator that goes by folders.
+    /// Number of the file's folder, for allocators that place files by folder.
     pub folder: u16,
 }
 
-/// Columns of equal length, as they come over the seam, and what their numbers mean.
+/// Trace rows as columns of equal length, as passed from Python, and the tables that their numbers
+/// index.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// Numbers of words.
+    /// Word number of the operation.
     pub op: &'a [i32],
     pub file: &'a [i32],
     pub offset: &'a [i64],
     pub length: &'a [i64],
-    /// Of rows that agree in stream and origin, see [`super::Classes`].
+    /// Class of the row, see [`super::Classes`]. All rows of a class have the same stream, origin
+    /// and folder.
     pub class: &'a [u32],
-    /// By word: the number of a [`FileOp`], or [`LEFT_OUT`].
+    /// Indexed by word number: the number of a [`FileOp`], or [`LEFT_OUT`].
     pub ops: &'a [u8],
-    /// By class.
+    /// Indexed by class.
     pub stream: &'a [u16],
     pub origin: &'a [u16],
-    /// Empty: all in one folder.
+    /// Indexed by class; empty if all files are in one folder.
     pub folder: &'a [u16],
 }
 
-/// Operations that change nothing on a drive.
+/// Marks words of operations that change nothing on a drive.
 pub const LEFT_OUT: u8 = 255;
 
 /// A trace of file operations.
@@ -71,7 +73,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Append the rows of a batch that change a drive; nothing is appended if a row is wrong.
+    /// Appends the rows of a batch that change a drive. Appends nothing if any row is invalid.
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), TraceError> {
         let rows = batch.op.len();
         let lengths = [batch.file.len(), batch.offset.len(), batch.length.len(), batch.class.len()];
@@ -97,7 +99,7 @@ impl Events {
         Ok(())
     }
 
-    /// Append one operation that is known to be right.
+    /// Appends one operation without checking it.
     pub fn add(&mut self, event: TraceEvent) {
         self.files = self.files.max(event.file + 1);
         self.events.push(event);
@@ -139,10 +141,10 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
         return Ok(None);
     }
     let Some(&op) = OPS.get(usize::from(code)) else {
-        return Err(format!("operation {code} is none of 0 to {}", OPS.len() - 1));
+        return Err(format!("operation {code} is outside 0 to {}", OPS.len() - 1));
     };
     let Some(file) = u32::try_from(batch.file[row]).ok().filter(|&file| file < FILES_MAX) else {
-        return Err(format!("file {} is not 0 to {}", batch.file[row], FILES_MAX - 1));
+        return Err(format!("file {} is outside 0 to {}", batch.file[row], FILES_MAX - 1));
     };
     let length = match op {
         FileOp::Write | FileOp::Punch => batch.length[row],
@@ -154,11 +156,11 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
     };
     let Some((offset, length)) = range.filter(fits) else {
         let offset = batch.offset[row];
-        return Err(format!("{length} bytes at {offset} are not within 16 TiB"));
+        return Err(format!("{length} bytes at offset {offset} are not within 0 to 16 TiB"));
     };
     let class = batch.class[row] as usize;
     let Some((&stream, &origin)) = batch.stream.get(class).zip(batch.origin.get(class)) else {
-        return Err(format!("there is no class {class}"));
+        return Err(format!("class {class} does not exist"));
     };
     let folder = batch.folder.get(class).copied().unwrap_or(0);
     Ok(Some(TraceEvent { op, file, offset, length, stream, origin, folder }))

@@ -1,8 +1,9 @@
-//! File objects on a drive: where their blocks lie, and what each file operation becomes.
+//! Maps file objects to the blocks of a drive and converts file operations into block requests.
 //!
-//! Writes to blocks that a file has are made in place; others allocate. Blocks that a truncate,
-//! unlink or punch frees are trimmed at once, or the drive is not told of them: then it keeps what
-//! was in them until they are written again. A write that covers a block in part writes all of it.
+//! A write to a block that the file already has overwrites it in place; other writes allocate
+//! blocks. Blocks freed by truncate, unlink or punch are trimmed at once, unless TRIM is off: then
+//! the drive keeps their old data valid until they are written again. A write that covers only part
+//! of a block writes the whole block.
 
 use std::ops::Range;
 
@@ -13,19 +14,19 @@ use super::space::{Allocator, Run, Space};
 /// When writes reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WriteBack {
-    /// Each as it is made; a small append writes the last block of its file again.
+    /// Immediately; each small append rewrites the last block of its file.
     #[default]
     Immediate,
-    /// The last block of a write that ends within it waits for the next write to its file, or for
-    /// fsync: a page cache under a program that appends little by little.
+    /// A partial last block of a write waits for the next write to its file or for fsync, as in a
+    /// page cache when a program appends small records.
     Coalesce,
 }
 
-/// What lies between files and the drive.
+/// How the file system between files and drive behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     pub allocator: Allocator,
-    /// Whether it trims what it frees (`mount -o discard`).
+    /// Whether freed blocks are trimmed (`mount -o discard`).
     pub trim: bool,
     pub write_back: WriteBack,
 }
@@ -48,7 +49,7 @@ pub struct BlockRequest {
     pub block: u32,
     pub count: u32,
     pub op: BlockOp,
-    /// Stream that the host gives the write.
+    /// Stream that the host assigns to the write.
     pub stream: u16,
     pub origin: u16,
 }
@@ -70,7 +71,7 @@ impl Extent {
     }
 }
 
-/// Of a write.
+/// Labels of a write that its blocks inherit.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     stream: u16,
@@ -84,6 +85,7 @@ impl Source {
     }
 }
 
+/// A partial last block that waits for write-back.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     block: u32,
@@ -92,13 +94,13 @@ struct Tail {
 
 #[derive(Clone, Debug, Default)]
 struct File {
-    /// In order of the file's blocks; what is not in it is a hole.
+    /// Sorted by file block; gaps are holes.
     extents: Vec<Extent>,
-    /// The block that waits for more.
+    /// The partial last block that waits for write-back.
     tail: Option<Tail>,
 }
 
-/// A drive with files on it.
+/// The files on a drive and its free space.
 #[derive(Clone, Debug)]
 pub struct Layout {
     space: Space,
@@ -116,7 +118,7 @@ impl Layout {
         Self { space: Space::new(blocks, allocator), files, write_back, trim, live: 0, peak: 0 }
     }
 
-    /// Without addresses: requests have the right lengths, but no meaningful offsets.
+    /// A layout that only counts blocks: requests have the right lengths but meaningless offsets.
     pub fn counted(blocks: u32, files: u32, system: &FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
@@ -126,12 +128,12 @@ impl Layout {
         self.live
     }
 
-    /// The most there have been.
+    /// The most blocks that files have held so far.
     pub fn peak_blocks(&self) -> u64 {
         self.peak
     }
 
-    /// What an event becomes, appended to `out`.
+    /// Applies a file operation and appends the resulting requests to `out`.
     pub fn apply(&mut self, event: &TraceEvent, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
         let end = event.offset + event.length;
         match event.op {
@@ -149,7 +151,7 @@ impl Layout {
                 self.free(event.file, first, (end / BLOCK_BYTES) as u32, out);
                 Ok(())
             }
-            // An object that is created again has been there in an earlier round of the trace.
+            // An object that is created again stems from an earlier round of the trace.
             FileOp::Unlink | FileOp::Create => {
                 self.unlink(event.file, out);
                 Ok(())
@@ -158,7 +160,7 @@ impl Layout {
         }
     }
 
-    /// Whether a file has blocks.
+    /// Whether a file holds any blocks.
     pub fn holds(&self, file: u32) -> bool {
         !self.files[file as usize].extents.is_empty()
     }
@@ -168,7 +170,7 @@ impl Layout {
         self.free(file, 0, u32::MAX, out);
     }
 
-    /// Write what waits, of some files.
+    /// Writes back the waiting last blocks of `files`.
     pub fn flush_all(
         &mut self,
         mut files: Range<u32>,
@@ -205,7 +207,7 @@ impl Layout {
         self.put(event.file, first, end, Source::of(event), out)
     }
 
-    /// Write the blocks `next..end` of a file.
+    /// Writes the blocks `next..end` of a file, allocating those that it does not have.
     fn put(
         &mut self,
         file: u32,
@@ -246,7 +248,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Give a file an extent before the one at `after`.
+    /// Inserts an extent into a file at index `after`, or merges it with the one before.
     fn insert(&mut self, file: u32, after: usize, new: Extent) {
         self.live += u64::from(new.at.count);
         self.peak = self.peak.max(self.live);
@@ -261,7 +263,7 @@ impl Layout {
         extents.insert(after, new);
     }
 
-    /// Take the blocks `first..end` from a file, and trim them if the file system does.
+    /// Frees the blocks `first..end` of a file and trims them if TRIM is on.
     fn free(&mut self, file: u32, first: u32, end: u32, out: &mut Vec<BlockRequest>) {
         if first >= end {
             return;
@@ -302,7 +304,7 @@ impl Layout {
     }
 }
 
-/// Index of the first extent that begins behind `block`.
+/// Index of the first extent that begins after `block`.
 fn following(extents: &[Extent], block: u32) -> usize {
     match extents.last() {
         None => 0,

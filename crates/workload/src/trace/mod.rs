@@ -1,15 +1,15 @@
-//! Traces of file I/O and what they become on a drive: writes and TRIMs of blocks.
+//! Traces of file I/O, and their conversion into block writes and TRIMs of a drive.
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
-//! | `classes.rs` | rows that agree in where they come from |
-//! | `events.rs` | what a program did to its files, in columns |
-//! | `space.rs` | free space of the drive |
-//! | `layout.rs` | file objects, where their blocks lie, write-back |
-//! | `block_trace.rs` | a whole trace laid on a drive |
-//! | `rounds.rs` | the trace again and again, and copies of it beside each other |
-//! | `deaths.rs` | when the data of each write die |
-//! | `synthetic.rs` | a small log-structured merge store, for tests and benchmarks |
+//! | `classes.rs` | classes of rows with the same labels |
+//! | `events.rs` | file operations of a traced program |
+//! | `space.rs` | free-space allocator of the file system |
+//! | `layout.rs` | file objects, their extents, write-back |
+//! | `block_trace.rs` | conversion of a whole trace into block requests |
+//! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
+//! | `deaths.rs` | death times of written data |
+//! | `synthetic.rs` | a small log-structured merge tree store, for tests and benchmarks |
 
 mod block_trace;
 mod classes;
@@ -29,10 +29,10 @@ pub use space::Allocator;
 
 use thiserror::Error;
 
-/// The unit in which files lie on the drive.
+/// Allocation unit of the file system.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// Why a trace cannot be laid on a drive.
+/// Why a trace cannot be converted for a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
     #[error("trace: row {row}: {message}")]
@@ -40,17 +40,17 @@ pub enum TraceError {
     #[error("trace: {0}")]
     Trace(String),
     #[error(
-        "the files of the trace take {needed_bytes} bytes at their peak, the drive holds \
+        "the files of the trace need {needed_bytes} bytes at their peak, but the drive has only \
          {capacity_bytes} bytes"
     )]
     OutOfSpace { needed_bytes: u64, capacity_bytes: u64 },
 }
 
 impl TraceError {
-    /// What would do.
+    /// Suggests a drive that is large enough.
     pub fn hint(&self) -> Option<String> {
         let Self::OutOfSpace { needed_bytes, .. } = self else { return None };
-        Some(format!("a drive of {:.3} GB or more holds them", *needed_bytes as f64 / 1e9))
+        Some(format!("use a drive of at least {:.3} GB", *needed_bytes as f64 / 1e9))
     }
 }
 

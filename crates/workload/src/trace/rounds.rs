@@ -1,12 +1,12 @@
-//! A trace again and again, and several copies of it beside each other.
+//! Repeats a trace in rounds, and runs several copies of it concurrently.
 //!
-//! In each round, a file that the trace creates is a new object. Those of the round before stay
-//! until the new ones need their room, and then go one by one, the oldest first, as when a node of
-//! a database is built up again: a copy holds no more than its first round did at its peak, and is
-//! never emptied at once. Files that were there before the trace began go on.
+//! In each round, a file that the trace creates is a new object. Objects of the previous round stay
+//! until new ones need their space and are then deleted one by one, oldest first, as when a
+//! database node is rebuilt. A copy thus never holds more than at the peak of its first round and
+//! is never emptied at once. Files that existed before the trace began are kept and overwritten.
 //!
-//! Copies are programs of the same kind on one drive. They write at one pace and are spread evenly
-//! over a round, so that their peaks do not fall together.
+//! Copies model programs of the same kind on one drive. They write at the same rate and are evenly
+//! staggered over a round, so that their peaks do not coincide.
 
 use std::collections::VecDeque;
 
@@ -19,16 +19,17 @@ use super::layout::{BlockOp, BlockRequest, Full, Layout};
 struct Program {
     /// The next event.
     next: usize,
-    /// Rounds begun.
+    /// Rounds started.
     round: u32,
-    /// Blocks written, from where the copy stands against the others.
+    /// Blocks written, including the copy's initial stagger.
     written: u64,
-    /// Blocks that its files hold, and the most there have been.
+    /// Blocks that its files hold.
     live: u64,
-    most: u64,
-    /// The most that they may hold: what they did in the first round.
+    /// The most blocks that its files have held.
+    peak: u64,
+    /// Limit on the blocks that its files hold: the peak of the first round.
     limit: u64,
-    /// Objects of earlier rounds, in the order in which they are to go.
+    /// Objects of earlier rounds, in deletion order.
     old: VecDeque<u32>,
 }
 
@@ -38,16 +39,17 @@ pub(super) struct Copies<'a> {
     files: u32,
     folders: u32,
     programs: Vec<Program>,
-    /// Round in which an object was created, 0: it was there before. By copy and file.
+    /// Round in which each object was created, indexed by copy and file; 0 if it existed before.
     created: Vec<u32>,
-    /// Blocks written by all of them.
+    /// Blocks written by all copies.
     pub written: u64,
-    /// Sum over those blocks of what files held just then.
+    /// Sum, over these blocks, of the blocks that files held at that moment.
     pub held: u128,
 }
 
 impl<'a> Copies<'a> {
-    /// `round_blocks`: what one round writes; it spreads the copies.
+    /// Creates `copies` copies. `round_blocks` is the number of blocks that one round writes, over
+    /// which the copies are staggered.
     pub(super) fn new(events: &'a Events, copies: u32, round_blocks: u64) -> Self {
         let begin = |copy: u32| Program {
             written: round_blocks * u64::from(copy) / u64::from(copies),
@@ -65,13 +67,13 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Rounds that every copy has finished.
+    /// Rounds that every copy has completed.
     pub(super) fn rounds(&self) -> u32 {
         let done = |copy: &Program| if copy.next == 0 { copy.round } else { copy.round - 1 };
         self.programs.iter().map(done).min().unwrap_or(0)
     }
 
-    /// Go on until one of the copies has finished a round.
+    /// Advances the copies until one of them completes a round.
     pub(super) fn round(
         &mut self,
         layout: &mut Layout,
@@ -88,7 +90,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Let a copy go on until it has written more than `until`; true if that ended its round.
+    /// Advances a copy until it has written more than `until` blocks; returns true if that ended
+    /// its round.
     fn advance(
         &mut self,
         index: usize,
@@ -119,22 +122,23 @@ impl<'a> Copies<'a> {
             }
             let (before, begin) = (layout.live_blocks(), out.len());
             layout.apply(&event, out)?;
-            self.book(&mut copy, before, layout, &out[begin..]);
+            self.account(&mut copy, before, layout, &out[begin..]);
         }
         let ended = copy.next == self.events.len();
         if ended {
             let (before, begin) = (layout.live_blocks(), out.len());
             layout.flush_all(files, out)?;
-            self.book(&mut copy, before, layout, &out[begin..]);
+            self.account(&mut copy, before, layout, &out[begin..]);
             copy.next = 0;
             if copy.round == 1 {
-                copy.limit = copy.most;
+                copy.limit = copy.peak;
             }
         }
         self.programs[index] = copy;
         Ok(ended)
     }
 
+    /// Deletes old objects of a copy until a write fits below its limit.
     fn make_room(
         &self,
         copy: &mut Program,
@@ -146,7 +150,7 @@ impl<'a> Copies<'a> {
         while copy.live + needed > copy.limit
             && let Some(file) = copy.old.pop_front()
         {
-            // A number that the round has created anew is no longer the old object.
+            // Skip objects that this round has already created again.
             if self.created[file as usize] < copy.round {
                 let before = layout.live_blocks();
                 layout.unlink(file, out);
@@ -155,7 +159,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn book(
+    /// Updates the counters after `requests`; `before` is the number of live blocks before them.
+    fn account(
         &mut self,
         copy: &mut Program,
         before: u64,
@@ -164,7 +169,7 @@ impl<'a> Copies<'a> {
     ) {
         let blocks = written(requests);
         copy.live = copy.live + layout.live_blocks() - before;
-        copy.most = copy.most.max(copy.live);
+        copy.peak = copy.peak.max(copy.live);
         copy.written += blocks;
         self.written += blocks;
         self.held += u128::from(blocks) * u128::from(layout.live_blocks());

@@ -1,40 +1,41 @@
-//! Free space of the drive: extents of free blocks, and who gets which.
+//! Free-space allocator: keeps extents of free blocks and chooses which ones a file gets.
 //!
-//! A file that grows gets the blocks behind its last one while they are free. A new extent begins
-//! at a multiple of [`ROOM`] that has that much space behind it, so that files that grow at the
-//! same time do not cut each other into single blocks (what file systems reach by delayed and
-//! speculative allocation). The [`Allocator`] says from where on it is looked for. All choices
-//! depend on the free space, the cursor and the folder alone.
+//! A growing file gets the blocks directly after its last one while they are free. A new extent
+//! begins at a multiple of [`ROOM`] with at least that much free space after it, so that files
+//! growing concurrently do not fragment each other into single blocks (file systems achieve this by
+//! delayed and speculative allocation). The [`Allocator`] decides where the search starts. All
+//! choices depend only on the free space, the cursor and the folder.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Blocks kept together where the free space allows: 1 MiB.
+/// Blocks kept contiguous where the free space allows it: 1 MiB.
 const ROOM: u32 = 256;
-/// Free extents looked at for one with room; then the nearest is taken as it is.
+/// Number of free extents searched for one that is large enough; after that the nearest one is
+/// used.
 const SEARCH_MAX: usize = 64;
 
-/// Parts of the drive that folders take in turn.
+/// Number of allocation groups that folders are assigned to in turn.
 const GROUPS: u64 = 4;
 
-/// Where the next extent of a file is looked for.
+/// Where the search for a new extent starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Allocator {
-    /// Behind the last one that was given out, whatever its file: the drive is gone through from
-    /// one end to the other, as ext4's stream allocation does for large files.
+    /// After the last allocated extent of any file: allocation sweeps the drive from one end to the
+    /// other, as ext4's stream allocation does for large files.
     #[default]
     NextFit,
-    /// From the beginning of the drive: freed space is used again at once, before the drive goes
-    /// further.
+    /// At the beginning of the drive: freed space is reused before untouched space.
     FirstFit,
-    /// From the beginning of the part that the file's folder has: four parts that folders take in
-    /// turn, as XFS does with the four allocation groups that it makes on a single drive.
+    /// At the beginning of the allocation group of the file's folder: folders are assigned to four
+    /// groups in turn, as in XFS, which creates four allocation groups on a single drive.
     Folders,
 }
 
 impl Allocator {
     pub const ALL: [Self; 3] = [Self::NextFit, Self::FirstFit, Self::Folders];
 
+    /// The allocator's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::NextFit => "next-fit",
@@ -43,29 +44,31 @@ impl Allocator {
         }
     }
 
+    /// Looks an allocator up by name; `None` if there is no such allocator.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|allocator| allocator.name() == name)
     }
 }
 
-/// Consecutive blocks.
+/// Consecutive blocks of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub start: u32,
     pub count: u32,
 }
 
+/// The free space of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// End and length of every free extent; no two touch. By the end, as a file that grows takes
-    /// from the front of its extent, which then stays where it is in the tree.
+    /// End and length of every free extent; adjacent extents are merged. Keyed by the end, because
+    /// a growing file takes blocks from the front of its extent, which leaves the key unchanged.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     blocks: u32,
     allocator: Allocator,
-    /// Where the last extent ended; stays 0 where that does not matter.
+    /// End of the last extent, for next-fit; 0 for other allocators.
     cursor: u32,
-    /// Blocks are counted only: all that is given out is where it is wanted, or at 0.
+    /// Counts blocks only: every allocation succeeds at its goal, or at 0.
     counted: bool,
 }
 
@@ -79,7 +82,7 @@ impl Space {
         Self { free, free_blocks, blocks, allocator, cursor: 0, counted: false }
     }
 
-    /// A drive without addresses, to learn how much space is needed.
+    /// A drive that only counts blocks, to measure how much space is needed.
     pub(super) fn counted(blocks: u32) -> Self {
         Self { free: BTreeMap::new(), counted: true, ..Self::new(blocks, Allocator::NextFit) }
     }
@@ -89,8 +92,8 @@ impl Space {
         self.free_blocks
     }
 
-    /// Up to `want` consecutive blocks for a file in `folder`, at `goal` if that is free; `None` if
-    /// nothing is.
+    /// Allocates up to `want` consecutive blocks for a file in `folder`, at `goal` if that is free.
+    /// Returns `None` if the drive is full.
     pub(super) fn allocate(&mut self, want: u32, goal: Option<u32>, folder: u32) -> Option<Run> {
         if self.counted {
             let count = u64::from(want).min(self.free_blocks) as u32;
@@ -115,13 +118,13 @@ impl Space {
         Some(run)
     }
 
-    /// Where the next extent begins: beyond `from`, then from the beginning.
+    /// Start of the next extent: searches from `from` to the end, then from the beginning.
     fn find(&self, want: u32, from: u32) -> Option<u32> {
         let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);
         let ahead = self.free.range(beyond).map(extents);
         let ahead = ahead.map(|(start, end)| (start.max(from), end));
-        // An extent around that place counts as two.
+        // A free extent that spans `from` is considered twice.
         let behind = self.free.iter().map(extents);
         let behind = behind.take_while(|&(start, _)| start < from);
         let mut nearest = None;
@@ -135,6 +138,7 @@ impl Space {
         nearest
     }
 
+    /// Takes up to `want` free blocks at `at`; `None` if `at` is not free.
     fn take_at(&mut self, at: u32, want: u32) -> Option<Run> {
         let beyond = (Bound::Excluded(at), Bound::Unbounded);
         let (&end, length) = self.free.range_mut(beyond).next()?;
@@ -155,7 +159,7 @@ impl Space {
         Some(Run { start: at, count })
     }
 
-    /// Take blocks back that were given out.
+    /// Returns allocated blocks to the free space.
     pub(super) fn release(&mut self, run: Run) {
         if run.count == 0 {
             return;

@@ -1,12 +1,12 @@
-//! A small log-structured merge store, as it appears to a file system: a log, flushed tables,
-//! tables merged through three levels.
+//! A small log-structured merge (LSM) tree store as the file system sees it: a log, flushed tables,
+//! and tables merged through three levels.
 //!
-//! The shape is that of any leveled store (O'Neil et al., "The log-structured merge-tree", 1996, in
-//! the leveled form of LevelDB): a log as long as the table in memory, dropped once that is
-//! flushed; four flushed tables merged into level 1; a table of a full level merged with the
-//! `FANOUT` tables that it overlaps in the next one. One flush and one merge go on beside the log
-//! at a time, so that data of very different lifetimes reach the drive in turns. No keys, only
-//! sizes.
+//! It is modelled on a leveled store (O'Neil et al., "The log-structured merge-tree", 1996, in the
+//! leveled form of LevelDB): the log is as long as the in-memory table and is deleted once that
+//! table is flushed; four flushed tables are merged into level 1; when a level is full, one of its
+//! tables is merged with the `FANOUT` tables that it overlaps in the next level. At any time one
+//! flush and one merge run concurrently with the log, so that data of very different lifetimes are
+//! interleaved on the drive. The model has sizes but no keys.
 
 use std::collections::VecDeque;
 
@@ -14,32 +14,34 @@ use writecliff_base::Prng;
 
 use super::events::{Events, FileOp, TraceEvent};
 
-/// Origins in the order of their lifetimes; the names of the labels.
+/// Labels of the origins, in order of data lifetime.
 pub const ORIGINS: [&str; 5] = ["log", "flush", "level 1", "level 2", "level 3"];
 
 const FANOUT: usize = 8;
 /// Tables flushed before they are merged.
 const FLUSHED_MAX: usize = 4;
-/// Tables that levels 1 to 3 hold.
+/// Capacity of levels 1 to 3, in tables.
 const LEVELS: [usize; 3] = [8, 64, 512];
-/// Chunks that a merge writes for each one appended to the log; merges need about 20.
+/// Most chunks that merges write for each chunk appended to the log; about 20 are needed.
 const MERGE_CHUNKS: usize = 32;
 
-/// What kind of store.
+/// Parameters of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Of a table, and of the log that it comes from.
+    /// Size of a table and of its log.
     pub table_bytes: u64,
-    /// Of one write.
+    /// Size of one write.
     pub chunk_bytes: u64,
     /// Bytes that the program writes to its log.
     pub logged_bytes: u64,
     pub seed: u64,
 }
 
+/// A flush or merge in progress.
 struct Job {
-    /// Table to write and its level (0: flushed).
+    /// Tables still to write.
     outputs: VecDeque<u32>,
+    /// Level of the outputs; 0 for flushed tables.
     level: usize,
     done_bytes: u64,
     inputs: Vec<u32>,
@@ -50,14 +52,14 @@ struct Run {
     store: Store,
     events: Events,
     next_file: u32,
-    /// Tables of each level; 0 are the flushed ones.
+    /// Tables of each level; level 0 holds the flushed tables.
     levels: [Vec<u32>; 4],
     flushes: VecDeque<Job>,
     merge: Option<Job>,
     random: Prng,
 }
 
-/// The file operations of `store`. The same store gives the same events.
+/// Generates the file operations of `store`; the same parameters give the same operations.
 pub fn events(store: &Store) -> Events {
     let mut run = Run {
         store: *store,
@@ -109,10 +111,10 @@ impl Run {
         self.event(FileOp::Write, file, offset, self.store.chunk_bytes, origin);
     }
 
-    /// One chunk of the flush and several of the merge under way.
+    /// Advances the background jobs: up to two chunks of the flush and several of the merge.
     fn background(&mut self) {
         if let Some(mut flush) = self.flushes.pop_front() {
-            // Twice the speed of the log: the flush ends before the next begins.
+            // Flushing at twice the speed of the log completes a flush before the next one begins.
             if !(self.step(&mut flush) || self.step(&mut flush)) {
                 self.flushes.push_front(flush);
             }
@@ -125,7 +127,7 @@ impl Run {
         }
     }
 
-    /// Write a chunk; true when the job is done and its inputs are gone.
+    /// Writes one chunk; returns true when the job is done and its inputs are deleted.
     fn step(&mut self, job: &mut Job) -> bool {
         if let Some(&table) = job.outputs.front() {
             self.write(table, job.done_bytes, job.level as u16 + 1);
@@ -146,7 +148,7 @@ impl Run {
         true
     }
 
-    /// The merge that is due, if any: that of the fullest level.
+    /// Starts the merge of the fullest level, if any level is full.
     fn next_merge(&mut self) -> Option<Job> {
         let fill = |(files, most): (&Vec<u32>, usize)| files.len() as f64 / most as f64;
         let most = [FLUSHED_MAX, LEVELS[0] + 1, LEVELS[1] + 1];
@@ -164,11 +166,12 @@ impl Run {
         for _ in 0..FANOUT.min(self.levels[level + 1].len()) {
             inputs.push(self.draw(level + 1));
         }
-        // The last level has every key: what is merged into it replaces what it had.
+        // The last level has every key, so data merged into it replace older data.
         let settled = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
         Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }
 
+    /// Removes a random table from a level.
     fn draw(&mut self, level: usize) -> u32 {
         let index = self.random.below(self.levels[level].len() as u64) as usize;
         self.levels[level].swap_remove(index)

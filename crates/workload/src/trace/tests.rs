@@ -1,4 +1,5 @@
-//! Layout of files on a drive, against a plain model; rounds; deaths; the synthetic store.
+//! Tests the file layout against a simple model, and tests rounds, death times and the synthetic
+//! store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,8 @@ fn any_write_back() -> impl Strategy<Value = WriteBack> {
     prop_oneof![Just(WriteBack::Immediate), Just(WriteBack::Coalesce)]
 }
 
-/// Blocks of each file that hold data, from the meaning of the operations alone.
+/// Reference model: tracks which blocks of each file hold data, from the definition of the
+/// operations alone.
 fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
     let whole = |n: u64| n.div_ceil(BLOCK_BYTES);
     let end = event.offset + event.length;
@@ -54,26 +56,27 @@ fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
 }
 
 proptest! {
-    /// What is needed does not depend on places.
+    /// The space needed does not depend on where blocks are allocated.
     #[test]
-    fn a_drive_without_places_counts_the_same(
+    fn a_counting_layout_needs_the_same_space_as_a_real_one(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
     ) {
-        let mut placed = Layout::new(1 << 20, FILES, &system(write_back));
+        let mut real = Layout::new(1 << 20, FILES, &system(write_back));
         let mut counted = Layout::counted(1 << 20, FILES, &system(write_back));
         let (mut at, mut of) = (Vec::new(), Vec::new());
         for event in &events {
-            prop_assert_eq!(placed.apply(event, &mut at), counted.apply(event, &mut of));
-            prop_assert_eq!(placed.live_blocks(), counted.live_blocks());
+            prop_assert_eq!(real.apply(event, &mut at), counted.apply(event, &mut of));
+            prop_assert_eq!(real.live_blocks(), counted.live_blocks());
         }
-        prop_assert_eq!(placed.peak_blocks(), counted.peak_blocks());
+        prop_assert_eq!(real.peak_blocks(), counted.peak_blocks());
         let written = |requests: &[BlockRequest]| -> u32 {
             requests.iter().filter(|r| r.op == BlockOp::Write).map(|r| r.count).sum()
         };
         prop_assert_eq!(written(&at), written(&of));
     }
 
-    /// No block is written for two files, what is freed is trimmed, and the space comes back.
+    /// No block is written for two files at once, freed blocks are trimmed, and all space is
+    /// recovered.
     #[test]
     fn files_never_share_blocks_and_freed_blocks_are_trimmed(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
@@ -81,7 +84,7 @@ proptest! {
     ) {
         let mut layout = Layout::new(2000, FILES, &FileSystem { allocator, ..system(write_back) });
         let mut model = BTreeSet::new();
-        // Block of the drive -> file that wrote it last.
+        // Drive block -> file that wrote it last.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = Vec::new();
         for event in &events {
@@ -110,11 +113,12 @@ proptest! {
     }
 
     #[test]
-    fn the_same_trace_is_laid_out_the_same(
+    fn layout_is_deterministic(
         events in proptest::collection::vec(any_event(), 1..80), times in 1_u32..4,
     ) {
         let mut trace = Events::default();
-        // Something has to be written in any case: to a file that nothing else touches.
+        // Write to a file that nothing else touches, because a trace that writes nothing is an
+        // error.
         trace.add(event(FileOp::Write, FILES, 0, 1));
         for &event in &events {
             trace.add(event);
@@ -146,7 +150,7 @@ fn laid(events: &[TraceEvent], capacity_blocks: u32, write_back: WriteBack) -> B
 }
 
 #[test]
-fn files_that_grow_in_turns_stay_contiguous() {
+fn files_that_grow_alternately_stay_contiguous() {
     let turns: Vec<TraceEvent> = (0..40)
         .flat_map(|n| [0, 1].map(|file| event(FileOp::Write, file, n * 4096, 4096)))
         .collect();
@@ -159,7 +163,7 @@ fn files_that_grow_in_turns_stay_contiguous() {
 }
 
 #[test]
-fn overwrites_stay_in_place_and_parts_of_blocks_write_whole_ones() {
+fn overwrites_stay_in_place_and_partial_blocks_are_written_whole() {
     let trace = laid(
         &[event(FileOp::Write, 0, 0, 16_384), event(FileOp::Write, 0, 5_000, 4_000)],
         64,
@@ -170,7 +174,7 @@ fn overwrites_stay_in_place_and_parts_of_blocks_write_whole_ones() {
 }
 
 #[test]
-fn small_appends_are_written_once_if_they_may_wait() {
+fn write_back_coalesces_small_appends() {
     let appends: Vec<TraceEvent> = (0..80).map(|n| event(FileOp::Write, 0, n * 512, 512)).collect();
     assert_eq!(laid(&appends, 64, WriteBack::Immediate).written_blocks, 80);
     assert_eq!(laid(&appends, 64, WriteBack::Coalesce).written_blocks, 10);
@@ -180,7 +184,7 @@ fn small_appends_are_written_once_if_they_may_wait() {
 }
 
 #[test]
-fn a_full_drive_says_what_would_do() {
+fn a_full_drive_error_names_the_capacity_needed() {
     let how = LayOut {
         capacity_blocks: 100,
         file_system: FileSystem::default(),
@@ -199,11 +203,11 @@ fn a_full_drive_says_what_would_do() {
         error,
         TraceError::OutOfSpace { needed_bytes: 300 * 4096, capacity_bytes: 100 * 4096 }
     );
-    assert_eq!(error.hint().unwrap(), "a drive of 0.001 GB or more holds them");
+    assert_eq!(error.hint().unwrap(), "use a drive of at least 0.001 GB");
 }
 
 #[test]
-fn old_rounds_make_room_one_file_at_a_time() {
+fn files_of_old_rounds_are_deleted_one_at_a_time() {
     let mut events = Vec::new();
     for file in 0..8 {
         events.push(event(FileOp::Create, file, 0, 0));
@@ -225,7 +229,7 @@ fn old_rounds_make_room_one_file_at_a_time() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_refused_with_their_number() {
+fn invalid_rows_are_rejected_with_their_number() {
     let mut events = Events::default();
     let batch = Batch {
         op: &[0, 1],
@@ -238,7 +242,7 @@ fn rows_that_cannot_be_are_refused_with_their_number() {
         origin: &[1, 2],
         folder: &[],
     };
-    let message = "operation 9 is none of 0 to 5".to_owned();
+    let message = "operation 9 is outside 0 to 5".to_owned();
     assert_eq!(events.push(&batch), Err(TraceError::Row { row: 1, message }));
     let right = Batch { ops: &[0, 2], ..batch };
     for wrong in [
@@ -263,7 +267,7 @@ fn rows_that_cannot_be_are_refused_with_their_number() {
 }
 
 #[test]
-fn deaths_are_those_of_overwrites_and_trims() {
+fn data_die_at_overwrites_and_trims() {
     let trace = laid(
         &[
             event(FileOp::Write, 0, 0, 8192),
@@ -278,7 +282,7 @@ fn deaths_are_those_of_overwrites_and_trims() {
 }
 
 #[test]
-fn the_synthetic_store_settles() {
+fn the_synthetic_store_reaches_steady_state() {
     let store = |logged| synthetic::Store {
         table_bytes: 32 << 10,
         chunk_bytes: 16 << 10,
@@ -292,7 +296,7 @@ fn the_synthetic_store_settles() {
     assert!((10.0..30.0).contains(&amplification), "{amplification}");
 }
 
-/// Two files of 300 blocks, of which the first goes, and then a third of 200.
+/// Writes two files of 300 blocks, deletes the first, then writes a third of 200 blocks.
 fn freed_and_written_again(folders: [u16; 3]) -> Events {
     let mut trace = Events::default();
     let mut add = |op, file: u32, length| {
@@ -305,7 +309,7 @@ fn freed_and_written_again(folders: [u16; 3]) -> Events {
     trace
 }
 
-/// Where each file begins, and the number of requests.
+/// Start block of each file, and the number of requests.
 fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usize) {
     let how = LayOut {
         capacity_blocks: 8192,
@@ -319,17 +323,17 @@ fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<
 }
 
 #[test]
-fn allocators_differ_in_where_freed_space_is_used_again() {
-    // Next-fit goes on behind the second file, on a multiple of 256 blocks.
+fn allocators_differ_in_where_they_reuse_freed_space() {
+    // Next-fit continues after the second file, at a multiple of 256 blocks.
     assert_eq!(block_positions([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
     assert_eq!(block_positions([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
-    // Folders 0 to 3 begin at the quarters of the drive, folder 5 where folder 1 does.
+    // Folders 0 to 3 begin at the quarters of the drive; folder 5 shares the quarter of folder 1.
     assert_eq!(block_positions([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
     assert_eq!(block_positions([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
 }
 
 #[test]
-fn without_trim_places_stay_and_the_drive_is_told_of_writes_alone() {
+fn without_trim_files_get_the_same_blocks_and_only_writes_are_issued() {
     for allocator in Allocator::ALL {
         let (trimmed, requests) = block_positions([0, 1, 2], allocator, true);
         assert_eq!(block_positions([0, 1, 2], allocator, false), (trimmed, requests - 1));
@@ -338,7 +342,7 @@ fn without_trim_places_stay_and_the_drive_is_told_of_writes_alone() {
     assert_eq!(Allocator::named("best-fit"), None);
 }
 
-/// Eight files of ten blocks, one after the other, of which the first four go at the end.
+/// Writes eight files of ten blocks each, then deletes the first four.
 fn grows_and_shrinks() -> Events {
     let mut events = Vec::new();
     for file in 0..8 {
@@ -350,13 +354,13 @@ fn grows_and_shrinks() -> Events {
 }
 
 #[test]
-fn copies_write_at_one_pace_and_out_of_step() {
+fn copies_write_at_the_same_rate_and_are_staggered() {
     let (events, system) = (grows_and_shrinks(), FileSystem::default());
     let one = events.footprint(&system, 1);
     let four = events.footprint(&system, 4);
     assert_eq!((one.peak_blocks, one.written_blocks), (80, 80));
     assert_eq!(four.written_blocks, 4 * 80);
-    // In step, all of them would be at 80 together.
+    // Without staggering, all copies would reach 80 blocks together.
     assert!((200..320).contains(&four.peak_blocks), "{four:?}");
     let how = LayOut {
         capacity_blocks: four.peak_blocks as u32,
@@ -366,7 +370,7 @@ fn copies_write_at_one_pace_and_out_of_step() {
     };
     let laid = events.lay_out(&how).unwrap();
     assert_eq!(laid.rounds, 5);
-    // The one that is ahead has gone on meanwhile: three quarters of a round, in whole files.
+    // The leading copy has meanwhile advanced by three quarters of a round, in whole files.
     assert!((4 * 5 * 80..4 * 5 * 80 + 4 * 80).contains(&laid.written_blocks), "{laid:?}");
     assert!(laid.mean_blocks <= laid.peak_blocks && laid.peak_blocks <= four.peak_blocks);
     assert!(laid.mean_blocks >= 4 * 40, "{laid:?}");
@@ -375,13 +379,13 @@ fn copies_write_at_one_pace_and_out_of_step() {
 }
 
 #[test]
-fn the_mean_of_one_copy_is_what_its_files_hold() {
+fn mean_blocks_averages_live_blocks_over_blocks_written() {
     let how = LayOut {
         capacity_blocks: 200,
         file_system: FileSystem::default(),
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    // 10, 20, ... 80 blocks after ten blocks each.
+    // The files hold 10, 20, ... 80 blocks after each ten blocks written.
     assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
 }
