@@ -108,6 +108,11 @@ def duration(value_ns: float | None) -> str:
     return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
 
 
+def minutes(value_min: float) -> str:
+    """A time that is given in minutes, like `duration`: "30 min", "2 s"."""
+    return duration(value_min * 60e9)
+
+
 def block(size_bytes: int) -> str:
     """A block size in binary units: "0.5 KiB", "1024 KiB"."""
     return f"{size_bytes / KIB:g} KiB"

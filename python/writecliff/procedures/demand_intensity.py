@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Stage, Step, StepRow, TrackingVariable
@@ -178,14 +179,15 @@ class DemandProcedure(PtsProcedure[D]):
         grid = (
             f"TC {min(o.threads)}-{max(o.threads)}/QD {min(o.queue_depths)}-{max(o.queue_depths)}"
         )
+        precondition_round = units.minutes(o.precondition_minutes)
         return {
             **super().setup(identity),
             "precondition": f"{self.load}, R/W {mix_text(0)}",
             "precondition_toio": self.toio,
-            "precondition_duration": f"rounds of {o.precondition_minutes:g} min until steady",
+            "precondition_duration": f"rounds of {precondition_round} until steady",
             "precondition_2": f"Inter-Round Pre W, {self.load} {mix_text(0)}",
             "precondition_2_toio": self.toio,
-            "precondition_2_duration": f"{o.prewrite_minutes:g} Minutes",
+            "precondition_2_duration": units.minutes(o.prewrite_minutes),
             "test_stimulus": self.load,
             "rw_mix": mix_text(self.read_pct),
             "toio": grid,
@@ -330,13 +332,13 @@ class DemandProcedure(PtsProcedure[D]):
         return (
             *self.beginning,
             f"preconditioning: {self.load} writes at {self.toio} in rounds of "
-            f"{o.precondition_minutes:g} min until steady state, {o.max_rounds} at most",
-            f"a round: {o.prewrite_minutes:g} min of writes at {self.toio}, then {self.mix} at "
-            f"{len(o.threads)} thread counts x {len(o.queue_depths)} queue depths, in steps of "
-            f"{o.step_seconds:g} s",
+            f"{units.minutes(o.precondition_minutes)} until steady state, {o.max_rounds} at most",
+            f"a round: {units.minutes(o.prewrite_minutes)} of writes at {self.toio}, then "
+            f"{self.mix} at {len(o.threads)} thread counts x {len(o.queue_depths)} queue depths, "
+            f"in steps of {o.step_seconds:g} s",
             f"rounds until steady state over {WINDOW_ROUNDS} of them, {o.max_rounds} at most",
-            f"at Max, Mid and Min IOPS: {o.histogram_prewrite_minutes:g} min of writes, then a "
-            f"response-time histogram of {o.histogram_minutes:g} min",
+            f"at Max, Mid and Min IOPS: {units.minutes(o.histogram_prewrite_minutes)} of writes, "
+            f"then a response-time histogram of {units.minutes(o.histogram_minutes)}",
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import Stage, Step, StepRow, TrackingVariable
@@ -133,8 +134,11 @@ class Hir(LoadProcedure[HirOptions]):
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
-        rounds = f"rounds of {o.precondition_minutes:g} min until steady, {o.sample} is the sample"
-        fixed = f"{o.precondition_minutes:g} min"
+        rounds = (
+            f"rounds of {units.minutes(o.precondition_minutes)} until steady, "
+            f"{o.sample} is the sample"
+        )
+        fixed = units.minutes(o.precondition_minutes)
         waits = ",".join(f"{wait:g}" for wait in o.waits_seconds)
         return {
             **super().setup(identity),
@@ -219,16 +223,16 @@ class Hir(LoadProcedure[HirOptions]):
         o = self.options
         waits = ", ".join(f"{wait:g}" for wait in o.waits_seconds)
         until = (
-            f"in rounds of {o.precondition_minutes:g} min until steady state, "
+            f"in rounds of {units.minutes(o.precondition_minutes)} until steady state, "
             f"{o.max_rounds} at most"
             if o.reading == "steady"
-            else f"for {o.precondition_minutes:g} min"
+            else f"for {units.minutes(o.precondition_minutes)}"
         )
         return (
             *self.beginning,
             f"preconditioning: RND 4KiB writes at {self.toio} {until}",
             f"for each wait of {waits} s: {self.bursts} bursts of {o.burst_seconds:g} s, each "
-            f"followed by the wait, then {o.write_minutes:g} min of writes without pauses",
+            f"followed by the wait, then {units.minutes(o.write_minutes)} of writes without pauses",
         )
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import wsat_plan
@@ -123,7 +124,7 @@ class Wsat(LoadProcedure[WsatOptions]):
             "load": stimulus.words,
             "rw_mix": mix_text(stimulus.read_pct),
             "toio": self.toio,
-            "round": f"{o.round_minutes:g} min, last {o.sample_seconds:g} s is the sample",
+            "round": f"{units.minutes(o.round_minutes)}, last {o.sample_seconds:g} s is the sample",
             "ends": "; ".join(end.text for end in self.ends(identity)),
         }
         return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}

@@ -84,6 +84,7 @@ class DemandIntensityReport(TestReport):
 
     def test_parameters(self) -> Rows:
         data, o = self.data, self.procedure.options
+        prewrite, histogram = o.histogram_prewrite_minutes, o.histogram_minutes
         return (
             ("Test Stimulus 1", setup(data, "test_stimulus")),
             ("R/W %", setup(data, "rw_mix")),
@@ -91,7 +92,7 @@ class DemandIntensityReport(TestReport):
             ("TOIO Order", setup(data, "order")),
             ("Steady State", self.views[1].text),
             ("Test Stimulus 2", setup(data, "test_stimulus_2")),
-            ("Pre Write / RTH", f"{o.histogram_prewrite_minutes:g} / {o.histogram_minutes:g} min"),
+            ("Pre Write / RTH", f"{units.minutes(prewrite)} / {units.minutes(histogram)}"),
             ("ART Limit", setup(data, "toio_2", NOT_APPLICABLE)),
         )
 

@@ -140,7 +140,7 @@ class HirReport(TestReport):
             ("Idle State", setup(data, "idle_state")),
             ("Durations", setup(data, "idle_durations")),
             ("Wait States", setup(data, "wait_states")),
-            ("Return to Baseline", f"{self.procedure.options.write_minutes:g} min"),
+            ("Return to Baseline", units.minutes(self.procedure.options.write_minutes)),
         )
 
     def opening(self) -> list[str]:

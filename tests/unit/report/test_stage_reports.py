@@ -103,6 +103,15 @@ def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel])
         assert len(column.rows) == 10
 
 
+@pytest.mark.parametrize(("name", "round_length"), [("hir", "2 s"), ("ecw", "0.5 s")])
+def test_short_rounds_are_shown_in_seconds(
+    name: str, round_length: str, models: dict[str, ReportModel]
+) -> None:
+    page = repr(models[name].header)
+    assert f"rounds of {round_length} until steady" in page
+    assert re.search(r"\d\.\d+ min", page) is None
+
+
 def keys_of(value: Any) -> set[str]:
     if isinstance(value, Mapping):
         return set(value) | {key for part in value.values() for key in keys_of(part)}
