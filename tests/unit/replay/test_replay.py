@@ -79,7 +79,7 @@ def test_the_seam_refuses_what_cannot_be() -> None:
     with pytest.raises(_native.NativeConfigError, match="operation 7 is outside 0 to 5"):
         trace.add(op, file, offset, length, row_class, np.array([7], np.uint8), *labels)
     write = np.zeros(1, np.uint8)
-    with pytest.raises(_native.NativeConfigError, match="there is no class 1"):
+    with pytest.raises(_native.NativeConfigError, match="class 1 does not exist"):
         trace.add(op, file, offset, length, row_class + np.uint32(1), write, *labels)
     assert len(trace) == 0
     trace.add(op, file, offset, length, row_class, write, *labels)
