@@ -7,6 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 /// Types for which all-zero bytes are a valid value.
 ///
+/// # Safety
 /// A value of all-zero bytes must be valid, and the type must not be zero-sized.
 pub unsafe trait Zeroed: Copy {}
 

@@ -23,6 +23,7 @@ impl Change {
 impl LocatedToml {
     /// Returns the text with `changes` applied. New keys are added to the end of their table.
     ///
+    /// # Errors
     /// Returns the key if its table is not in the file.
     pub fn changed(&self, changes: &[Change]) -> Result<String, String> {
         let mut document = self.without_continuations(changes);
