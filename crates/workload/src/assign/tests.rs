@@ -44,21 +44,21 @@ fn schemes_are_deterministic_and_use_only_their_streams() {
             ] {
                 let run = || {
                     let mut assigner = scheme.assigner(&trace, streams, bucketing, &deaths);
-                    let (mut clock, mut assigned) = (0, Vec::new());
+                    let (mut clock, mut chosen) = (0, Vec::new());
                     for request in &trace.requests {
                         if request.op == BlockOp::Trim {
                             assigner.trim(request, clock);
                         } else {
-                            assigned.extend(streams_of(&mut *assigner, request, clock));
+                            chosen.extend(streams_of(&mut *assigner, request, clock));
                             clock += request.count;
                         }
                     }
-                    assigned
+                    chosen
                 };
-                let assigned = run();
-                assert_eq!(assigned.len() as u64, trace.written_blocks);
-                assert!(assigned.iter().all(|&stream| stream < streams), "{scheme:?}");
-                assert_eq!(assigned, run(), "{scheme:?}");
+                let chosen = run();
+                assert_eq!(chosen.len() as u64, trace.written_blocks);
+                assert!(chosen.iter().all(|&stream| stream < streams), "{scheme:?}");
+                assert_eq!(chosen, run(), "{scheme:?}");
             }
         }
         assert_eq!(Scheme::named(scheme.name()), Some(scheme));
@@ -203,10 +203,10 @@ fn mistagging_changes_the_given_share_to_a_wrong_stream() {
         let mut wrong = MisTag::new(Box::new(Given::new(4)), 0.1, 4, seed);
         (0..20_000).map(|n| streams_of(&mut wrong, &request(n, 1, 2), n)[0]).collect::<Vec<_>>()
     };
-    let assigned = tag(1);
-    let missed = assigned.iter().filter(|&&stream| stream != 2).count();
+    let chosen = tag(1);
+    let missed = chosen.iter().filter(|&&stream| stream != 2).count();
     assert!((1800..2200).contains(&missed), "{missed} of 20,000");
-    assert!([0, 1, 3].iter().all(|other| assigned.contains(other)));
-    assert_eq!(assigned, tag(1));
-    assert_ne!(assigned, tag(2));
+    assert!([0, 1, 3].iter().all(|other| chosen.contains(other)));
+    assert_eq!(chosen, tag(1));
+    assert_ne!(chosen, tag(2));
 }
