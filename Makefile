@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo setup test test-rust test-python test-speed needs lint lock clean
+.PHONY: help demo setup test test-rust test-python test-speed test-drives drives-shell needs lint \
+    lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -29,6 +30,12 @@ test-python: setup ## Python, fio and browser tests
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
+
+test-drives: setup ## tests on emulated drives in a virtual machine: NVMe, SATA, SCSI
+	$(BIN)/python -m tests.guest test -- --quiet tests/drives
+
+drives-shell: setup ## a shell in that machine
+	@$(BIN)/python -m tests.guest shell
 
 needs: ## install what the tests need from Debian (as root), or say what is missing
 	@tools/test-needs

@@ -1,0 +1,120 @@
+"""Drives of the guest for the tests of this folder, and the table of figures that they are about.
+
+The tests run inside the guest (`make test-drives`); outside they are skipped aloud. A test that counts
+towards a figure says so: `pytest.mark.figure(faults="vanished")`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.guest.figures import Figures
+from tests.guest.qmp import Qmp
+from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
+
+IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
+FIGURES = pytest.StashKey[Figures]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "figure(name=case): the test is one case of a figure that is counted at the end"
+    )
+    config.addinivalue_line("markers", "long: not part of `make test`")
+    config.stash[FIGURES] = Figures()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _in_the_guest() -> None:
+    if not IN_GUEST:
+        pytest.skip("drive tests run in the guest: make test-drives")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    for mark in item.iter_markers("figure"):
+        item.config.stash[FIGURES].count(mark.kwargs, item.nodeid, report.outcome)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = terminalreporter.config.stash[FIGURES].lines()
+    if IN_GUEST and lines:
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def _drives(_in_the_guest: None) -> dict[str, Drive]:
+    return drives_by_serial()
+
+
+@pytest.fixture
+def nvme(_drives: dict[str, Drive]) -> Drive:
+    """NVMe with a volatile cache and several LBA formats."""
+    return _drives["QPLAIN01"]
+
+
+@pytest.fixture
+def nvme_fdp(_drives: dict[str, Drive]) -> Drive:
+    """NVMe with flexible data placement: eight handles."""
+    return _drives["QFDP0001"]
+
+
+@pytest.fixture
+def sata(_drives: dict[str, Drive]) -> Drive:
+    """SATA behind AHCI."""
+    return _drives["QSATA001"]
+
+
+@pytest.fixture
+def scsi(_drives: dict[str, Drive]) -> Drive:
+    """SCSI with five permanent streams, from the module scsi_debug."""
+    return next(drive for drive in _drives.values() if drive.kind == "scsi")
+
+
+@pytest.fixture(params=["nvme", "nvme_fdp", "sata", "scsi"])
+def drive(request: pytest.FixtureRequest) -> Drive:
+    """Each of the four drives in turn."""
+    found: Drive = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def qmp(_in_the_guest: None) -> Iterator[Qmp]:
+    """The monitor of the QEMU that this guest runs in."""
+    with Qmp.of_guest() as opened:
+        yield opened
+
+
+@pytest.fixture
+def plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
+    """Plugs in another NVMe drive, `plug("SERIAL", size_bytes=..., **properties)`; pulled at the end."""
+    with hot_plug(qmp) as make:
+        yield make
+
+
+@pytest.fixture(params=["older", "newer"])
+def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The test runs twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""
+    use_tools(request.param, monkeypatch)
+    return str(request.param)
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """`tools("newer")` puts that generation first in PATH for the rest of the test."""
+    return lambda generation: use_tools(generation, monkeypatch)
+
+
+def use_tools(generation: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Puts the tools of a generation, `older` or `newer`, first in PATH and returns their folder."""
+    folder = os.environ[f"TOOLS_{generation.upper()}"]
+    monkeypatch.setenv("PATH", folder + os.pathsep + os.environ["PATH"])
+    return Path(folder)

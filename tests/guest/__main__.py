@@ -1,0 +1,93 @@
+"""`python -m tests.guest`: run the drive tests, a command or a shell in the guest, or only fetch it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.guest.fetch import KERNEL_SUITES, cache, fetch
+from tests.guest.job import Job, is_terminal, run_folder
+from tests.guest.reasons import CannotRun, GuestFailed
+
+ROOT = Path(__file__).parents[2]
+NOT_RUN = 3
+
+
+def main() -> int:
+    """Returns the exit code of what ran in the guest; 3 if nothing could."""
+    parser, options = _parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        if os.environ.get("WRITECLIFF_NO_GUEST"):
+            raise CannotRun("WRITECLIFF_NO_GUEST is set")
+        if options.do == "fetch":
+            fetch(options.kernel)
+            print(cache())
+            return 0
+        return _run(parser, options)
+    except CannotRun as reason:
+        what = "drive tests" if options.do == "test" else "guest"
+        print(f"{what} SKIPPED: {reason}", file=sys.stderr)
+        return _code_of_skip(options)
+    except GuestFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _code_of_skip(options: argparse.Namespace) -> int:
+    """A skip is no failure if it was asked for, or outside CI if it may be."""
+    asked = bool(os.environ.get("WRITECLIFF_NO_GUEST"))
+    allowed = options.or_skip and os.environ.get("CI", "") in ("", "false")
+    return 0 if asked or allowed else NOT_RUN
+
+
+def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    parser = argparse.ArgumentParser(prog="python -m tests.guest", description=__doc__)
+    parser.add_argument("do", choices=("test", "run", "shell", "fetch"))
+    parser.add_argument(
+        "--kernel",
+        choices=list(KERNEL_SUITES),
+        default=os.environ.get("WRITECLIFF_GUEST_KERNEL", "newest"),
+    )
+    parser.add_argument("--seconds", type=float, help="end the guest after this time")
+    parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
+    parser.add_argument(
+        "--or-skip", action="store_true", help="exit with 0 if no guest can run here, except in CI"
+    )
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, help="the command to run, or after -- pytest's arguments"
+    )
+    options = parser.parse_args()
+    options.words = options.words[options.words[:1] == ["--"] :]
+    return parser, options
+
+
+def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.do == "shell":
+        if not is_terminal():
+            parser.error("a shell needs a terminal")
+        words = ["/bin/bash", "-i"]
+    elif options.do == "test":
+        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--basetemp=/run/tests"]
+        words += ["--junitxml=/run/out/junit.xml", *(options.words or ["tests/drives"])]
+    elif options.words:
+        words = options.words
+    else:
+        parser.error("which command?")
+    paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    more = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
+    parts = fetch(options.kernel)
+    with run_folder() as run:
+        out = options.results.resolve() if options.results else None
+        terminal = options.do == "shell"
+        with Job(parts, words, run=run, out=out, more=more, terminal=terminal) as job:
+            return job.follow(options.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The drives that every guest has, and free slots for those that a test plugs in.
+
+Their serial numbers are what tests know them by. Images are sparse files that QEMU never flushes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SIZE_BYTES = 256 << 20
+FREE_SLOTS = 4
+
+# To load in the guest before its root file system is there, with options. All that may be built in.
+MODULES = {
+    **dict.fromkeys(("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_console"), ""),
+    "configfs": "",
+    "nvme": "",
+    "ahci": "",
+    "sd_mod": "",
+    "sg": "",
+    # A SCSI drive with five permanent streams and UNMAP, in the guest's memory.
+    "scsi_debug": f"dev_size_mb={SIZE_BYTES >> 20} lbpu=1 delay=0 max_queue=64",
+}
+
+
+def options(images: Path) -> list[str]:
+    """QEMU's options for the drives; makes their images in folder `images` where they are missing."""
+    slots = ["nvme", "nvme_fdp", *(f"free{index}" for index in range(FREE_SLOTS))]
+    words = []
+    for number, name in enumerate(slots, 1):
+        words += ["-device", f"pcie-root-port,id=slot_{name},chassis={number},slot={number}"]
+    for name in ("nvme", "nvme_fdp", "sata"):
+        words += ["-drive", f"id=image_{name},if=none,file={_image(images, name)},{_RAW}"]
+    # A volatile cache, several LBA formats, the counters of the Open Compute Project.
+    words += ["-device", "nvme,id=nvme,bus=slot_nvme,serial=QPLAIN01,drive=image_nvme,ocp=on"]
+    # Flexible data placement: one reclaim group, eight handles, reclaim units of 8 MiB.
+    placement = "fdp=on,fdp.nruh=8,fdp.nrg=1,fdp.runs=8M"
+    words += ["-device", f"nvme-subsys,id=placement,nqn=placement,{placement}"]
+    words += ["-device", "nvme,id=nvme_fdp,bus=slot_nvme_fdp,serial=QFDP0001,subsys=placement"]
+    words += ["-device", "nvme-ns,drive=image_nvme_fdp,bus=nvme_fdp,nsid=1,fdp.ruhs=0-7"]
+    words += [
+        "-device",
+        "ide-hd,id=sata,bus=ide.0,serial=QSATA001,drive=image_sata,rotation_rate=1",
+    ]
+    return words
+
+
+_RAW = "format=raw,cache=unsafe,discard=unmap"
+
+
+def _image(images: Path, name: str) -> Path:
+    path = images / f"{name}.img"
+    with path.open("ab") as file:
+        file.truncate(SIZE_BYTES)
+    return path

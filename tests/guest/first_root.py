@@ -1,0 +1,89 @@
+"""The guest's first root file system: busybox, the modules that drives need, and `init.sh`.
+
+An archive as `cpio --format=newc` writes it, not compressed: unpacking costs an emulated processor more
+than QEMU's copying. So are the modules.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from tests.guest.reasons import CannotRun
+
+_FOLDERS = ("bin", "dev", "machine", "modules", "proc", "root", "sys", "writes")
+_COMMANDS = ("echo", "insmod", "mkdir", "mount", "poweroff", "sh", "switch_root")
+_FOLDER, _FILE, _LINK = 0o040755, 0o100755, 0o120777
+
+
+def write(place: Path, *, busybox: Path, modules: Path, load: Mapping[str, str]) -> None:
+    """Writes the archive.
+
+    `modules` is the kernel's folder with `modules.dep`; `load` maps the names of modules to their options,
+    in the order in which they are wanted. What they depend on is added; names that the kernel does not
+    have are taken to be built in.
+    """
+    with place.open("wb") as file:
+        archive = _Archive(file)
+        for folder in _FOLDERS:
+            archive.add(folder, _FOLDER)
+        archive.add("bin/busybox", _FILE, busybox.read_bytes())
+        for name in _COMMANDS:
+            archive.add(f"bin/{name}", _LINK, b"busybox")
+        order = []
+        for module, options in _with_dependencies(modules, load):
+            order.append(f"{module.name.removesuffix('.xz')} {options}".rstrip() + "\n")
+            archive.add(f"modules/{order[-1].split()[0]}", _FILE, _plain(module))
+        archive.add("modules/order", _FILE, "".join(order).encode())
+        archive.add("init", _FILE, Path(__file__).with_name("init.sh").read_bytes())
+        archive.close()
+
+
+def _plain(module: Path) -> bytes:
+    packed = module.read_bytes()
+    return lzma.decompress(packed) if module.suffix == ".xz" else packed
+
+
+def _with_dependencies(modules: Path, load: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    """The files to load and their options, each once and after all that it depends on."""
+    depends: dict[str, list[str]] = {}
+    for line in (modules / "modules.dep").read_text().splitlines():
+        name, _, needed = line.partition(":")
+        depends[name] = needed.split()
+    if not depends:
+        raise CannotRun(f"{modules} has no list of modules")
+    by_name = {_name(file): file for file in depends}
+    done: set[str] = set()
+    for wanted, options in load.items():
+        file = by_name.get(wanted)
+        # modules.dep names what to load in the reverse order.
+        for one in [] if file is None else [*reversed(depends[file]), file]:
+            if one not in done:
+                done.add(one)
+                yield modules / one, options if one == file else ""
+
+
+def _name(file: str) -> str:
+    return Path(file).name.split(".")[0].replace("-", "_")
+
+
+class _Archive:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._inode = 0
+
+    def add(self, name: str, mode: int, content: bytes = b"") -> None:
+        """Adds a folder, a file, or a symbolic link that leads to `content`."""
+        self._inode += 1
+        path = name.encode() + b"\0"
+        # inode, mode, user, group, links, time, size, device (2), special device (2), name, checksum
+        fields = [self._inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path), 0]
+        header = b"070701" + b"".join(b"%08X" % field for field in fields)
+        for part in (header + path, content):
+            self._file.write(part + b"\0" * (-len(part) % 4))
+
+    def close(self) -> None:
+        """Ends the archive."""
+        self.add("TRAILER!!!", 0)

@@ -1,0 +1,129 @@
+"""A command run in a guest: its output as it comes, its exit code, and nothing left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import termios
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.guest.fetch import Parts
+from tests.guest.machine import Machine, environment
+from tests.guest.reasons import GuestFailed
+
+_PREFIX = "writecliff-guest-"
+_CONSOLE_LINES = 15
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """A folder for one guest, removed at the end; those of benches that were killed go too."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), (old / "lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(old)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    try:
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Job:
+    """A command in a guest. Use it as a context manager: the guest ends with the block.
+
+    `out` is the folder that the guest sees as /run/out, `images` one for the contents of its drives; both
+    lie in the run folder unless they are given, as a second guest on the same drives needs.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        words: Sequence[str],
+        *,
+        run: Path,
+        out: Path | None = None,
+        images: Path | None = None,
+        more: Mapping[str, str] | None = None,
+        terminal: bool = False,
+    ) -> None:
+        self.out, self.images = out or run / "out", images or run / "images"
+        for folder in (self.out, self.images):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._status = self.out / "status"
+        self._status.unlink(missing_ok=True)
+        given = {"FOLDER": str(Path.cwd()), **_terminal(terminal), **(more or {})}
+        found = environment(parts, images=self.images, more=given)
+        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in found.items()]
+        (self.out / "environment").write_text("".join(lines))
+        (self.out / "job").write_text(f"exec {shlex.join(words)}\n")
+        self._machine = Machine(parts, run=run, images=self.images, out=self.out)
+        self._terminal = terminal
+
+    def __enter__(self) -> Job:
+        self._kept = termios.tcgetattr(sys.stdin) if self._terminal else None
+        self._process = self._machine.start(terminal=self._terminal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cut_power()
+        if self._kept is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._kept)
+
+    def lines(self) -> Iterator[str]:
+        """The job's output, line by line."""
+        assert self._process.stdout is not None
+        yield from self._process.stdout
+
+    def cut_power(self) -> None:
+        """Ends the guest at once, as a power failure does."""
+        self._process.kill()
+        self._process.wait()
+
+    def wait(self) -> int:
+        """Waits for the end and returns the exit code. Raises GuestFailed: the guest ended first."""
+        self._process.wait()
+        try:
+            return int(self._status.read_text())
+        except (OSError, ValueError):
+            with suppress(OSError):
+                said = self._machine.console.read_text(errors="replace").splitlines()
+                raise GuestFailed(
+                    "\n".join(["the guest ended early", *said[-_CONSOLE_LINES:]])
+                ) from None
+            raise GuestFailed("the guest ended before it began") from None
+
+    def follow(self, seconds: float | None = None) -> int:
+        """Prints the output as it comes and returns the exit code; ends it after `seconds`."""
+        timer = threading.Timer(seconds or 0, self._process.kill)
+        if seconds is not None:
+            timer.start()
+        try:
+            if not self._terminal:
+                for line in self.lines():
+                    print(line, end="", flush=True)
+            return self.wait()
+        finally:
+            timer.cancel()
+
+
+def _terminal(wanted: bool) -> dict[str, str]:
+    if not wanted:
+        return {"TERM": "dumb"}
+    size = shutil.get_terminal_size()
+    found = {"TERMINAL": "/dev/hvc0", "ROWS": str(size.lines), "COLUMNS": str(size.columns)}
+    return {**found, "TERM": os.environ.get("TERM", "linux")}
+
+
+def is_terminal() -> bool:
+    """Whether somebody sits there who can use a shell."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,106 @@
+"""QEMU: its command line, its start, and its end.
+
+The processor is interpreted, because a build machine seldom has hardware virtualisation to give away;
+WRITECLIFF_GUEST_ACCELERATOR=kvm uses it where it is there. QEMU ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.guest import drives, first_root, programs
+from tests.guest.fetch import Parts
+
+MEMORY = "3G"
+_KERNEL_OPTIONS = (
+    "console=ttyS0 panic=-1 mitigations=off audit=0 nvme_core.io_timeout=255 cryptomgr.notests"
+)
+_START = Path(__file__).with_name("start.sh")
+
+
+class Machine:
+    """A virtual machine that has not been started yet.
+
+    `run` is a folder for what lasts as long as the machine, `images` one for the drives' contents, `out`
+    the one that the guest sees as /run/out and writes to.
+    """
+
+    def __init__(self, parts: Parts, *, run: Path, images: Path, out: Path) -> None:
+        self.console = out / "console"
+        self._parts, self._run, self._images, self._out = parts, run, images, out
+
+    def start(self, *, terminal: bool = False) -> subprocess.Popen[str]:
+        """Starts it. Its output is that of the job; with `terminal` it takes over ours.
+
+        The environment of the job must be in `out` by then.
+        """
+        root = self._run / "first-root"
+        kernel = self._parts.kernel
+        first_root.write(
+            root, busybox=self._parts.busybox, modules=kernel.modules, load=drives.MODULES
+        )
+        words = ["setpriv", "--pdeathsig", "KILL", "--", *self._qemu(root, terminal)]
+        if terminal:
+            return subprocess.Popen(words, text=True)
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+
+    def _qemu(self, root: Path, terminal: bool) -> list[str]:
+        emulator, kernel = self._parts.emulator, self._parts.kernel
+        accelerator = os.environ.get("WRITECLIFF_GUEST_ACCELERATOR", "tcg,thread=multi")
+        words = programs.command(emulator, "usr/bin/qemu-system-x86_64")
+        for place in ("qemu", "seabios"):
+            words += ["-L", str(emulator / "usr/share" / place)]
+        words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        words += ["-machine", "q35,smm=off,vmport=off", "-accel", accelerator]
+        words += ["-cpu", "max,la57=off", "-smp", "2", "-m", MEMORY]
+        words += ["-kernel", str(kernel.image), "-initrd", str(root)]
+        words += ["-append", f"{_KERNEL_OPTIONS} START={_START}"]
+        words += ["-serial", f"file:{self.console}"]
+        words += _share("root", Path("/"), "readonly=on,") + _share("out", self._out)
+        words += self._channels(terminal)
+        return words + drives.options(self._images)
+
+    def _channels(self, terminal: bool) -> list[str]:
+        """The job's terminal or output on ours, and QEMU's own monitor as a port of the guest."""
+        monitor = self._run / "qmp"
+        words = ["-device", "virtio-serial-pci"]
+        if terminal:
+            words += ["-chardev", "stdio,id=output,signal=off"]
+            words += ["-device", "virtconsole,chardev=output"]
+        else:
+            words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # the pipe that we read
+            words += ["-device", "virtserialport,name=output,chardev=output"]
+        # QEMU is client and server of this socket: no port of the host's network is involved.
+        words += ["-chardev", f"socket,id=monitor,path={monitor},server=on,wait=off"]
+        words += ["-mon", "chardev=monitor,mode=control"]
+        words += ["-chardev", f"socket,id=qmp,path={monitor},server=off"]
+        return [*words, "-device", "virtserialport,name=qmp,chardev=qmp"]
+
+
+def _share(name: str, folder: Path, options: str = "") -> list[str]:
+    device = f"virtio-9p-pci,fsdev={name},mount_tag={name}"
+    local = f"local,id={name},path={folder},{options}security_model=none,multidevs=remap"
+    return ["-fsdev", local, "-device", device]
+
+
+def environment(parts: Parts, *, images: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """What start.sh and the job find in their environment."""
+    return {
+        "WRITECLIFF_GUEST": "1",
+        "WRITECLIFF_GUEST_IMAGES": str(images),
+        "BUSYBOX": str(parts.busybox),
+        "MODULES": str(parts.kernel.modules),
+        **{f"TOOLS_{name.upper()}": str(folder) for name, folder in parts.tools.items()},
+        **more,
+    }

@@ -1,0 +1,69 @@
+"""Programs of another Debian release, run from where they were unpacked, with their own C library.
+
+A program and its libraries lie in one tree. Their dynamic loader is started by hand and told where the
+libraries are, so neither the release of this machine nor its packages matter.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+_LIBRARIES = (
+    "lib/x86_64-linux-gnu",
+    "usr/lib/x86_64-linux-gnu",
+    "lib",  # multipath-tools
+    "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines name it as an absolute path
+    "usr/lib/x86_64-linux-gnu/systemd",
+)
+_ELF, _LOADER = b"\x7fELF", b"ld-linux"
+
+
+def command(tree: Path, program: str, name: str | None = None) -> list[str]:
+    """The words that run `program`, a path in `tree`, which sees `name` as its own name."""
+    loader = next(
+        tree / place / "ld-linux-x86-64.so.2"
+        for place in ("usr/lib64", "lib64", "usr/lib/x86_64-linux-gnu")
+        if (tree / place / "ld-linux-x86-64.so.2").exists()
+    )
+    libraries = ":".join(str(tree / place) for place in _LIBRARIES)
+    named = ["--argv0", name] if name else []
+    found = str(tree / program)
+    return [str(loader), "--inhibit-cache", "--library-path", libraries, *named, found]
+
+
+def wrap(tree: Path, programs: Iterable[str], folder: Path, final: Path) -> None:
+    """Makes a folder for PATH with a small script for each of `programs`, which are paths in `tree`.
+
+    `final` is where the tree will lie when the scripts are used. What needs no loader, static programs and
+    scripts, is linked.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in programs:
+        real = _within(tree, program)
+        name = Path(program).name
+        if real is None or (folder / name).exists():
+            continue
+        with real.open("rb") as file:
+            head = file.read(4096)
+        inside = str(real.relative_to(tree))
+        if not head.startswith(_ELF) or _LOADER not in head:
+            os.symlink(final / inside, folder / name)
+            continue
+        words = [word.replace(str(tree), str(final)) for word in command(tree, inside, name)]
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        script.chmod(0o755)
+
+
+def _within(tree: Path, program: str) -> Path | None:
+    """The file that `program` leads to when `tree` is the root, or None if it leads nowhere."""
+    path = tree / program
+    for _ in range(8):
+        if not path.is_symlink():
+            return path if path.is_file() else None
+        leads_to = os.readlink(path)
+        path = tree / leads_to[1:] if leads_to.startswith("/") else path.parent / leads_to
+    return None

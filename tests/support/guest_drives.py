@@ -1,0 +1,118 @@
+"""The drives of the guest as its kernel shows them, and more of them by hot plug."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.guest.qmp import Qmp
+
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A drive under test. `kind` is nvme, sata or scsi; `identifier` is what QEMU calls it, or ""."""
+
+    path: str
+    serial: str
+    kind: str
+    identifier: str = ""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, such as nvme0n1."""
+        return Path(self.path).name
+
+    @property
+    def controller(self) -> str:
+        """The node of the controller of an NVMe drive, such as /dev/nvme0."""
+        return self.path.rpartition("n")[0]
+
+    @property
+    def size_bytes(self) -> int:
+        return int(_text(Path("/sys/block", self.name, "size"))) * 512
+
+
+_IDENTIFIERS = {"QPLAIN01": "nvme", "QFDP0001": "nvme_fdp", "QSATA001": "sata"}
+
+
+def drives_by_serial() -> dict[str, Drive]:
+    """All disks that have a serial number."""
+    found = {}
+    for disk in Path("/sys/block").iterdir():
+        serial = _serial(disk)
+        if serial:
+            kind = "nvme" if disk.name.startswith("nvme") else "scsi"
+            if _text(disk / "device/vendor") == "ATA":
+                kind = "sata"
+            found[serial] = Drive(f"/dev/{disk.name}", serial, kind, _IDENTIFIERS.get(serial, ""))
+    return found
+
+
+def _serial(disk: Path) -> str:
+    page = disk / "device/vpd_pg80"
+    if page.exists():
+        return page.read_bytes()[4:].decode(errors="replace").strip()
+    return _text(disk / "device/serial")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+@contextmanager
+def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
+    """Gives a function that plugs in another NVMe drive; all of them are pulled at the end."""
+    images = Path(os.environ["WRITECLIFF_GUEST_IMAGES"])
+    plugged: list[str] = []
+
+    def plug(serial: str, size_bytes: int = 64 << 20, **properties: Any) -> Drive:
+        slot = f"free{len(plugged)}"
+        node, device = f"node_{serial}", f"device_{serial}"
+        file = {"driver": "file", "filename": str(images / f"{serial}.img")}
+        create(qmp, {**file, "size": size_bytes})
+        qmp.execute("blockdev-add", **{"driver": "raw", "node-name": node, "file": file})
+        wanted = {"id": device, "bus": f"slot_{slot}", "serial": serial, "drive": node}
+        qmp.execute("device_add", driver="nvme", **wanted, **properties)
+        plugged.append(serial)
+        deadline = time.monotonic() + _PATIENCE_S
+        while serial not in drives_by_serial():
+            assert time.monotonic() < deadline, f"{serial} was plugged in and does not appear"
+            time.sleep(0.1)
+        path = drives_by_serial()[serial].path
+        return Drive(path, serial, "nvme", device)
+
+    try:
+        yield plug
+    finally:
+        for serial in plugged:
+            pull(qmp, f"device_{serial}")
+            qmp.execute("blockdev-del", **{"node-name": f"node_{serial}"})
+            (images / f"{serial}.img").unlink(missing_ok=True)
+
+
+def create(qmp: Qmp, options: dict[str, Any]) -> None:
+    """Has QEMU make the file of an image, on the machine that it runs on."""
+    job = f"create_{time.monotonic_ns()}"
+    qmp.execute("blockdev-create", **{"job-id": job, "options": options})
+    qmp.wait_event("JOB_STATUS_CHANGE", id=job, status="concluded")
+    (ended,) = [one for one in qmp.execute("query-jobs") if one["id"] == job]
+    qmp.execute("job-dismiss", id=job)
+    assert "error" not in ended, ended["error"]
+
+
+def pull(qmp: Qmp, identifier: str) -> None:
+    """Pulls a drive that sits in a slot, and waits until it is gone. It may be gone already."""
+    known = {one["name"] for one in qmp.execute("qom-list", path="/machine/peripheral")}
+    if identifier in known:
+        qmp.execute("device_del", id=identifier)
+        qmp.wait_event("DEVICE_DELETED", device=identifier)
