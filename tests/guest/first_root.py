@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from tests.guest.reasons import CannotRun
 
-_FOLDERS = ("bin", "dev", "machine", "modules", "proc", "root", "sys", "writes")
+_FOLDERS = ("bin", "dev", "machine", "modules", "new", "proc", "sys", "writes")
 _COMMANDS = ("echo", "insmod", "mkdir", "mount", "poweroff", "sh", "switch_root")
 _FOLDER, _FILE, _LINK = 0o040755, 0o100755, 0o120777
 

@@ -23,13 +23,13 @@ share="trans=virtio,version=9p2000.L,msize=512000"
 mount -t 9p -o "$share,ro,cache=loose" root /machine || fail "no root file system"
 mount -t tmpfs writes /writes
 mkdir /writes/upper /writes/work
-mount -t overlay -o lowerdir=/machine,upperdir=/writes/upper,workdir=/writes/work root /root ||
+mount -t overlay -o lowerdir=/machine,upperdir=/writes/upper,workdir=/writes/work root /new ||
     fail "no overlay"
 for folder in dev proc sys; do
-    mount --move "/$folder" "/root/$folder"
+    mount --move "/$folder" "/new/$folder"
 done
-mount -t tmpfs run /root/run
-mkdir /root/run/out
-mount -t 9p -o "$share" out /root/run/out || fail "no folder for results"
+mount -t tmpfs run /new/run
+mkdir /new/run/out
+mount -t 9p -o "$share" out /new/run/out || fail "no folder for results"
 echo "guest: switching" >/dev/console
-exec switch_root /root /bin/sh "$START"
+exec switch_root /new /bin/sh "$START"
