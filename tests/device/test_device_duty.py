@@ -7,8 +7,6 @@ import pytest
 
 from writecliff.engines.base import StepResult
 from writecliff.engines.fio import FioEngine
-from writecliff.engines.fio.capability import find_fio
-from writecliff.engines.fio.rates import DUTY_SINCE, FIRST_BURST_SINCE
 from writecliff.workload.model import Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
@@ -39,9 +37,6 @@ def stretches(result: StepResult) -> list[tuple[bool, float]]:
 
 @pytest.mark.parametrize(("threads", "depth"), [(1, 1), (4, 16)])
 def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -> None:
-    version = find_fio().version
-    if version < DUTY_SINCE:
-        pytest.skip("this fio has no thinktime_iotime")
     job = Job(
         name="hir",
         read_pct=100,  # writes to a loop device wait for the disk below it now and then
@@ -54,20 +49,19 @@ def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -
     for remaining in reversed(range(TRIES)):
         with FioEngine.open_device(loop, destroy_serial=None) as engine:
             result = engine.run(Workload("hir", (job,), interval_ns=100 * MS))
-        check_rows(result, exact=version >= FIRST_BURST_SINCE)
+        check_rows(result)
         try:
-            check_times(result, exact=version >= FIRST_BURST_SINCE)
+            check_times(result)
             return
         except AssertionError:
             if not remaining:
                 raise
 
 
-def check_rows(result: StepResult, *, exact: bool) -> None:
+def check_rows(result: StepResult) -> None:
     """What holds however busy the machine is."""
     columns = result.intervals
     assert columns["ios"].sum() == result.total()[0]
-    assert any("first burst" in text for text in result.warnings) is not exact
     assert (np.diff(np.unique(columns["end_ns"])) > 0).all()
     keys = list(zip(columns["end_ns"], columns["operation"], strict=True))
     assert len(set(keys)) == len(keys)
@@ -76,11 +70,9 @@ def check_rows(result: StepResult, *, exact: bool) -> None:
     assert np.isnan(columns["latency_mean_ns"][idle]).all()
 
 
-def check_times(result: StepResult, *, exact: bool) -> None:
+def check_times(result: StepResult) -> None:
     found = stretches(result)
     bursts = [width for active, width in found if active]
     pauses = [width for active, width in found if not active]
-    first = BURST_MS if exact else BURST_MS + PAUSE_MS
-    assert bursts[0] == pytest.approx(first, abs=LATE_MS)
-    assert bursts[1:CYCLES] == pytest.approx([BURST_MS] * (CYCLES - 1), abs=LATE_MS)
-    assert pauses[: CYCLES - 1] == pytest.approx([PAUSE_MS] * (CYCLES - 1), abs=LATE_MS)
+    assert bursts == pytest.approx([BURST_MS] * CYCLES, abs=LATE_MS)
+    assert pauses == pytest.approx([PAUSE_MS] * CYCLES, abs=LATE_MS)

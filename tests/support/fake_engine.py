@@ -59,6 +59,8 @@ class FakeEngine:
     runs: int = 0
     calls: list[str] = field(default_factory=list)
     closed: bool = False
+    running: bool = False  # the load of the last run goes on
+    kept: list[bool] = field(default_factory=list)  # `keep_running` of each run
 
     def identify(self) -> DeviceIdentity:
         return DeviceIdentity(
@@ -102,14 +104,25 @@ class FakeEngine:
             return FRESH_IOPS
         return STEADY_IOPS + (FRESH_IOPS - STEADY_IOPS) * math.exp(-4 * (fills - 1))
 
-    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def run(
+        self,
+        workload: Workload,
+        on_progress: ProgressHook | None = None,
+        *,
+        keep_running: bool = False,
+    ) -> StepResult:
         self.runs += 1
+        self.running = keep_running
+        self.kept.append(keep_running)
         self.calls.append(f"run {workload.name}")
         if self.before_run is not None:
             self.before_run(self.runs)
         if self.wall_s_per_run:
             time.sleep(self.wall_s_per_run)
         return self._run(workload, on_progress)
+
+    def stop_load(self) -> None:
+        self.running = False
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None

@@ -187,9 +187,24 @@ class Engine(Protocol):
 
     def set_write_cache(self, enabled: bool) -> CacheReport: ...
 
-    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def run(
+        self,
+        workload: Workload,
+        on_progress: ProgressHook | None = None,
+        *,
+        keep_running: bool = False,
+    ) -> StepResult:
         """Run the workload to its end and measure it. Raises `EngineError` if it cannot; whatever
-        was measured until then is on the exception as `partial`."""
+        was measured until then is on the exception as `partial`.
+
+        With `keep_running` the load goes on after the step, so that a next `run` of the same load
+        (all but name, seed and duration) continues it without a gap. Another load, a purge,
+        `stop_load` or an error ends it. An engine that can stop the drive's time need do nothing.
+        """
+        ...
+
+    def stop_load(self) -> None:
+        """End a load that `run` has left running; does nothing if there is none."""
         ...
 
     def precondition(

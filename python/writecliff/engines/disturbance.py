@@ -46,11 +46,14 @@ def between(
     after: Reading,
     own_bytes: Mapping[Operation, int] | None,
     disk: str,
+    slack_bytes: int = 0,
 ) -> tuple[list[str], dict[str, object]]:
     """Disturbances between two readings, as texts, and the figures of the step.
 
     `own_bytes` is what the test itself did by operation; None where that is not known, or where the
-    kernel does not count it. The figures are plain values: `cpu_busy_pct`, `cpu_waiting_pct`,
+    kernel does not count it. `slack_bytes` is what it may have done between the moment that they
+    count up to and the reading; then the exact `foreign_bytes` are unknown. The figures are plain
+    values: `cpu_busy_pct`, `cpu_waiting_pct`,
     `cpu_steal_pct` (of the wanted time), `cpu_mhz`, `cpu_throttles`, `foreign_bytes` (by
     operation), `temperature_c` (before and after); None where unknown.
     """
@@ -58,7 +61,9 @@ def between(
     figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
     figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
     figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
-    figures |= _foreign(before.machine.disk, after.machine.disk, own_bytes, disk, texts)
+    figures |= _foreign(
+        before.machine.disk, after.machine.disk, own_bytes, disk, slack_bytes, texts
+    )
     figures["temperature_c"] = [before.vitals.temperature_c, after.vitals.temperature_c]
     texts += _vitals(before.vitals, after.vitals)
     return [PREFIX + text for text in texts], figures
@@ -95,6 +100,7 @@ def _foreign(
     after: DiskIo | None,
     own_bytes: Mapping[Operation, int] | None,
     disk: str,
+    slack: int,
     texts: list[str],
 ) -> dict[str, object]:
     """I/O on the disk or its partitions that was not the test's."""
@@ -102,18 +108,18 @@ def _foreign(
     if before is None or after is None or own_bytes is None:
         return unknown
     done = {op: after.bytes[op] - before.bytes.get(op, 0) for op in after.bytes}
-    if any(done.get(op, 0) < size for op, size in own_bytes.items() if op != "trim"):
+    if any(done.get(op, 0) < size - slack for op, size in own_bytes.items() if op != "trim"):
         return unknown  # statistics are off, or the I/Os go past the block layer
     foreign = {op: size - own_bytes.get(op, 0) for op, size in done.items()}
     own = sum(own_bytes.values())
     found = {op: size for op, size in foreign.items() if size > 0}
-    if sum(found.values()) > max(FOREIGN_BYTES_MIN, FOREIGN_SHARE * own):
+    if sum(found.values()) > max(FOREIGN_BYTES_MIN, FOREIGN_SHARE * own, slack):
         parts = [f"{_megabytes(size)} {_DONE[op]}" for op, size in found.items()]
         texts.append(
             f"other I/O on {disk}: {' and '.join(parts)} that the test did not issue"
             f" (it did {_megabytes(own)} itself)"
         )
-    return {"foreign_bytes": foreign}
+    return unknown if slack else {"foreign_bytes": foreign}
 
 
 _DONE: Mapping[Operation, str] = {"read": "read", "write": "written", "trim": "discarded"}

@@ -63,9 +63,18 @@ class ScaledEngine:
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return self._small.set_write_cache(enabled)
 
-    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def run(
+        self,
+        workload: Workload,
+        on_progress: ProgressHook | None = None,
+        *,
+        keep_running: bool = False,
+    ) -> StepResult:
         result = self._small.run(self._shrunk(workload), self._hook(on_progress))
         return self._grown(result, workload)
+
+    def stop_load(self) -> None:
+        self._small.stop_load()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None

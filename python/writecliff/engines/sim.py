@@ -115,9 +115,18 @@ class SimEngine:
         note = "the buffer is protected against power loss" if protected and not enabled else ""
         return CacheReport(enabled=self._drive.write_cache, note=note)
 
-    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def run(
+        self,
+        workload: Workload,
+        on_progress: ProgressHook | None = None,
+        *,
+        keep_running: bool = False,
+    ) -> StepResult:
         with as_user_errors():
             return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
+
+    def stop_load(self) -> None:
+        """Nothing runs between steps: the drive's time stands still."""
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None

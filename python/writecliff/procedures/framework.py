@@ -162,7 +162,10 @@ class _Driver:
 
     def walk(self) -> list[End]:
         """Run all stages in order; returns the ends that were reached."""
-        ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
+        try:
+            ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
+        finally:  # nothing goes on behind the session
+            self.engine.stop_load()
         return [end for end in ends if end is not None]
 
     def _resume(self) -> None:
@@ -251,13 +254,16 @@ class _Driver:
         self._phase(stage.title)
         self.progress.stage_begin(stage)
         if stage.ends:
-            return self._rounds(stage, here)
-        self._pass(stage.phase, stage.steps(self.history, 0))
+            end = self._rounds(stage, here)
+            self.engine.stop_load()
+            return end
+        self._pass(stage.phase, stage.steps(self.history, 0), continuous=stage.continuous)
         return None
 
-    def _pass(self, phase: str, steps: Sequence[Step]) -> None:
+    def _pass(self, phase: str, steps: Sequence[Step], *, continuous: bool = False) -> None:
         for number, step in enumerate(steps, 1):
-            self._take(StepPosition(phase, 0, number), len(steps), step)
+            goes_on = continuous and number < len(steps)
+            self._take(StepPosition(phase, 0, number), len(steps), step, goes_on=goes_on)
 
     def _purge(self) -> None:
         self._phase("purge")
@@ -295,7 +301,8 @@ class _Driver:
             if not steps:  # what was measured before leaves nothing to do
                 return stage.ends[0]
             for number, step in enumerate(steps, 1):
-                self._take(StepPosition(stage.phase, round_number, number), len(steps), step)
+                position = StepPosition(stage.phase, round_number, number)
+                self._take(position, len(steps), step, goes_on=stage.continuous)
                 last = number == len(steps)
                 if last:
                     self.progress.round_end(round_number, here.round_complete(round_number))
@@ -306,8 +313,11 @@ class _Driver:
 
     # -- a step -----------------------------------------------------------------------------
 
-    def _take(self, position: StepPosition, steps: int, step: Step) -> None:
-        """Add the step's row to the history: from the store, or by running it."""
+    def _take(
+        self, position: StepPosition, steps: int, step: Step, *, goes_on: bool = False
+    ) -> None:
+        """Add the step's row to the history: from the store, or by running it. The load of a step
+        that `goes_on` is left running for the next one."""
         index = len(self.history.rows)
         known = self.stored[index] if index < len(self.stored) else None
         if known is not None and index < self.engine_at:
@@ -316,8 +326,11 @@ class _Driver:
             return
         self.progress.step_begin(*position, steps, step.name)
         self.running, self.at_rest = (position, step), False
-        run = self.engine.precondition if step.untimed else self.engine.run
-        result = run(step.workload, self.progress.step_progress)
+        hook = self.progress.step_progress
+        if step.untimed:
+            result = self.engine.precondition(step.workload, hook)
+        else:
+            result = self.engine.run(step.workload, hook, keep_running=goes_on)
         record = self._record(result, position, step, known)
         row = row_of(columns_of(record))
         if known is None:

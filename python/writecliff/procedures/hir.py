@@ -5,8 +5,8 @@ Purge, then rounds of 30 minutes of random 4 KiB writes until steady. Then for e
 pauses, in which the drive returns to its baseline. (One published implementation keeps the pauses
 in the baseline, by mistake.)
 
-The load generator makes the bursts and pauses (`Job.burst_ns`). One step has many of them, so that
-starting the generator does not lengthen the pauses. Sources disagree about the preconditioning:
+The engine makes the bursts and pauses (`Job.burst_ns`), many in a step. Sources disagree about the
+preconditioning:
 
     steady   rounds until steady; which minute of a round is the sample is an option
     36-min   36 minutes of writes, nothing tracked
@@ -167,7 +167,8 @@ class Hir(LoadProcedure[HirOptions]):
     def _precondition_stage(self, identity: DeviceIdentity) -> Stage:
         if self.options.reading != "steady":
             title = "preconditioning by time"
-            return Stage.once(PRECONDITION, title, self._precondition(identity, 1), purge=True)
+            steps = self._precondition(identity, 1)
+            return Stage.once(PRECONDITION, title, steps, purge=True, continuous=True)
         return rounds_until_steady(
             lambda number: self._precondition(identity, number),
             self.options.max_rounds,
@@ -175,6 +176,7 @@ class Hir(LoadProcedure[HirOptions]):
             phase=PRECONDITION,
             title="preconditioning rounds",
             purge=True,
+            continuous=True,
         )
 
     def _sample_iops(self, rows: Sequence[StepRow]) -> float:
@@ -217,7 +219,8 @@ class Hir(LoadProcedure[HirOptions]):
             whole_steps("the baseline", o.write_minutes * 60, o.step_seconds),
             lambda n: self.cell(identity, f"{unit} {n}", phase, n, seconds=o.step_seconds),
         )
-        return Stage.once(phase, f"return to baseline after pauses of {wait_s:g} s", steps)
+        title = f"return to baseline after pauses of {wait_s:g} s"
+        return Stage.once(phase, title, steps, continuous=True)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         o = self.options

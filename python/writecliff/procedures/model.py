@@ -245,6 +245,7 @@ class Stage:
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
     rounds_max: int | None = None  # rounds after which steady state is "not achieved"
+    continuous: bool = False  # successive steps of one load follow each other without a gap
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()

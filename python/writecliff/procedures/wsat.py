@@ -3,7 +3,7 @@
 Editions PTS-C (client) and PTS-E (enterprise) of the SNIA Solid State Storage Performance Test
 Specification. There is no preconditioning: the saturation is the result. One framework round is a
 group of one-minute steps whose last one is the steady-state sample, so that samples are 30 minutes
-apart. A run ends at the first of the enabled ends:
+apart. All steps are one load, without a gap. A run ends at the first of the enabled ends:
 
     steady     five consecutive samples meet the steady-state rule (PTS 2.0.2 section 2.1.24)
     capacity   four times the user capacity has been written
@@ -163,6 +163,7 @@ class Wsat(LoadProcedure[WsatOptions]):
             rounds_max=o.max_rounds,
             bounds=lambda rate: wsat_plan.bounds(self, identity, rate),
             purge=True,
+            continuous=True,
         )
         if not o.histogram:
             return (rounds,)

@@ -57,7 +57,10 @@ class Stimulus:
         if self.block_bytes is None:
             return ecw_load.DISCLOSURE
         if self.pattern == "sequential":
-            return "each thread accesses its own part of the range, from its start in each step"
+            return (
+                "each thread accesses its own part of the range, in simulations from its start in"
+                " each step"
+            )
         return ""
 
 

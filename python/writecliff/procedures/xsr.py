@@ -7,9 +7,9 @@ one-minute samples show how the drive adapts. Sources disagree about the duratio
     8-6-8   hours of the three groups (the default)
     6-8-6
 
-Groups must follow each other without a gap and sequential writes must wrap around the drive, so
-steps are long (two hours, which an interruption loses); samples are taken from the series inside
-the steps. If a step does not fill the drive, the next one starts at its first address again.
+Sequential writes must wrap around the drive without a gap. On a real drive a group is one load, cut
+into steps of two hours (which an interruption loses); a simulated drive begins each step at its
+first address again. Samples are taken from the series inside the steps.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ class Xsr(LoadProcedure[XsrOptions]):
                 f"{group.name}, {group.text} W for {group.hours:g} h",
                 self._steps(identity, group),
                 purge=group.name == "AG1",
+                continuous=True,
             )
             for group in self.groups
         ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from writecliff.engines.base import Operation
 from writecliff.engines.fio import parse
 from writecliff.engines.fio.intervals import IntervalSeries, difference
 from writecliff.engines.fio.process import DocumentSplitter
@@ -61,6 +62,9 @@ def test_documents_and_messages_are_separated_however_they_arrive() -> None:
     assert list(splitter.messages) == ["fio: pid=9, err=28/file:io_u.c:1876", "fio: bye"]
 
 
+WRITE: Operation = "write"
+
+
 def test_broken_json_is_an_engine_error() -> None:
     with pytest.raises(EngineError, match="cannot be read"):
         DocumentSplitter().feed(b"{\n x\n}\n")
@@ -91,6 +95,11 @@ def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) 
     for q in (0.5, 0.99, 0.9999):
         value = read.service.quantile(q).value_ns
         assert value is None or value <= raw["max"]
+
+
+def test_bytes_of_one_block_size_follow_from_the_ios(documents: list[dict[str, Any]]) -> None:
+    """fio counts the bytes of a running job before it counts its I/Os."""
+    assert parse.read_document(documents[-1], {0: 8192})[0, "read"].bytes == 20 * 8192
 
 
 def test_missing_keys_are_an_engine_error() -> None:
@@ -148,6 +157,41 @@ def test_a_new_maximum_of_the_run_is_exact() -> None:
     assert row.max_ns == 123_457
     assert math.isnan(row.sd_ns)  # of a single I/O
     assert difference(stats_of([1000]), stats_of([1000])) is None
+
+
+def test_what_a_step_cut_out_of_a_load_did() -> None:
+    first, second = [1000, 5000, 90_000, 2000], [3000, 7000, 60_000]
+    added = parse.stats_since(stats_of(first), stats_of(first + second))
+    assert added is not None
+    assert (added.ios, sum(added.bins.values()), added.bytes) == (3, 3, 3 * 4096)
+    assert 3000 * (1 - 1 / 64) <= added.min_ns <= 3000
+    assert 60_000 <= added.max_ns <= 60_000 * (1 + 1 / 64)
+    assert added.mean_ns == pytest.approx(statistics.fmean(second))
+    faster = parse.stats_since(stats_of(first), stats_of([*first, 777]))
+    assert faster is not None
+    assert (faster.min_ns, faster.max_ns) == (777, 783)  # a new minimum; the end of its bin
+    assert parse.stats_since(stats_of(first), stats_of(first)) is None
+
+
+def test_a_series_that_begins_at_a_cut_has_what_came_after() -> None:
+    first, more = [1000] * 5, [2000, 3000]
+    begin = (2000.0, {(0, WRITE): replace(stats_of(first), runtime_ms=2000)})
+    series = IntervalSeries((0.0,), 1000, begin)
+    for runtime_ms, ios in ((3000, 1), (4000, 2)):
+        series.add({(0, WRITE): replace(stats_of(first + more[:ios]), runtime_ms=runtime_ms)})
+    columns = series.columns()
+    assert (columns["end_ns"] // 10**6).tolist() == [1000, 2000]
+    assert columns["ios"].tolist() == [1, 1]
+    assert (series.elapsed_ms, series.ios, series.latest[0]) == (2000, 2, 4000)
+    assert series.stats[0, WRITE].ios == 2
+
+
+def test_a_report_in_the_first_millisecond_is_no_row_of_its_own() -> None:
+    series = IntervalSeries((0.0,), 100)
+    series.add({(0, WRITE): replace(stats_of([1000]), runtime_ms=0)})
+    series.add({(0, WRITE): replace(stats_of([1000] * 3), runtime_ms=100)})
+    columns = series.columns()
+    assert ((columns["end_ns"] // 10**6).tolist(), columns["ios"].tolist()) == ([100], [3])
 
 
 def test_series_of_the_recorded_run(documents: list[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from writecliff.engines.blockdev.tools import ABSENT, ToolResult
 from writecliff.engines.fio import capability
-from writecliff.engines.fio.process import FioProcess
+from writecliff.engines.fio.process import Document, Exit, FioProcess
 from writecliff.errors import EngineError
 
 DOCUMENT = '{\n "jobs": []\n}\n'
@@ -45,6 +45,12 @@ def gone(pid: int) -> bool:
     return False
 
 
+def run(process: FioProcess) -> tuple[list[Document], Exit]:
+    """Run to the end: all reports, and how it ended."""
+    process.start()
+    return list(iter(process.next, None)), process.ended()
+
+
 def test_reports_arguments_and_job_file(stand_in: Any) -> None:
     script = f"""
     for last; do :; done
@@ -52,8 +58,7 @@ def test_reports_arguments_and_job_file(stand_in: Any) -> None:
     grep -q hello "$last" || exit 3
     printf '{DOCUMENT.encode("unicode_escape").decode()}'
     """
-    documents: list[dict[str, Any]] = []
-    ended = FioProcess(stand_in(script), "hello\n", 1500).run(documents.append)
+    documents, ended = run(FioProcess(stand_in(script), "hello\n", 1500))
     assert documents == [{"jobs": []}]
     assert ended.returncode == 0
     assert ended.reason == ""
@@ -62,21 +67,21 @@ def test_reports_arguments_and_job_file(stand_in: Any) -> None:
 
 def test_a_failure_is_reported_with_fios_last_message(stand_in: Any) -> None:
     script = 'echo "fio: first" >&2; echo "fio: io_u error: No space left" >&2; exit 1'
-    ended = FioProcess(stand_in(script), "", 1000).run(lambda _: None)
+    _, ended = run(FioProcess(stand_in(script), "", 1000))
     assert ended.reason == "io_u error: No space left"
 
 
 def test_a_kill_is_reported_as_one(stand_in: Any) -> None:
-    ended = FioProcess(stand_in("kill -9 $$"), "", 1000).run(lambda _: None)
+    _, ended = run(FioProcess(stand_in("kill -9 $$"), "", 1000))
     assert ended.reason == "killed by SIGKILL"
 
 
 def test_an_absent_program_is_an_engine_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot be started"):
-        FioProcess(str(tmp_path / "none"), "", 1000).run(lambda _: None)
+        FioProcess(str(tmp_path / "none"), "", 1000).start()
 
 
-def test_ctrl_c_stops_the_child_and_reads_its_last_report(stand_in: Any) -> None:
+def test_stop_asks_the_child_to_end_and_reads_its_last_report(stand_in: Any) -> None:
     text = DOCUMENT.encode("unicode_escape").decode()
     script = f"""
     say() {{ printf '{text}'; }}
@@ -84,19 +89,44 @@ def test_ctrl_c_stops_the_child_and_reads_its_last_report(stand_in: Any) -> None
     say
     while :; do sleep 0.05; done
     """
-    process = FioProcess(stand_in(script), "", 1000)
-    documents: list[dict[str, Any]] = []
-
-    def interrupt_once(document: dict[str, Any]) -> None:
-        documents.append(document)
-        if len(documents) == 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        process.run(interrupt_once)
-    assert len(documents) == 2
+    process = FioProcess(stand_in(script), "", 1000).start()
+    assert process.next() == {"jobs": []}
+    try:
+        assert process.stop() == [{"jobs": []}]
+        assert process.next() is None
+    finally:
+        process.close()
     assert process.pid is not None
     assert gone(process.pid)
+
+
+def test_reports_are_read_while_nobody_takes_them(stand_in: Any, tmp_path: Path) -> None:
+    """A pipe holds 64 KiB: fio must not wait for a driver that stores a step meanwhile."""
+    done = tmp_path / "done"
+    text = DOCUMENT.encode("unicode_escape").decode()
+    script = f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; printf '{text}'; touch {done}"
+    process = FioProcess(stand_in(script), "", 1000).start()
+    deadline = time.monotonic() + 10
+    while not done.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        assert done.exists()
+        time.sleep(0.05)
+        assert process.next() == {"jobs": []}
+        assert process.waited_ns > 0
+        assert process.next() is None
+    finally:
+        process.close()
+
+
+def test_broken_json_is_told_once_and_the_rest_is_dropped(stand_in: Any) -> None:
+    process = FioProcess(stand_in("printf '{\n x\n}\n{\n}\n'"), "", 1000).start()
+    try:
+        with pytest.raises(EngineError, match="cannot be read"):
+            process.next()
+        assert process.next() is None
+    finally:
+        process.close()
 
 
 def test_a_child_that_does_not_stop_is_killed(
@@ -105,22 +135,19 @@ def test_a_child_that_does_not_stop_is_killed(
     monkeypatch.setattr("writecliff.engines.fio.process._STOP_GRACE_S", 0.3)
     text = DOCUMENT.encode("unicode_escape").decode()
     script = f"trap '' INT TERM; printf '{text}'; while :; do sleep 0.05; done"
-    process = FioProcess(stand_in(script), "", 1000)
-
-    def fail(_: dict[str, Any]) -> None:
-        raise RuntimeError("the hook failed")
-
-    with pytest.raises(RuntimeError, match="the hook failed"):
-        process.run(fail)
+    process = FioProcess(stand_in(script), "", 1000).start()
+    assert process.next() == {"jobs": []}
+    process.stop()
+    process.close()
     assert process.pid is not None
     assert gone(process.pid)
 
 
 STARTS = {
-    "main thread": "process.run(lambda _: None)",
+    "main thread": "process.start().next()",
     "another thread": (
         "import threading, time; "
-        "threading.Thread(target=process.run, args=(lambda _: None,)).start(); time.sleep(60)"
+        "threading.Thread(target=lambda: process.start().next()).start(); time.sleep(60)"
     ),
 }
 

@@ -12,7 +12,7 @@ from writecliff.engines.blockdev.machine import DiskIo, Sample
 from writecliff.engines.blockdev.vitals import Vitals
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.command import plan
-from writecliff.engines.fio.intervals import IntervalSeries
+from writecliff.engines.fio.measured import Measured
 from writecliff.engines.fio.parse import OperationStats
 from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.workload.model import Job, Workload
@@ -24,23 +24,23 @@ FILL = Job(name="fill", duration_ns=60 * S)
 QUIET = Reading(Sample(), Vitals())
 
 
-def falling(seconds: int = 60) -> IntervalSeries:
+def falling(job: Job = FILL, before: Reading = QUIET, seconds: int = 60) -> Measured:
     """1,000 MB/s for 20 s, then 300 MB/s."""
-    series = IntervalSeries((0.0,), 1000.0)
+    workload = Workload("w", (job,))
+    step = Measured(workload, plan(workload, DISK, FIO), 0, before)
+    step.begin_part()
     size = 0
     for second in range(seconds):
         size += 1000 * MB if second < 20 else 300 * MB
         ios = size // 4096
         one = OperationStats(ios, size, 1000 * (second + 1), 1, 1, 1.0, 0.0, {1: ios})
-        series.add({(0, WRITE): one})
-    return series
+        step.series.add({(0, WRITE): one})
+    return step
 
 
 def said(watch: DisturbanceWatch, job: Job = FILL, *, complete: bool = True) -> list[str]:
-    workload = Workload("w", (job,))
-    made = plan(workload, DISK, FIO)
-    texts, _ = watch.conclude(workload, made, falling(), QUIET, QUIET, complete=complete)
-    return texts
+    step = falling(job)
+    return watch.conclude(step, QUIET, step.columns(), complete=complete)[0]
 
 
 def purged(capacity_bytes: int = 100_000 * MB) -> DisturbanceWatch:
@@ -84,12 +84,25 @@ def test_a_failed_step_blames_nobody_but_counts() -> None:
 
 
 def test_other_io_of_a_failed_step_is_unknown() -> None:
-    workload = Workload("w", (FILL,))
     after = Reading(Sample(disk=DiskIo({"read": 0, "write": 90_000 * MB})), Vitals())
     before = Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals())
-    made = plan(workload, DISK, FIO)
-    watch = DisturbanceWatch("sdx", 10**12)
-    complete, _ = watch.conclude(workload, made, falling(), before, after, complete=True)
+    step, watch = falling(FILL, before), DisturbanceWatch("sdx", 10**12)
+    complete, figures = watch.conclude(step, after, step.columns(), complete=True)
     assert ["other I/O on sdx" in text for text in complete] == [True]
-    partial, figures = watch.conclude(workload, made, falling(), before, after, complete=False)
+    assert figures["foreign_bytes"] == {"read": 0, "write": 58_000 * MB}
+    partial, figures = watch.conclude(step, after, step.columns(), complete=False)
     assert (partial, figures["foreign_bytes"]) == ([], None)
+
+
+@pytest.mark.parametrize(("late_ms", "found"), [(0.0, [True]), (60_000.0, [])])
+def test_a_cut_forgives_what_was_done_until_the_drive_was_read(
+    late_ms: float, found: list[bool]
+) -> None:
+    """32,000 MB in 60 s, and 500 MB more by the kernel's count: 0.25 s of the load are 133 MB."""
+    step = falling(FILL, Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals()))
+    step.goes_on, step.late_ms = True, late_ms
+    after = Reading(Sample(disk=DiskIo({"read": 0, "write": 32_500 * MB})), Vitals())
+    watch = DisturbanceWatch("sdx", 10**12)
+    texts, figures = watch.conclude(step, after, step.columns(), complete=True)
+    assert ["other I/O on sdx" in text for text in texts] == found
+    assert figures["foreign_bytes"] is None

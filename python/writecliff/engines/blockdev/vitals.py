@@ -65,8 +65,8 @@ def _speaks_smart(disk: BlockDevice) -> bool:
 def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     """A reading of a drive, all unknown for devices that are none (loop, virtio).
 
-    Reading the temperature is a command to the drive on NVMe and SATA, so do not call this during a
-    measurement.
+    Reading the temperature is a command to the drive on NVMe and SATA; during a measurement, use
+    `read_under_load`.
     """
     marks = dict(_kernel_marks(disk))
     temperature, limit = _hwmon(disk)
@@ -84,6 +84,15 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     return Vitals(
         counters, temperature if reported is None else reported, limit, marks, _link(disk)
     )
+
+
+def read_under_load(system: System, disk: BlockDevice, path: str) -> Vitals:
+    """A reading of a drive that is under load. NVMe drives answer through a queue of their own;
+    an ATA drive lets its queue run empty for each SMART command, so of such drives (and SCSI ones,
+    behind which they may be) only what the kernel counts is read."""
+    if is_nvme(disk):
+        return read_vitals(system, disk, path)
+    return Vitals(marks=dict(_kernel_marks(disk)), link=_link(disk))
 
 
 def _nvme_temperature(log: Mapping[str, Any]) -> float | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
 from writecliff.engines.fio.capability import DataPlacement, Fio
-from writecliff.engines.fio.rates import add_duty, add_ends, add_rates, duty_of
+from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
 from writecliff.workload.model import Workload
 
@@ -50,30 +50,28 @@ class FioPlan:
     text: str
     warnings: tuple[str, ...]
     writes: bool  # whether it changes the target
-    duty_ns: tuple[int, int]  # burst and pause of all its jobs; zeros: they do not pause
     counted: bool  # whether its I/Os go through the block layer, which counts them
 
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
-    """The job file of a workload. Raises `EngineError` for what fio cannot express."""
+    """The job file of a workload, without its pauses (see `bursts`). Raises `EngineError` for what
+    fio cannot express."""
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
     found = _data_placement(workload, target)
     passthrough = None if found is None or found.kind == "hint" else found
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
-    duty_ns = duty_of(workload)
     for index, job in enumerate(workload.jobs):
         section = Section(job, warnings)
         raise_to_sectors(section, target.sector_bytes)
         add_job(section, target)
-        add_duty(section, fio)
         if found is not None and job.stream:
             _add_data_placement(section, found)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
     text = "\n".join(lines) + "\n"
-    return FioPlan(text, tuple(dict.fromkeys(warnings)), writes, duty_ns, passthrough is None)
+    return FioPlan(text, tuple(dict.fromkeys(warnings)), writes, passthrough is None)
 
 
 def section_name(index: int, name: str) -> str:
@@ -152,7 +150,7 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
 
 
 def add_job(section: Section, target: Target) -> None:
-    """Add all options of a job except its pauses and data placement."""
+    """Add all options of a job except its data placement."""
     job = section.job
     _check_counts(section, target)
     if job.trim_pct > 0 and target.is_file:

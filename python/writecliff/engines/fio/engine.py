@@ -6,11 +6,11 @@ writing; a device that is opened without its serial number can only be read.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,31 +25,15 @@ from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
+from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
-from writecliff.engines.fio.intervals import IntervalSeries, progress_of
-from writecliff.engines.fio.process import Exit, FioProcess
-from writecliff.engines.fio.rates import is_rate_driven
+from writecliff.engines.fio.load import FioLoad, can_go_on, endless
+from writecliff.engines.fio.measured import Measured
+from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import Workload
-
-_NO_RESPONSE = (
-    "job {name}: no response times: fio measures from the issue of an I/O, not from its"
-    " scheduled arrival"
-)
-
-
-@dataclass
-class _Step:
-    """A step while it runs."""
-
-    workload: Workload
-    plan: command.FioPlan
-    series: IntervalSeries
-    started_ns: int
-    before: Reading
-    last: dict[str, Any] | None = None
 
 
 class FioEngine(AbstractContextManager["FioEngine"]):
@@ -63,6 +47,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._system = system
         self._opened_ns = time.monotonic_ns()
         self._data_placement: DataPlacement | str | None = None
+        self._load: FioLoad | None = None  # what runs now
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
         self._closed = False
 
@@ -109,6 +94,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def purge(self) -> PurgeReport:
         self._require_open()
         self._target.require_writable()
+        self.stop_load()
         report = self._target.purge()
         self._watch.purged()
         return report
@@ -131,36 +117,37 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         """Runs the workload; a real drive cannot be brought to a state faster."""
         return self.run(workload, on_progress)
 
-    def run(self, workload: Workload, on_progress: ProgressHook | None = None) -> StepResult:
+    def run(
+        self,
+        workload: Workload,
+        on_progress: ProgressHook | None = None,
+        *,
+        keep_running: bool = False,
+    ) -> StepResult:
         """Run a workload through fio. See `Engine.run`; on Ctrl-C the partial result is kept too.
 
         Raises `TargetError` if it writes and the target may only be read.
         """
-        plan = self._plan(workload)
-        delays_ms = tuple(job.start_delay_ns / parse.MS for job in workload.jobs)
-        burst_ns, pause_ns = plan.duty_ns
-        duty_ms = (burst_ns / parse.MS, pause_ns / parse.MS)
-        series = IntervalSeries(delays_ms, workload.interval_ns / parse.MS, duty_ms)
-        before = self._target.reading()
-        now_ns = time.monotonic_ns() - self._opened_ns
-        step = _Step(workload, plan, series, now_ns, before)
-        process = FioProcess(self._fio.program, plan.text, workload.interval_ns / parse.MS)
+        if self._load is None or not self._load.continues(workload):
+            self.stop_load()
+            if has_bursts(workload):
+                return self._run_bursts(workload, on_progress)
+            self._load = self._begin(workload, goes_on=keep_running and can_go_on(workload))
+        load = self._load
+        step = load.begin(workload, load.reading or self._target.reading())
+        with self._kept(step):
+            if load.follow(step, _report_to(step, on_progress)):
+                if not keep_running:
+                    self.stop_load()
+                load.reading = self._target.reading(loaded=keep_running)
+                return self._checked(step, load.reading)
+            return self._conclude(step, load.ended())
 
-        def take(document: dict[str, Any]) -> None:
-            step.last = document
-            arrived_ms = time.monotonic_ns() / parse.MS
-            series.add(parse.read_document(document), arrived_ms)
-            if on_progress is not None and series.ios:
-                on_progress(progress_of(workload, series))
-
-        try:
-            ended = process.run(take)
-        except KeyboardInterrupt as interrupt:
-            raise EngineError("interrupted", partial=self._result(step)) from interrupt
-        except EngineError as error:
-            error.partial = error.partial or self._result(step)
-            raise
-        return self._conclude(step, ended)
+    def stop_load(self) -> None:
+        """End a load that `run` has left running. Safe to call again."""
+        load, self._load = self._load, None
+        if load is not None:
+            load.stop()
 
     def save(self, path: Path) -> bool:
         """Returns False: the drive itself is the state."""
@@ -170,7 +157,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         raise EngineError("a real drive cannot be restored to a saved state")
 
     def close(self) -> None:
-        """Release the target. Safe to call again."""
+        """End what runs and release the target. Safe to call again."""
+        self.stop_load()
         self._closed = True
         self._target.close()
 
@@ -182,8 +170,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise EngineError(f"{self._target.name}: the engine is closed")
 
     def _plan(self, workload: Workload) -> command.FioPlan:
-        """The job file. Raises if the target changed or must not be written."""
+        """The job file, that of the first burst if there are more. Raises if the target changed or
+        must not be written."""
         self._require_open()
+        if has_bursts(workload):
+            workload = burst_of(workload) or workload
         plan = command.plan(workload, self._command_target(workload), self._fio)
         if plan.writes:
             self._target.require_writable()
@@ -195,21 +186,71 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             self._data_placement = self._target.data_placement(self._fio)
         return self._target.for_command(self._data_placement or "not requested")
 
-    def _conclude(self, step: _Step, ended: Exit) -> StepResult:
+    def _begin(self, workload: Workload, *, goes_on: bool) -> FioLoad:
+        """Start fio on a workload, which ends by itself unless it `goes_on`."""
+        plan = self._plan(endless(workload) if goes_on else workload)
+        before = self._target.reading()
+        load = FioLoad(self._fio.program, workload, plan, goes_on, self._now_ns())
+        load.reading = before
+        load.start()
+        return load
+
+    def _run_bursts(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
+        plan = self._plan(workload)
+        before = self._target.reading()
+        step = Measured(workload, plan, self._now_ns(), before)
+
+        def run_burst(burst: Workload) -> None:
+            plan = self._plan(burst)
+            self._load = FioLoad(self._fio.program, burst, plan, False, self._now_ns())
+            self._load.start()
+            self._load.follow(step, _report_to(step, on_progress))
+            if reason := self._failure(step, self._load.ended()):
+                raise EngineError(f"{self._lost()}fio failed: {reason}")
+
+        with self._kept(step):
+            run_bursts(step, run_burst, _report_to(step, on_progress))
+            return self._checked(step, self._target.reading())
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns() - self._opened_ns
+
+    @contextmanager
+    def _kept(self, step: Measured) -> Iterator[None]:
+        """If the block fails or is interrupted, stop fio and keep what was measured."""
+        try:
+            yield
+        except BaseException as error:
+            load, self._load = self._load, None
+            with contextlib.suppress(Exception):
+                for document in load.stop() if load is not None else ():
+                    step.take(document)
+            if isinstance(error, KeyboardInterrupt):
+                partial = self._result(step, self._target.reading())
+                raise EngineError("interrupted", partial=partial) from error
+            if isinstance(error, EngineError) and error.partial is None:
+                error.partial = self._result(step, self._target.reading())
+            raise
+
+    def _conclude(self, step: Measured, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""
-        reason = self._failure(step, ended)
-        result = self._result(step, complete=not reason)
-        if not reason:
-            idle = [job.name for job in result.jobs if not job.operations]
-            if idle:
-                detail = f": {ended.message}" if ended.message else ""
-                reason = f"job {idle[0]} did no I/O{detail}"
-        if reason:
-            raise EngineError(f"{self._lost()}fio failed: {reason}", partial=result)
+        self._load = None
+        if reason := self._failure(step, ended):
+            raise EngineError(f"{self._lost()}fio failed: {reason}")
+        return self._checked(step, self._target.reading(), ended.message)
+
+    def _checked(self, step: Measured, after: Reading, message: str = "") -> StepResult:
+        """The result of a complete step. Raises `EngineError` if a job did nothing."""
+        result = self._result(step, after, complete=True)
+        idle = [job.name for job in result.jobs if not job.operations]
+        if idle:
+            detail = f": {message}" if message else ""
+            text = f"{self._lost()}fio failed: job {idle[0]} did no I/O{detail}"
+            raise EngineError(text, partial=result)
         return result
 
     @staticmethod
-    def _failure(step: _Step, ended: Exit) -> str:
+    def _failure(step: Measured, ended: Exit) -> str:
         """Why fio failed, "" if it did not."""
         errors = list(parse.job_errors(step.last or {}))
         if not ended.reason and errors:
@@ -226,28 +267,16 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             return f"{error}; "
         return ""
 
-    def _result(self, step: _Step, *, complete: bool = False) -> StepResult:
+    def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
         """What has been measured so far, as a result."""
-        stats = step.series.stats
-        names = tuple(job.name for job in step.workload.jobs)
-        rated = [job.name for job in step.workload.jobs if is_rate_driven(job)]
-        after = self._target.reading()
-        disturbances, machine = self._watch.conclude(
-            step.workload, step.plan, step.series, step.before, after, complete=complete
-        )
-        return StepResult(
-            started_ns=step.started_ns,
-            elapsed_ns=round(step.series.elapsed_ms * parse.MS),
-            jobs=parse.job_results(names, stats),
-            intervals=step.series.columns(),
-            counters_before=step.before.vitals.counters,
-            counters_after=after.vitals.counters,
-            warnings=(
-                *self._target.notes,
-                *step.plan.warnings,
-                *(_NO_RESPONSE.format(name=name) for name in rated),
-                *parse.ceiling_warnings(names, stats),
-                *disturbances,
-            ),
-            raw={"job_file": step.plan.text, "fio": step.last, "machine": machine},
-        )
+        return step.result(after, self._watch, self._target.notes, complete=complete)
+
+
+def _report_to(step: Measured, on_progress: ProgressHook | None) -> Callable[[], None]:
+    """Calls the hook with how far the step is, once there is something to tell."""
+
+    def report() -> None:
+        if on_progress is not None and step.parts and step.done()[0]:
+            on_progress(step.progress())
+
+    return report

@@ -12,8 +12,10 @@ an upper bound, and a warning says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from writecliff.engines.base import OPERATIONS, JobResult, Operation, OperationResult
@@ -51,10 +53,65 @@ def bin_upper_ns(value_ns: int) -> int:
     return value_ns if shift <= 0 else (((value_ns >> shift) + 1) << shift) - 1
 
 
+def bin_lower_ns(value_ns: int) -> int:
+    """Lower end of the bin that a value falls into."""
+    shift = value_ns.bit_length() - 1 - _SUB_BUCKET_BITS
+    return value_ns if shift <= 0 else value_ns >> shift << shift
+
+
+def stats_since(before: OperationStats | None, after: OperationStats) -> OperationStats | None:
+    """What was added between two cumulative reports; None if nothing was.
+
+    Counts and bins are differences; mean and standard deviation follow from the moments. A maximum
+    is exact where it is a new maximum of the run, a minimum likewise; otherwise it is the end of
+    the outermost bin that gained I/Os (at most 1/64 off). fio reads its counters while they move,
+    so a report may be a few I/Os out of step.
+    """
+    if before is None:
+        return after if after.ios else None
+    ios = after.ios - before.ios
+    if ios <= 0:
+        return None
+    bins = {
+        middle: gained
+        for middle, count in after.bins.items()
+        if (gained := count - before.bins.get(middle, 0)) > 0
+    }
+    lowest, highest = _extremes(before, after, bins)
+    mean = (after.mean_ns * after.ios - before.mean_ns * before.ios) / ios
+    # Chan et al. 1979: sums of squared deviations of two parts and of their union.
+    squares = after.sd_ns**2 * (after.ios - 1) - before.sd_ns**2 * (before.ios - 1)
+    squares -= (mean - before.mean_ns) ** 2 * before.ios * ios / after.ios
+    return OperationStats(
+        ios=ios,
+        bytes=max(0, after.bytes - before.bytes),
+        runtime_ms=after.runtime_ms - before.runtime_ms,
+        min_ns=lowest,
+        max_ns=highest,
+        mean_ns=min(max(mean, float(lowest)), float(highest)),
+        sd_ns=math.sqrt(max(0.0, squares) / (ios - 1)) if ios > 1 else 0.0,
+        bins=bins,
+    )
+
+
+def _extremes(
+    before: OperationStats, after: OperationStats, gained: Mapping[int, int]
+) -> tuple[int, int]:
+    """The shortest and the longest latency between two reports; `gained` are the bins."""
+    lowest, highest = after.min_ns, after.max_ns
+    if gained and after.min_ns >= before.min_ns:
+        lowest = max(bin_lower_ns(min(gained)), after.min_ns)
+    if gained and after.max_ns <= before.max_ns and max(gained) < LAST_BIN_NS:
+        highest = min(bin_upper_ns(max(gained)), after.max_ns)
+    return lowest, highest
+
+
 def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
     """Stats of a "read", "write" or "trim" object; None if no I/O has completed."""
     latency = raw["lat_ns"]
-    ios = int(latency["N"])
+    bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
+    # A report of a running job is read while it counts: its bins go with no other figure of it.
+    ios = sum(bins.values()) or int(latency["N"])
     if ios == 0:
         return None
     return OperationStats(
@@ -65,14 +122,20 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
         max_ns=int(latency["max"]),
         mean_ns=float(latency["mean"]),
         sd_ns=float(latency["stddev"]),
-        bins={int(middle): int(count) for middle, count in latency.get("bins", {}).items()},
+        bins=bins,
     )
 
 
-def read_document(document: Document) -> dict[tuple[int, Operation], OperationStats]:
-    """Stats by (index of the job, operation). With group_reporting a group is a job."""
+def read_document(
+    document: Document, block_bytes: Mapping[int, int] = MappingProxyType({})
+) -> dict[tuple[int, Operation], OperationStats]:
+    """Stats by (index of the job, operation). With group_reporting a group is a job.
+
+    `block_bytes` are the jobs that have a single block size, and it. Their bytes follow from their
+    I/Os: in reports of a running job fio counts the bytes some milliseconds before the I/Os.
+    """
     try:
-        return {
+        found = {
             (int(job["groupid"]), operation): stats
             for job in document["jobs"]
             for operation in OPERATIONS
@@ -80,6 +143,10 @@ def read_document(document: Document) -> dict[tuple[int, Operation], OperationSt
         }
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(f"fio's JSON is not as expected: {error!r}") from error
+    return {
+        key: replace(one, bytes=one.ios * block_bytes[key[0]]) if key[0] in block_bytes else one
+        for key, one in found.items()
+    }
 
 
 def job_errors(document: Document) -> Iterator[int]:

@@ -1,8 +1,9 @@
-"""Runs one fio process to its end and hands on its JSON reports as they come.
+"""Runs one fio process and hands on its JSON reports as they come.
 
+A thread reads what fio writes as soon as it is written, so that fio never waits for the caller.
 fio gets a private directory, a session of its own and a death signal, so that it never outlives
-`FioProcess.run`: it ends with its work, on an exception or Ctrl-C here (it is then asked to stop,
-and its last report is still read), or through the kernel if this process is killed.
+its caller: it ends with its work, by `stop` (its last report is still read), or through the kernel
+if this process is killed.
 """
 
 from __future__ import annotations
@@ -10,35 +11,39 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import selectors
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, Self
 
 from writecliff.errors import EngineError
 from writecliff.signals import die_with_parent
 
 _STOP_GRACE_S = 10.0  # for I/Os in flight, after SIGINT; then SIGKILL
-_POLL_S = 0.5
+_TICK_S = 0.5
 _KEPT_LINES = 50
 _LEAST_INTERVAL_MS = 100
 
-OnDocument = Callable[[dict[str, Any]], None]
+Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How fio ended. `message` is its last message, "" if none."""
+    """How fio ended. `message` is its last message, "" if none; `fault` what was wrong although it
+    ended well."""
 
     returncode: int
     message: str
+    fault: str = ""
 
     @property
     def reason(self) -> str:
@@ -48,7 +53,7 @@ class Exit:
             return f"killed by {name}" + (f" ({self.message})" if self.message else "")
         if self.returncode > 0:
             return self.message or f"exit status {self.returncode}"
-        return ""
+        return self.fault
 
 
 class DocumentSplitter:
@@ -63,7 +68,7 @@ class DocumentSplitter:
         self._open: list[bytes] | None = None
         self.messages: deque[str] = deque(maxlen=_KEPT_LINES)
 
-    def feed(self, data: bytes) -> list[dict[str, Any]]:
+    def feed(self, data: bytes) -> list[Document]:
         """Documents that the data completes."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         documents = []
@@ -85,8 +90,15 @@ class DocumentSplitter:
         return documents
 
 
+class _Report(NamedTuple):
+    """A report of fio's, or why it cannot be read, and when it came."""
+
+    content: Document | EngineError
+    arrived_ns: int
+
+
 class FioProcess:
-    """One run of fio. Call `run` once."""
+    """One run of fio: `start` it, take its reports with `next`, and `close` it in any case."""
 
     def __init__(self, program: str, job_text: str, interval_ms: float) -> None:
         self._program = program
@@ -94,29 +106,17 @@ class FioProcess:
         self._interval_ms = max(_LEAST_INTERVAL_MS, round(interval_ms))
         self._splitter = DocumentSplitter()
         self._errors: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._reports: queue.SimpleQueue[_Report | None] = queue.SimpleQueue()
+        self._directory = tempfile.TemporaryDirectory(prefix="writecliff-fio-")
+        self._child: subprocess.Popen[bytes]
+        self._reader: threading.Thread | None = None
         self.pid: int | None = None
+        self.waited_ns = 0  # from the arrival of the last report until it was taken
 
-    def run(self, on_document: OnDocument) -> Exit:
-        """Run to the end; `on_document` gets every report, the final one last.
-
-        An exception (of the callback, or Ctrl-C) stops fio, delivers its last reports, and is then
-        raised to the caller.
-        """
-        with tempfile.TemporaryDirectory(prefix="writecliff-fio-") as directory:
-            job_file = Path(directory) / "workload.fio"
-            job_file.write_text(self._job_text)
-            child = self._start(directory, job_file)
-            self.pid = child.pid
-            try:
-                self._follow(child, on_document)
-            except BaseException:
-                self._stop(child, on_document)
-                raise
-            finally:
-                self._reap(child)
-            return Exit(child.returncode, self._message())
-
-    def _start(self, directory: str, job_file: Path) -> subprocess.Popen[bytes]:
+    def start(self) -> Self:
+        """Start fio. Raises `EngineError` if it cannot be."""
+        job_file = Path(self._directory.name) / "workload.fio"
+        job_file.write_text(self._job_text)
         argv = [
             self._program,
             "--output-format=json+",
@@ -125,9 +125,9 @@ class FioProcess:
             str(job_file),
         ]
         try:
-            return subprocess.Popen(
+            self._child = subprocess.Popen(
                 argv,
-                cwd=directory,  # where fio would leave state files
+                cwd=self._directory.name,  # where fio would leave state files
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -136,53 +136,106 @@ class FioProcess:
                 preexec_fn=partial(die_with_parent, os.getpid()),
             )
         except OSError as error:
+            self._directory.cleanup()
             raise EngineError(f"{self._program}: cannot be started: {error.strerror}") from error
+        self.pid = self._child.pid
+        self._reader = threading.Thread(target=self._read, name="fio-reader", daemon=True)
+        self._reader.start()
+        return self
 
-    def _follow(
-        self, child: subprocess.Popen[bytes], on_document: OnDocument, seconds: float | None = None
-    ) -> None:
-        """Read until both pipes are closed, or for `seconds`."""
-        deadline = None if seconds is None else time.monotonic() + seconds
-        assert child.stdout is not None
-        assert child.stderr is not None
+    def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
+        """The next report; waits for it, and calls `on_tick` twice a second meanwhile. None: there
+        is none, fio has ended or is about to."""
+        while True:
+            with contextlib.suppress(queue.Empty):
+                report = self._reports.get(timeout=_TICK_S)
+                break
+            on_tick()
+        if report is None:
+            self._reports.put(None)
+            return None
+        if isinstance(report.content, EngineError):
+            raise report.content
+        self.waited_ns = time.monotonic_ns() - report.arrived_ns
+        return report.content
+
+    def stop(self) -> list[Document]:
+        """Ask fio to stop, wait until it has, and return the reports that were not taken yet. Does
+        nothing if it was not started or has ended."""
+        if self._reader is None:
+            return []
+        self._signal(signal.SIGINT)
+        self._reader.join(_STOP_GRACE_S)
+        reports = []
+        while not self._reports.empty():
+            report = self._reports.get()
+            if report is not None and not isinstance(report.content, EngineError):
+                reports.append(report.content)
+        self._reports.put(None)
+        return reports
+
+    def ended(self) -> Exit:
+        """How fio ended; waits for it, and kills it if its pipes are closed but it lives on."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(timeout=_STOP_GRACE_S)
+        self.close()
+        if self._child.returncode is None:
+            return Exit(-signal.SIGKILL, self._message(), "does not end")
+        return Exit(self._child.returncode, self._message())
+
+    def close(self) -> None:
+        """Kill fio if it still runs, and give back what it held. Safe to call again."""
+        if self._reader is not None:
+            try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(timeout=0 if self._reader.is_alive() else _STOP_GRACE_S)
+            finally:  # it does not stop, or a second Ctrl-C came while we waited
+                self._signal(signal.SIGKILL)
+                # A process that waits for a dead drive does not even die.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(timeout=_STOP_GRACE_S)
+                    self._reader.join()
+                for pipe in (self._child.stdout, self._child.stderr):
+                    close_quietly(pipe)
+        self._directory.cleanup()
+
+    def _read(self) -> None:
+        """Read until both pipes are closed."""
+        readable = True  # what comes after an unreadable report is dropped
+        for pipe, data in self._chunks():
+            if pipe is self._child.stderr:
+                self._keep_errors(data)
+            elif readable:
+                try:
+                    for document in self._splitter.feed(data):
+                        self._reports.put(_Report(document, time.monotonic_ns()))
+                except EngineError as error:
+                    self._reports.put(_Report(error, time.monotonic_ns()))
+                    readable = False
+        self._reports.put(None)
+
+    def _chunks(self) -> Iterator[tuple[IO[bytes], bytes]]:
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
         with selectors.DefaultSelector() as selector:
-            for pipe in (child.stdout, child.stderr):
-                if not pipe.closed:
-                    selector.register(pipe, selectors.EVENT_READ)
-            while selector.get_map() and (deadline is None or time.monotonic() < deadline):
-                for key, _ in selector.select(_POLL_S):
-                    pipe = key.fileobj  # type: ignore[assignment]
-                    data = os.read(pipe.fileno(), 1 << 16)
-                    if not data:
-                        selector.unregister(pipe)
-                        pipe.close()
-                    elif pipe is child.stdout:
-                        for document in self._splitter.feed(data):
-                            on_document(document)
+            for pipe in (self._child.stdout, self._child.stderr):
+                selector.register(pipe, selectors.EVENT_READ, pipe)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    if data := os.read(key.fd, 1 << 16):
+                        yield key.data, data
                     else:
-                        self._keep_errors(data)
+                        selector.unregister(key.fileobj)
 
     def _keep_errors(self, data: bytes) -> None:
         lines = data.decode(errors="replace").splitlines()
         self._errors.extend(line.strip() for line in lines if line.strip())
 
-    def _stop(self, child: subprocess.Popen[bytes], on_document: OnDocument) -> None:
-        """Ask fio to stop and read its last report; a failing callback no longer matters."""
-        if child.poll() is None:
-            _signal_group(child, signal.SIGINT)
-        with contextlib.suppress(Exception):
-            self._follow(child, on_document, _STOP_GRACE_S)
-
-    def _reap(self, child: subprocess.Popen[bytes]) -> None:
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=_STOP_GRACE_S)
-        finally:
-            if child.poll() is None:  # it did not stop, or a second Ctrl-C came while we waited
-                _signal_group(child, signal.SIGKILL)
-                child.wait()
-            for pipe in (child.stdout, child.stderr):
-                close_quietly(pipe)
+    def _signal(self, number: signal.Signals) -> None:
+        """Signal fio's own group (it is the leader of its session); nothing once it has ended."""
+        if self._child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, number)
 
     def _message(self) -> str:
         """The last error, else the last message; without fio's own name in front."""
@@ -196,10 +249,3 @@ def close_quietly(pipe: IO[bytes] | None) -> None:
     if pipe is not None:
         with contextlib.suppress(OSError):
             pipe.close()
-
-
-def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal fio's own group (it is the leader of its session); does nothing once fio has ended."""
-    if child.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, number)

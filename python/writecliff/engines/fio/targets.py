@@ -97,10 +97,12 @@ class DeviceTarget:
         # A partition is part of a drive: the drive's label, the partition's size.
         return replace(found, target=self.name, capacity_bytes=self.protection.size_bytes)
 
-    def reading(self) -> Reading:
-        """The machine and the drive now, its counters included."""
+    def reading(self, *, loaded: bool = False) -> Reading:
+        """The machine and the drive now, its counters included. Of a drive under load (`loaded`)
+        only what does not disturb it."""
         disk = self.protection.disk
-        drive = vitals.read_vitals(self._system, disk, self.protection.node)
+        read = vitals.read_under_load if loaded else vitals.read_vitals
+        drive = read(self._system, disk, self.protection.node)
         return Reading(take_sample(self._system, disk.directory), drive)
 
     def health(self) -> Mapping[str, Any] | None:
@@ -155,7 +157,7 @@ class FileBackedTarget(FileTarget):
         found = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
         return replace(found, backing=self.backing)
 
-    def reading(self) -> Reading:
+    def reading(self, *, loaded: bool = False) -> Reading:
         """The machine only: the disk below also does I/O for others."""
         return Reading(take_sample(self.system, None), vitals.Vitals())
 

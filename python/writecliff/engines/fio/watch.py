@@ -6,28 +6,22 @@ the end of an SLC cache.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from writecliff.engines import disturbance
-from writecliff.engines.base import OPERATIONS, Operation
-from writecliff.engines.fio.intervals import IntervalSeries, Stats
-from writecliff.workload.model import Job, Workload
+from writecliff.engines.base import OPERATIONS
+from writecliff.workload.model import Job
 
 if TYPE_CHECKING:
     import numpy as np
 
     from writecliff.engines.disturbance import Reading
-    from writecliff.engines.fio.command import FioPlan
+    from writecliff.engines.fio.measured import Measured
 
 _WRITE = OPERATIONS.index("write")
-
-
-def own_bytes(stats: Stats) -> dict[Operation, int]:
-    """Bytes of all jobs by operation."""
-    total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
-    for (_, operation), one in stats.items():
-        total[operation] += one.bytes
-    return total
+# Between fio's report of a cut and the reading of the kernel's statistics, at most.
+_CUT_MS = 250.0
 
 
 def _issues_freely(job: Job) -> bool:
@@ -49,28 +43,31 @@ class DisturbanceWatch:
 
     def conclude(
         self,
-        workload: Workload,
-        plan: FioPlan,
-        series: IntervalSeries,
-        before: Reading,
+        step: Measured,
         after: Reading,
+        columns: Mapping[str, np.ndarray],
         *,
         complete: bool,
     ) -> tuple[list[str], dict[str, object]]:
-        """The disturbances of a step as texts, and its figures; also counts its writes.
+        """The disturbances of a step as texts, and its figures; also counts its writes. `columns`
+        is its series.
 
         The last I/Os of a failed step are unknown, so its foreign I/O is not computed.
         """
-        mine = own_bytes(series.stats)
-        known = mine if complete and plan.counted else None
-        texts, figures = disturbance.between(before, after, known, self._disk_name)
+        mine = step.own_bytes()
+        known = mine if complete and step.plan.counted else None
+        slack = 0
+        if step.goes_on or step.since_ms:  # it was cut out of a load that went on meanwhile
+            rate = sum(mine.values()) / max(1.0, step.elapsed_ms)
+            slack = round((_CUT_MS + step.late_ms) * rate)
+        texts, figures = disturbance.between(step.before, after, known, self._disk_name, slack)
         if self._since_purge is not None:
-            if complete and all(_issues_freely(job) for job in workload.jobs):
-                texts += self._cache_end(series.columns(), self._since_purge)
+            if complete and all(_issues_freely(job) for job in step.workload.jobs):
+                texts += self._cache_end(columns, self._since_purge)
             self._since_purge += mine["write"]
         return texts, figures
 
-    def _cache_end(self, columns: dict[str, np.ndarray], written: int) -> list[str]:
+    def _cache_end(self, columns: Mapping[str, np.ndarray], written: int) -> list[str]:
         import numpy as np
 
         writes = columns["operation"] == _WRITE

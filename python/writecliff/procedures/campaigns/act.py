@@ -194,6 +194,7 @@ class Act(CampaignProcedure[ActOptions]):
             ends=(End(phase, "all requested loads tested", reached, per_round=True),),
             rounds_max=None if self.options.search else self.steps_of_test,
             purge=first,
+            continuous=True,
             state=self.state(identity, self.options.state) if first else (),
         )
 

@@ -34,13 +34,17 @@ def over(histogram: Histogram, threshold_ns: int) -> int:
 def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> dict[str, float]:
     """The figures of a step that the judgement uses, by name, stored with its row."""
     found = {"multiple": multiple, "lag_s": 0.0, "behind_s": 0.0}
+    behind = []
     for measured, job in zip(result.jobs, jobs, strict=True):
         if job.rate_iops is not None:
-            found["behind_s"] = max(found["behind_s"], _behind_s(measured, job))
+            behind.append(_behind_s(measured, job))
         for operation in measured.operations.values():
             if operation.response is not None and operation.response.count:
                 lag_s = (operation.response.max_ns or 0) / SECOND_NS
                 found["lag_s"] = max(found["lag_s"], lag_s)
+    if behind:
+        # Ahead only where none is behind.
+        found["behind_s"] = max(behind) if max(behind) > 0 else min(behind)
     read = result.jobs[0].operations.get("read")
     histogram = None if read is None else read.service
     if read is not None and read.response is not None and jobs[0].queue_depth > 1:
@@ -53,13 +57,14 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
 
 
 def _behind_s(measured: JobResult, job: Job) -> float:
-    """Seconds of the schedule that were left undone at the end of the step. As many I/Os as all
-    threads may have in flight, and a thousandth, do not count as lag."""
+    """Seconds by which the load fell behind its schedule in the step; negative where it caught up,
+    as a load can that goes on from step to step. As many I/Os as all threads may have in flight,
+    and a thousandth, count as neither."""
     done = sum(operation.ios for operation in measured.operations.values())
     rate = job.rate_iops or 1.0
     due = rate * (job.duration_ns or 0) / SECOND_NS
     slack = job.threads * job.queue_depth + 1 + due / 1000
-    return max(0.0, due - done - slack) / rate
+    return (max(0.0, due - done - slack) - max(0.0, done - due - slack)) / rate
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ def trial_of(
     behind = lag = 0.0
     for row in rows:
         lag = max(lag, behind + row.figures["lag_s"], behind + row.figures["behind_s"])
-        behind += row.figures["behind_s"]
+        behind = max(0.0, behind + row.figures["behind_s"])
     slices = slices_of(rows, min(steps_a_slice, steps_wanted))
     return Trial(multiple, rows, steps_wanted, slices, lag)
 

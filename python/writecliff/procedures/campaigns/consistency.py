@@ -98,6 +98,7 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
                 self._writes(identity, share),
                 purge=True,
                 state=self._filled(identity, share),
+                continuous=True,
             )
             for share in self.options.range_pcts
         ]

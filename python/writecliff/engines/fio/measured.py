@@ -1,0 +1,218 @@
+"""What fio has measured of a step so far: its reports in, a `StepResult` or a `Progress` out.
+
+A step has one part (a fio process, or a stretch of one that goes on), or one for each burst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from writecliff.engines.base import (
+    OPERATIONS,
+    JobResult,
+    Operation,
+    OperationResult,
+    Progress,
+    StepResult,
+    merged,
+)
+from writecliff.engines.fio import parse
+from writecliff.engines.fio.intervals import IntervalSeries, Stats
+from writecliff.engines.fio.rates import is_rate_driven
+from writecliff.workload.model import Job, Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from writecliff.engines.disturbance import Reading
+    from writecliff.engines.fio.command import FioPlan
+    from writecliff.engines.fio.process import Document
+    from writecliff.engines.fio.watch import DisturbanceWatch
+
+_NO_RESPONSE = (
+    "job {name}: no response times: fio measures from the issue of an I/O, not from its"
+    " scheduled arrival"
+)
+
+
+@dataclass
+class Part:
+    """A stretch in which one fio process ran, `begin_ms` after the start of the step."""
+
+    begin_ms: float
+    series: IntervalSeries
+
+    @property
+    def end_ms(self) -> float:
+        return self.begin_ms + self.series.elapsed_ms
+
+
+@dataclass
+class Measured:
+    """A step while it runs, and after."""
+
+    workload: Workload
+    plan: FioPlan
+    started_ns: int
+    before: Reading
+    since_ms: float = 0.0  # fio's own clock at the beginning of the step
+    goes_on: bool = False  # the load has not ended with the step
+    late_ms: float = 0.0  # by which a cut at its ends was taken after it had been made
+    parts: list[Part] = field(default_factory=list)
+    pause_end_ms: float = 0.0  # end of the latest pause
+    last: Document | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def begin_part(self, begin_ms: float = 0.0, begin: tuple[float, Stats] = (0.0, {})) -> None:
+        """The reports that follow are of a new part; `begin` is the report that it begins at."""
+        delays_ms = tuple(job.start_delay_ns / parse.MS for job in self.workload.jobs)
+        series = IntervalSeries(delays_ms, self.workload.interval_ns / parse.MS, begin)
+        self.parts.append(Part(begin_ms, series))
+
+    def take(self, document: Document) -> None:
+        """Add a report of fio's to the latest part."""
+        self.last = document
+        self.series.add(parse.read_document(document, self._single_blocks))
+
+    @property
+    def _single_blocks(self) -> dict[int, int]:
+        jobs = enumerate(self.workload.jobs)
+        return {n: job.block_sizes[0].bytes for n, job in jobs if len(job.block_sizes) == 1}
+
+    @property
+    def series(self) -> IntervalSeries:
+        """Of the latest part."""
+        return self.parts[-1].series
+
+    @property
+    def elapsed_ms(self) -> float:
+        return max(self.parts[-1].end_ms, self.pause_end_ms) if self.parts else 0.0
+
+    def done(self) -> tuple[int, int]:
+        """I/Os and bytes of all jobs."""
+        return sum(part.series.ios for part in self.parts), sum(self.own_bytes().values())
+
+    def own_bytes(self) -> dict[Operation, int]:
+        """Bytes of all jobs by operation."""
+        total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
+        for part in self.parts:
+            for (_, operation), one in part.series.stats.items():
+                total[operation] += one.bytes
+        return total
+
+    def progress(self) -> Progress:
+        """A workload is as far as its slowest job."""
+        elapsed_ns, stats = self.elapsed_ms * parse.MS, [part.series.stats for part in self.parts]
+        fractions = []
+        for index, job in enumerate(self.workload.jobs):
+            mine = [one for part in stats for (owner, _), one in part.items() if owner == index]
+            ios, size = sum(one.ios for one in mine), sum(one.bytes for one in mine)
+            fractions.append(_job_fraction(job, elapsed_ns, ios, size))
+        return Progress(
+            fraction=min(fractions, default=None),
+            elapsed_ns=round(elapsed_ns),
+            ios=sum(part.series.ios for part in self.parts),
+            iops=self.series.iops(),
+        )
+
+    def result(
+        self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
+    ) -> StepResult:
+        """What has been measured, with the reading `after` it; `notes` are the target's."""
+        names = tuple(job.name for job in self.workload.jobs)
+        rated = [job.name for job in self.workload.jobs if is_rate_driven(job)]
+        ceilings = [
+            text for part in self.parts for text in parse.ceiling_warnings(names, part.series.stats)
+        ]
+        columns = self.columns()
+        disturbances, machine = watch.conclude(self, after, columns, complete=complete)
+        texts = (
+            *notes,
+            *self.plan.warnings,
+            *(_NO_RESPONSE.format(name=name) for name in rated),
+            *ceilings,
+            *self.notes,
+            *disturbances,
+        )
+        return StepResult(
+            started_ns=self.started_ns,
+            elapsed_ns=round(self.elapsed_ms * parse.MS),
+            jobs=self._jobs(names),
+            intervals=columns,
+            counters_before=self.before.vitals.counters,
+            counters_after=after.vitals.counters,
+            warnings=tuple(dict.fromkeys(texts)),
+            raw={
+                "job_file": self.plan.text,
+                "fio": self.last,
+                "fio_since_ms": self.since_ms,
+                "machine": machine,
+            },
+        )
+
+    def _jobs(self, names: tuple[str, ...]) -> tuple[JobResult, ...]:
+        each = [parse.job_results(names, part.series.stats) for part in self.parts]
+        if len(each) == 1:
+            return each[0]
+        elapsed_ns = round(self.elapsed_ms * parse.MS)
+        return tuple(
+            JobResult(name, elapsed_ns, dict(_together([jobs[index] for jobs in each])))
+            for index, name in enumerate(names)
+        )
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The series of all parts, with a row without I/Os for each pause between them."""
+        import numpy as np
+
+        pieces = []
+        ends = [*(part.begin_ms for part in self.parts[1:]), self.pause_end_ms]
+        for part, next_ms in zip(self.parts, ends, strict=True):
+            columns = part.series.columns()
+            columns["end_ns"] += round(part.begin_ms * parse.MS)
+            pieces.append(columns)
+            if next_ms > part.end_ms:
+                pieces.append(_pause(columns, round(next_ms * parse.MS)))
+        if len(pieces) == 1:
+            return pieces[0]
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray]:
+    """Rows without I/Os up to `end_ns`, for each job and operation of the burst."""
+    import numpy as np
+
+    keys = sorted(set(zip(burst["job"].tolist(), burst["operation"].tolist(), strict=True)))
+    values = {"end_ns": end_ns, "ios": 0, "bytes": 0}
+    rows = {
+        name: np.full(len(keys), values.get(name, np.nan), dtype=column.dtype)
+        for name, column in burst.items()
+        if name not in ("job", "operation")
+    }
+    return {
+        name: rows[name] if name in rows else np.array([key[name == "operation"] for key in keys])
+        for name in burst
+    }
+
+
+def _together(parts: list[JobResult]) -> Iterator[tuple[Operation, OperationResult]]:
+    """The operations of one job over all parts."""
+    for operation in OPERATIONS:
+        found = [job.operations[operation] for job in parts if operation in job.operations]
+        service = merged(one.service for one in found)
+        if service is not None:
+            ios, size = sum(one.ios for one in found), sum(one.bytes for one in found)
+            yield operation, OperationResult(ios, size, service)
+
+
+def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
+    """A job ends at the first of its ends, so the furthest advanced one counts."""
+    parts = []
+    if job.duration_ns is not None:
+        parts.append((elapsed_ns - job.start_delay_ns) / max(1, job.duration_ns))
+    if job.volume_bytes is not None:
+        parts.append(size / max(1, job.volume_bytes))
+    if job.ios is not None:
+        parts.append(ios / max(1, job.ios))
+    return min(1.0, max(0.0, *parts)) if parts else 0.0

@@ -1,0 +1,144 @@
+"""Steps of one load on a loop device: one fio process, no I/O lost at the cuts, nothing left."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from writecliff.engines.base import Progress, StepResult
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import EngineError
+from writecliff.workload.model import KIB, BlockSize, Job, Workload
+
+pytest.importorskip("writecliff._native", reason="the native module is not built")
+
+MIB = 1 << 20
+SECOND = 1_000_000_000
+STEP_NS = SECOND // 2
+LOAD = Job(name="load", threads=2, queue_depth=4, duration_ns=STEP_NS)
+pytestmark = pytest.mark.usefixtures("no_fio_left")
+
+
+def opened(loop: str) -> FioEngine:
+    return FioEngine.open_device(loop, destroy_serial=loop)
+
+
+def step(number: int, job: Job = LOAD) -> Workload:
+    return Workload(f"minute {number}", (job,), seed=number, interval_ns=SECOND // 8)
+
+
+def fios() -> list[int]:
+    """The fio processes of ours that run now."""
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "fio\n"]
+
+
+def ios_at_end(result: StepResult) -> int:
+    """By fio, since its load began."""
+    document = result.raw["fio"]
+    assert isinstance(document, dict)
+    return sum(document["jobs"][0]["write"]["lat_ns"]["bins"].values())
+
+
+def test_steps_are_cut_out_of_one_load(loop: str) -> None:
+    with opened(loop) as engine:
+        results, pids = [], set()
+        for number in range(5):
+            results.append(engine.run(step(number), keep_running=True))
+            pids.update(fios())
+        assert len(pids) == 1
+        assert fios()
+        engine.stop_load()
+        assert not fios()
+    total = 0
+    for before, after in itertools.pairwise(results):
+        assert after.started_ns == before.started_ns + before.elapsed_ns
+        # fio's clock is in milliseconds; a busy machine answers late, and then early.
+        assert after.elapsed_ns == pytest.approx(STEP_NS, rel=0.2)
+    for result in results:
+        total += result.total()[0]
+        assert total == ios_at_end(result)  # none lost, none counted twice
+        service = result.service()
+        assert service is not None
+        assert service.count == result.total()[0] == result.intervals["ios"].sum()
+        assert result.total()[1] == 4096 * result.total()[0]
+        assert result.intervals["end_ns"].max() == result.elapsed_ns
+        assert len(set(result.intervals["end_ns"])) >= 3
+
+
+def test_the_last_step_ends_the_load(loop: str) -> None:
+    with opened(loop) as engine:
+        engine.run(step(1), keep_running=True)
+        last = engine.run(step(2))
+        assert not fios()
+        assert last.raw["fio_since_ms"] == pytest.approx(500, rel=0.3)
+        alone = engine.run(step(3))
+        assert alone.raw["fio_since_ms"] == 0
+
+
+def test_another_load_a_purge_or_closing_ends_the_load(loop: str) -> None:
+    with opened(loop) as engine:
+        first = engine.run(step(1), keep_running=True)
+        (before,) = fios()
+        reads = Job(name="load", read_pct=100, duration_ns=STEP_NS)
+        other = engine.run(step(2, reads), keep_running=True)
+        (after,) = fios()
+        assert (set(first.jobs[0].operations), set(other.jobs[0].operations)) == (
+            {"write"},
+            {"read"},
+        )
+        assert before != after
+        engine.purge()
+        assert not fios()
+        engine.run(step(3), keep_running=True)
+    assert not fios()
+
+
+def test_a_sequential_stream_goes_on_and_wraps(loop: str, image: Path) -> None:
+    stream = Job(
+        pattern="sequential",
+        block_sizes=(BlockSize(64 * KIB),),
+        range_bytes=12 * MIB,
+        rate_bytes_per_s=16 * MIB,  # 8 MiB a step
+        duration_ns=STEP_NS,
+    )
+    with opened(loop) as engine:
+        engine.purge()
+        engine.run(step(1, stream), keep_running=True)
+        data = Path(loop).read_bytes()
+        assert any(data[4 * MIB : 5 * MIB])
+        assert not any(data[11 * MIB : 12 * MIB])
+        first = data[: 64 * KIB]
+        engine.run(step(2, stream))
+    data = Path(loop).read_bytes()
+    assert any(data[11 * MIB : 12 * MIB])
+    assert not any(data[12 * MIB :])
+    assert data[: 64 * KIB] != first  # from the beginning again
+
+
+def test_an_interruption_keeps_the_part_and_ends_the_load(loop: str) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.elapsed_ns > STEP_NS // 2:
+            raise KeyboardInterrupt
+
+    with opened(loop) as engine:
+        engine.run(step(1), keep_running=True)
+        with pytest.raises(EngineError, match="interrupted") as caught:
+            engine.run(step(2), interrupt, keep_running=True)
+        assert not fios()
+        partial = caught.value.partial
+        assert partial is not None
+        assert 0 < partial.elapsed_ns < STEP_NS * 2
+        assert partial.total()[0] > 0
+        assert engine.run(step(3)).raw["fio_since_ms"] == 0
+
+
+def test_a_load_that_dies_between_two_steps_is_an_error(loop: str) -> None:
+    with opened(loop) as engine:
+        engine.run(step(1), keep_running=True)
+        os.kill(fios()[0], 9)
+        with pytest.raises(EngineError, match="killed by SIGKILL"):
+            engine.run(step(2), keep_running=True)
