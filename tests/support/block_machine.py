@@ -109,5 +109,13 @@ class Machine:
         with (directory / "mountinfo").open("a") as file:
             file.write(f"36 35 {number} / {where} rw,noatime shared:1 - ext4 {source} rw\n")
 
-    def answer(self, command: str, stdout: str = "", *, returncode: int = 0) -> None:
-        self.answers[tuple(command.split())] = ToolResult(returncode, stdout)
+    def answer(
+        self,
+        command: str,
+        stdout: str = "",
+        *,
+        returncode: int = 0,
+        stderr: str = "",
+        data: bytes = b"",
+    ) -> None:
+        self.answers[tuple(command.split())] = ToolResult(returncode, stdout, stderr, data)

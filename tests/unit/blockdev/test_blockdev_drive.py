@@ -17,7 +17,7 @@ from writecliff.errors import EngineError
 
 NVME = "/dev/nvme0n1"
 SATA = "/dev/sda"
-CONTROLLER = {"mn": "FAST 1TB ", "sn": "S5XY ", "fr": "1.2.3", "nn": 1, "oacs": 0x17, "fna": 0}
+CONTROLLER = {"mn": "FAST 1TB ", "sn": "S5XY ", "fr": "1.2.3"}
 
 
 @pytest.fixture
@@ -81,22 +81,6 @@ def test_a_hard_disk_says_so_and_a_loop_device_is_not_believed(machine: Machine)
     assert found == [True, None]
 
 
-def test_nvme_counters(machine: Machine, nvme: BlockDevice) -> None:
-    log = {"data_units_written": 1000, "data_units_read": "2,000", "percent_used": 3}
-    machine.answer("nvme smart-log", json.dumps(log))
-    assert read_vitals(machine.system, nvme, NVME).counters == Counters(
-        host_write_bytes=512_000_000, host_read_bytes=1_024_000_000, percentage_used=3.0
-    )
-    machine.answer("nvme endurance-log", json.dumps({"media_units_written": 7}))
-    assert read_vitals(machine.system, nvme, NVME).counters.nand_write_bytes == 7 * 10**9
-
-
-def test_nvme_counters_from_smartctl(machine: Machine, nvme: BlockDevice) -> None:
-    log = {"data_units_written": 2, "data_units_read": 1, "percentage_used": 0}
-    machine.answer("smartctl -j -A", json.dumps({"nvme_smart_health_information_log": log}))
-    assert read_vitals(machine.system, nvme, NVME).counters.host_write_bytes == 1_024_000
-
-
 def row(number: int, name: str, raw: int, value: int = 100) -> dict[str, object]:
     return {"id": number, "name": name, "value": value, "raw": {"value": raw}}
 
@@ -132,48 +116,10 @@ def test_no_tools_no_counters(machine: Machine, sata: BlockDevice, nvme: BlockDe
     assert read_vitals(machine.system, nvme, NVME).counters == Counters()
 
 
-def test_nvme_format_comes_first(machine: Machine, nvme: BlockDevice) -> None:
-    machine.answer("nvme id-ctrl", json.dumps(CONTROLLER))
-    machine.answer("nvme format")
-    report = purge_device(machine.system, nvme, NVME, -1)
-    assert (report.method, report.conformant) == ("NVMe format (user data erase)", True)
-    assert ["nvme", "format", NVME, "--ses=1", "--force"] in machine.calls
-
-
-def test_sanitize_where_format_fails(machine: Machine, nvme: BlockDevice) -> None:
-    machine.answer("nvme id-ctrl", json.dumps({**CONTROLLER, "oacs": 0, "sanicap": 2}))
-    machine.answer("nvme sanitize")
-    machine.answer("nvme sanitize-log", json.dumps({"nvme0": {"sprog": 65535, "sstat": 257}}))
-    report = purge_device(machine.system, nvme, NVME, -1)
-    assert (report.method, report.conformant) == ("NVMe sanitize (block erase)", True)
-
-
-def test_other_namespaces_are_never_erased(machine: Machine, nvme: BlockDevice) -> None:
-    shared = {**CONTROLLER, "nn": 2, "fna": 1, "sanicap": 2}
-    machine.answer("nvme id-ctrl", json.dumps(shared))
-    machine.answer("nvme format")
-    machine.answer("nvme sanitize")
-    with pytest.raises(EngineError, match="cannot be purged") as caught:
-        purge_device(machine.system, nvme, NVME, -1)
-    assert "other namespaces" in str(caught.value)
-    assert not [call for call in machine.calls if call[1] in ("format", "sanitize")]
-
-
 def test_a_device_that_cannot_be_purged_stops_the_test(machine: Machine) -> None:
     disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
     with pytest.raises(EngineError, match="does not discard"):
         purge_device(machine.system, disk, "/dev/vdb", -1)
-
-
-def test_nvme_write_cache(machine: Machine, nvme: BlockDevice) -> None:
-    machine.answer("nvme set-feature")
-    text = "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n"
-    machine.answer("nvme get-feature", text)
-    assert set_write_cache(machine.system, nvme, NVME, True).enabled is True
-    machine.answers.clear()
-    unknown = set_write_cache(machine.system, nvme, NVME, True)
-    assert unknown.enabled is None
-    assert "not installed" in unknown.note
 
 
 def test_the_kernels_view_is_not_sold_as_the_drives(machine: Machine) -> None:

@@ -14,12 +14,12 @@ from writecliff.engines.counters import Counters
 
 NVME_LOG = {
     "temperature": 318,
-    "percent_used": 3,
+    "percentage_used": 3,
     "data_units_written": 2000,
     "warning_temp_time": 4,
     "critical_comp_time": 0,
     "thm_temp1_trans_count": 7,
-    "media_errors": "1",
+    "media_errors": 1,
     "power_on_hours": 1234,
     "num_err_log_entries": 99,
 }
@@ -80,8 +80,9 @@ def sata(machine: Machine) -> BlockDevice:
     return device_at(machine.system, path)
 
 
-def test_nvme_vitals(machine: Machine, nvme: BlockDevice) -> None:
-    machine.answer("nvme smart-log", json.dumps(NVME_LOG))
+def test_nvme_vitals_through_smartctl(machine: Machine, nvme: BlockDevice) -> None:
+    answer = {"nvme_smart_health_information_log": NVME_LOG}
+    machine.answer("smartctl -j -A", json.dumps(answer))
     found = read_vitals(machine.system, nvme, "/dev/nvme0n1")
     assert found.counters == Counters(host_write_bytes=1_024_000_000, percentage_used=3.0)
     assert (found.temperature_c, found.limit_c) == (45.0, 81.85)
@@ -140,11 +141,12 @@ def test_health_of_a_sata_drive(machine: Machine, sata: BlockDevice) -> None:
     }
 
 
-def test_health_of_an_nvme_drive(machine: Machine, nvme: BlockDevice) -> None:
-    machine.answer("nvme smart-log", json.dumps(NVME_LOG))
+def test_health_of_an_nvme_drive_through_smartctl(machine: Machine, nvme: BlockDevice) -> None:
+    answer = {"nvme_smart_health_information_log": NVME_LOG}
+    machine.answer("smartctl -j -A", json.dumps(answer))
     report = health_report(machine.system, nvme, "/dev/nvme0n1")
     assert report is not None
-    assert (report["source"], report["power_on_hours"]) == ("nvme smart-log", 1234)
+    assert (report["source"], report["power_on_hours"]) == ("smartctl", 1234)
     assert report["attributes"] == NVME_LOG
     assert report["passed"] is None
 

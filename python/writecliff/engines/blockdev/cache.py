@@ -1,7 +1,7 @@
 """Sets and reads the volatile write cache of a drive, and reports what the drive itself says.
 
-NVMe feature 06h through nvme-cli, SATA through hdparm -W, SCSI through the caching mode page (08h,
-WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not reach, as behind many
+NVMe feature 06h of the controller (`nvme.cache`), SATA through hdparm -W, SCSI through the caching
+mode page (08h, WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not reach, as behind many
 SAS adapters, is asked through the mode page too, which the adapter translates (SAT-5), and so is a
 drive where hdparm is not installed. `queue/write_cache` is only the kernel's own belief (writing it
 does not reach the drive), so it is reported as such and never written.
@@ -16,20 +16,17 @@ from pathlib import Path
 from writecliff.engines.base import CacheReport
 from writecliff.engines.blockdev import hdparm
 from writecliff.engines.blockdev.identity import is_ata, is_nvme
+from writecliff.engines.blockdev.nvme import cache as nvme_cache
 from writecliff.engines.blockdev.scsi_commands import mode_page
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_text
 
 _CACHING_PAGE, _WCE = (0x08, 0x00), 0x04  # SBC-4 6.5.6: byte 2, bit 2
-_NVME_STATE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 
 def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool) -> CacheReport:
     """Ask the drive for a cache state; the report holds what it says afterwards."""
-    value = str(int(enabled))
     if is_nvme(disk):
-        feature = ["nvme", "get-feature", path, "-f", "6"]
-        write = ["nvme", "set-feature", path, "-f", "6", "-v", value]
-        return _by_tool(system, write, feature, _NVME_STATE, enabled)
+        return nvme_cache.set_write_cache(system, disk, enabled)
     mode_pages = sorted((disk.directory / "device/scsi_disk").glob("*/cache_type"))
     if is_ata(disk):
         report = _by_hdparm(system, path, enabled)

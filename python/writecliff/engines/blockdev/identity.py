@@ -14,6 +14,8 @@ from typing import Any
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.blockdev.file_identity import creation_id, path_id
 from writecliff.engines.blockdev.loops import attached_loops
+from writecliff.engines.blockdev.nvme.topology import controllers_of
+from writecliff.engines.blockdev.pcie import pcie_link
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     System,
@@ -113,10 +115,11 @@ def _rotational(disk: BlockDevice) -> bool | None:
 
 def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
     if is_nvme(disk):
-        speed = read_text(disk.directory / "device/device/current_link_speed")
-        width = read_text(disk.directory / "device/device/current_link_width")
-        link = f" ({speed.removesuffix(' PCIe')} x{width})" if speed and width else ""
-        return f"NVMe{link}"
+        controller = controllers_of(disk)[0]
+        if controller.transport not in (None, "pcie"):
+            return f"NVMe over {controller.transport.upper()}"
+        link = pcie_link(controller.function)
+        return f"NVMe ({link.rate})" if link else "NVMe"
     if is_ata(disk):
         speed = answers.smart.get("interface_speed", {}).get("current", {}).get("string")
         return f"SATA {speed}" if speed else "SATA"

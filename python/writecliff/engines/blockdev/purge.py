@@ -24,7 +24,7 @@ from writecliff.engines.blockdev.ata_erase import ata_secure_erase
 from writecliff.engines.blockdev.ata_sanitize import CRYPTO_SCRAMBLE, ata_sanitize
 from writecliff.engines.blockdev.attachment import attachment_of, bridge_text
 from writecliff.engines.blockdev.identity import is_ata, is_nvme, is_scsi
-from writecliff.engines.blockdev.nvme_erase import nvme_erase
+from writecliff.engines.blockdev.nvme.erase import nvme_erase
 from writecliff.engines.blockdev.purge_proof import Samples, take_samples
 from writecliff.engines.blockdev.scsi_erase import scsi_format_unit, scsi_sanitize
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int
@@ -65,7 +65,7 @@ def _methods(system: System, disk: BlockDevice, path: str, fd: int) -> Iterator[
     """The methods that suit a disk, the strongest first."""
     kind = attachment_of(disk)
     if is_nvme(disk):
-        yield "NVMe format/sanitize", lambda: nvme_erase(system, disk, path)
+        yield "NVMe format/sanitize", lambda: nvme_erase(system, disk)
     elif is_ata(disk) and kind == "libata":
         yield "ATA sanitize", lambda: ata_sanitize(system.run, path)
         yield "ATA security erase", lambda: ata_secure_erase(system.run, path)

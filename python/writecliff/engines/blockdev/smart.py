@@ -1,9 +1,9 @@
 """The drive's own counters, from its SMART data.
 
-Sources: NVMe Base Specification (SMART log 02h:
-data units of 1000 x 512 bytes; endurance group log 09h: units of 10^9 bytes) and, for SATA, the
-attribute names of smartmontools' drive database, because vendors reuse the numbers. An attribute
-whose unit the database does not give (251 NAND_Writes) is not converted to bytes; it stays None.
+Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes), the logs that
+`nvme.media` reads and, for SATA, the attribute names of smartmontools' drive database, because
+vendors reuse the numbers. An attribute whose unit the database does not give (251 NAND_Writes) is
+not converted to bytes; it stays None.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
+from writecliff.engines.blockdev.nvme.media import MediaWrites, media_writes
 from writecliff.engines.blockdev.tools import Runner
+from writecliff.engines.blockdev.topology import BlockDevice, System
 from writecliff.engines.counters import Counters
 
 NVME_DATA_UNIT = 512_000
-ENDURANCE_GROUP_UNIT = 1_000_000_000
 SATA_LBA = 512
 _UNIT_BYTES = {"1GIB": 1 << 30, "GIB": 1 << 30, "32MIB": 32 << 20, "MIB": 1 << 20}
 
@@ -44,14 +46,14 @@ def _scaled(value: object, unit: int) -> int | None:
     return None if count is None else count * unit
 
 
-def nvme_log(run: Runner, path: str) -> Mapping[str, Any]:
-    """The SMART log (02h) from nvme-cli, else from smartctl; empty if neither reads it."""
-    log: Mapping[str, Any] = run(["nvme", "smart-log", path, "-o", "json"]).json()
-    if log:
-        return log
-    answer = run(["smartctl", "-j", "-A", path]).json()
-    found = answer.get("nvme_smart_health_information_log", {})
-    return found if isinstance(found, dict) else {}
+def nvme_log(system: System, disk: BlockDevice, path: str) -> Mapping[str, Any]:
+    """The SMART log (02h) as read through nvme-cli, else by smartctl; empty if neither reads it."""
+    try:
+        return NvmeDrive(system, disk).smart()
+    except Refused:
+        answer = system.run(["smartctl", "-j", "-A", path]).json()
+        found = answer.get("nvme_smart_health_information_log", {})
+        return found if isinstance(found, dict) else {}
 
 
 def ata_answer(run: Runner, path: str) -> Mapping[str, Any]:
@@ -59,28 +61,34 @@ def ata_answer(run: Runner, path: str) -> Mapping[str, Any]:
     return run(["smartctl", "-j", "-A", "-l", "devstat", path]).json()
 
 
-def nvme_counters(log: Mapping[str, Any], nand_write_bytes: int | None) -> Counters:
-    """Counters from the SMART log; what the log does not hold is None."""
+def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters:
+    """Counters from the SMART log; what the log does not hold is None.
+
+    Where the log that counts writes to the flash counts the host's too, both come from it: their
+    ratio is then of one group of flash, in one unit.
+    """
     used = integer(log.get("percentage_used", log.get("percent_used")))
+    host = media.host_bytes if media is not None else None
+    if host is None:
+        host = _scaled(log.get("data_units_written"), NVME_DATA_UNIT)
     return Counters(
-        host_write_bytes=_scaled(log.get("data_units_written"), NVME_DATA_UNIT),
+        host_write_bytes=host,
         host_read_bytes=_scaled(log.get("data_units_read"), NVME_DATA_UNIT),
-        nand_write_bytes=nand_write_bytes,
+        nand_write_bytes=None if media is None else media.media_bytes,
         percentage_used=None if used is None else float(used),
     )
 
 
-def nvme_media_writes(run: Runner, path: str) -> int | None:
-    """Media units written of endurance group 1; None unless the drive keeps that log.
-
-    Valid as the namespace's figure only where the group holds nothing else, which is so on drives
-    with a single namespace (the usual case).
-    """
-    answer = run(["nvme", "endurance-log", path, "-g", "1", "-o", "json"])
-    if not answer.ok:
+def nvme_media_writes(
+    system: System, disk: BlockDevice, log: Mapping[str, Any]
+) -> MediaWrites | None:
+    """What the drive has written to its flash, from the best log that it has beside its SMART log
+    `log`; None without one."""
+    drive = NvmeDrive(system, disk)
+    try:
+        return media_writes(drive, drive.controller(), integer(log.get("data_units_written")))
+    except Refused:
         return None
-    written = _scaled(answer.json().get("media_units_written"), ENDURANCE_GROUP_UNIT)
-    return written or None  # zero: the field is optional and not kept
 
 
 def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:

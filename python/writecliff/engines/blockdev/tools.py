@@ -21,11 +21,15 @@ ABSENT = 127
 
 @dataclass(frozen=True)
 class ToolResult:
-    """Output of one tool. `returncode` 127 means that it is not installed, -1 that it timed out."""
+    """Output of one tool. `returncode` 127 means that it is not installed, -1 that it timed out.
+
+    `data` is its standard output as bytes, for tools that print them.
+    """
 
     returncode: int
     stdout: str
     stderr: str = ""
+    data: bytes = b""
 
     @property
     def ok(self) -> bool:
@@ -70,8 +74,6 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
             [program, *argv[1:]],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
-            errors="replace",
             timeout=timeout_s,
             env={**os.environ, "LC_ALL": "C"},
             check=False,
@@ -80,4 +82,5 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
         return ToolResult(-1, "", f"{argv[0]} did not answer within {timeout_s:g} s")
     except OSError as error:
         return ToolResult(ABSENT, "", str(error))
-    return ToolResult(done.returncode, done.stdout, done.stderr)
+    text, errors = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
+    return ToolResult(done.returncode, text, errors, done.stdout)

@@ -19,6 +19,8 @@ from typing import Any
 
 from writecliff.engines.blockdev import smart
 from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.nvme.topology import controllers_of
+from writecliff.engines.blockdev.pcie import pcie_link
 from writecliff.engines.blockdev.smart import integer
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
 from writecliff.engines.counters import Counters
@@ -32,6 +34,8 @@ MARKS = {
     "critical_comp_time": "the drive was {n} min above its critical temperature",
     "thm_temp1_trans_count": "the drive throttled lightly {n} times for its temperature",
     "thm_temp2_trans_count": "the drive throttled heavily {n} times for its temperature",
+    "thm_temp1_total_time": "the drive throttled lightly for {n} s for its temperature",
+    "thm_temp2_total_time": "the drive throttled heavily for {n} s for its temperature",
     "media_errors": "the drive counted {n} media errors",
     "unsafe_shutdowns": "the drive lost power or was reset {n} times",
     "Time in Over-Temperature": "the drive was {n} min above its highest temperature",
@@ -56,6 +60,7 @@ class Vitals:
     limit_c: float | None = None  # the upper limit that the drive reports
     marks: Mapping[str, int] = field(default_factory=dict)
     link: str | None = None
+    media_source: str | None = None  # the log that counts what was written to the flash
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -72,18 +77,20 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     temperature, limit = _hwmon(disk)
     if not _speaks_smart(disk):
         return Vitals(Counters(), temperature, limit, marks)
+    source = None
     if is_nvme(disk):
-        log = smart.nvme_log(system.run, path)
-        counters = smart.nvme_counters(log, smart.nvme_media_writes(system.run, path))
+        log = smart.nvme_log(system, disk, path)
+        media = smart.nvme_media_writes(system, disk, log)
+        counters = smart.nvme_counters(log, media)
         reported, found = _nvme_temperature(log), log
+        source = None if media is None else media.source
     else:
         answer = smart.ata_answer(system.run, path)
         counters = smart.ata_counters(answer)
         reported, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
     marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
-    return Vitals(
-        counters, temperature if reported is None else reported, limit, marks, _link(disk)
-    )
+    heat = temperature if reported is None else reported
+    return Vitals(counters, heat, limit, marks, _link(disk), source)
 
 
 def read_under_load(system: System, disk: BlockDevice, path: str) -> Vitals:
@@ -119,8 +126,8 @@ def _ata_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
     """(temperature, its limit) of the drive's own sensor, in degrees Celsius."""
-    for pattern in ("device/hwmon*", "device/hwmon/hwmon*"):
-        for sensor in sorted(disk.directory.glob(pattern)):
+    for pattern in ("hwmon*", "hwmon/hwmon*"):
+        for sensor in sorted(_device(disk).glob(pattern)):
             value = read_int(sensor / "temp1_input")
             if value is not None:
                 limit = read_int(sensor / "temp1_max")
@@ -128,52 +135,65 @@ def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
     return None, None
 
 
+def _device(disk: BlockDevice) -> Path:
+    """The directory of the drive itself: for NVMe its controller, of several the first that is
+    live."""
+    return controllers_of(disk)[0].directory if is_nvme(disk) else disk.directory / "device"
+
+
 def _kernel_marks(disk: BlockDevice) -> Iterator[tuple[str, int]]:
     timeouts = read_text(disk.directory / "device/iotmo_cnt")
     if timeouts is not None:
         yield "iotmo_cnt", int(timeouts, 16)
     for name in ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"):
-        lines = (read_text(disk.directory / "device/device" / name) or "").splitlines()
+        lines = (read_text(_device(disk) / "device" / name) or "").splitlines()
         for line in lines:
             if line.startswith("TOTAL_") and line.split()[-1].isdigit():
                 yield name, int(line.split()[-1])
 
 
 def _link(disk: BlockDevice) -> str | None:
-    """The speed that the PCIe link runs at now."""
-    link: Path = disk.directory / "device/device"
-    speed, width = read_text(link / "current_link_speed"), read_text(link / "current_link_width")
-    return f"{speed} x{width}" if speed and width else None
+    """Speed and width of the PCIe link now: "16.0 GT/s PCIe x4"."""
+    link = pcie_link(_device(disk) / "device")
+    return None if link is None else str(link)
 
 
 def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any] | None:
     """SMART of a drive as plain values, for a run's manifest; None where nothing can be read.
 
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
-    "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes", "marks", and
-    "attributes" (the drive's own list as the tool prints it: ATA attributes or the NVMe log).
+    "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
+    "nand_write_source" (the log that counts them), "marks", and "attributes" (the drive's own list:
+    ATA attributes as smartctl prints them, or the NVMe log by the names of nvme-cli).
     """
     if not _speaks_smart(disk):
         return None
     # -a, not -x: some drives do not take the logs that -x asks for.
     answer = system.run(["smartctl", "-j", "-a", path]).json()
-    nvme = smart.nvme_log(system.run, path) if is_nvme(disk) else {}
+    nvme = smart.nvme_log(system, disk, path) if is_nvme(disk) else {}
     vitals = read_vitals(system, disk, path)
     attributes = smart.ata_attributes(answer)
     if not (nvme or attributes) and "smart_status" not in answer:
         return None
     hours = answer.get("power_on_time", {}).get("hours")
     return {
-        "source": "smartctl" if not nvme else "nvme smart-log",
-        "passed": answer.get("smart_status", {}).get("passed"),
+        "source": "nvme get-log" if "critical_warning" in nvme else "smartctl",
+        "passed": answer.get("smart_status", {}).get("passed", _without_warning(nvme)),
         "firmware": answer.get("firmware_version"),
         "temperature_c": vitals.temperature_c,
         "power_on_hours": integer(hours if hours is not None else nvme.get("power_on_hours")),
         "power_cycles": integer(answer.get("power_cycle_count", nvme.get("power_cycles"))),
         **{name: getattr(vitals.counters, name) for name in _HEALTH_COUNTERS},
+        "nand_write_source": vitals.media_source,
         "marks": dict(vitals.marks),
         "attributes": dict(nvme) if nvme else [_attribute(row) for row in attributes],
     }
+
+
+def _without_warning(log: Mapping[str, Any]) -> bool | None:
+    """Whether the Critical Warning field of a SMART log is 0, which is what smartctl goes by."""
+    warning = integer(log.get("critical_warning"))
+    return None if warning is None else warning == 0
 
 
 def _attribute(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""Sends commands to an NVMe controller through nvme-cli and returns what it answers, as bytes.
+
+Everything is sent to the controller's own node (`/dev/nvme0`) and names the namespace where one is
+meant: a namespace's node adds its own NSID, which controller-wide commands refuse (Set Features
+06h: "Feature Not Namespace Specific"), and is held exclusively by a run that writes.
+
+Facts of nvme-cli, from its source, versions 2.3 and 2.16: `--raw-binary` of `id-ctrl`, `id-ns`,
+`get-log` and `admin-passthru` prints the answer and nothing else on standard output. The JSON of
+`sanitize-log` names the state differently in 2.3, 2.8 and 2.16, and that of logs prints counters of
+128 bits as numbers or as text. `get-feature` prints its result as text alone, alike in both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from writecliff.engines.blockdev.nvme import pages
+from writecliff.engines.blockdev.nvme.topology import controllers_of, namespace_id
+from writecliff.engines.blockdev.tools import ToolResult
+from writecliff.engines.blockdev.topology import BlockDevice, System
+
+_ALL_NAMESPACES = 0xFFFFFFFF
+_FEATURE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
+_IDENTIFY_LIST_ACTIVE, _IDENTIFY_LIST_ALLOCATED, _IDENTIFY_UUIDS = 0x02, 0x10, 0x17
+_OCP_UUID = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
+
+
+class Refused(Exception):
+    """A command was not carried out; the text says why, as nvme-cli or the drive put it."""
+
+    def __init__(self, answer: ToolResult) -> None:
+        super().__init__(answer.message)
+        self.absent = answer.absent
+
+
+class NvmeDrive:
+    """One namespace and the controller that it is reached through. Methods raise `Refused`."""
+
+    def __init__(self, system: System, disk: BlockDevice) -> None:
+        self.system, self.disk = system, disk
+        self.controllers = controllers_of(disk)
+        self.node = str(system.dev / self.controllers[0].name)
+        self.nsid = namespace_id(disk) or 1
+
+    def command(self, *words: str, timeout_s: float = 30.0) -> ToolResult:
+        """Run `nvme` with `words`."""
+        answer = self.system.run(["nvme", *words], timeout_s=timeout_s)
+        if not answer.ok:
+            raise Refused(answer)
+        return answer
+
+    def _data(self, words: Sequence[str], size: int) -> bytes:
+        answer = self.command(*words, "--raw-binary")
+        if len(answer.data) < size:
+            text = f"{words[0]}: {len(answer.data)} bytes instead of {size}"
+            raise Refused(ToolResult(1, "", text))
+        return answer.data
+
+    def controller(self) -> pages.Controller:
+        return pages.Controller.of(self._data(["id-ctrl", self.node], pages.IDENTIFY_BYTES))
+
+    def namespace(self) -> pages.Namespace:
+        words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
+        return pages.Namespace.of(self._data(words, pages.IDENTIFY_BYTES))
+
+    def _identify(self, what: int) -> bytes:
+        words = ["--opcode=0x06", f"--cdw10={what:#x}", "--data-len=4096", "--read"]
+        return self._data(["admin-passthru", self.node, *words], pages.IDENTIFY_BYTES)
+
+    def namespace_list(self, *, allocated: bool) -> tuple[int, ...]:
+        """NSIDs: active ones of this controller, or all that are allocated in the subsystem."""
+        what = _IDENTIFY_LIST_ALLOCATED if allocated else _IDENTIFY_LIST_ACTIVE
+        return pages.namespace_list(self._identify(what))
+
+    def log(
+        self, number: int, size: int, *, specific: int = 0, lsp: int = 0, uuid: int = 0
+    ) -> bytes:
+        """Get Log Page. `specific` is the Log Specific Identifier, `uuid` an index of the UUID
+        list."""
+        words = [f"--log-id={number:#04x}", f"--log-len={size}"]
+        words += [f"--lsi={specific}"] * bool(specific) + [f"--lsp={lsp}"] * bool(lsp)
+        words += [f"--uuid-index={uuid}"] * bool(uuid)
+        return self._data(["get-log", self.node, *words], size)[:size]
+
+    def smart(self) -> dict[str, int]:
+        return pages.smart_log(self.log(0x02, pages.SMART_BYTES))
+
+    def ocp_uuid_index(self) -> int:
+        """Index of OCP's UUID, which selects its logs beside those of the vendor; 0 if none."""
+        try:
+            uuids = pages.uuid_list(self._identify(_IDENTIFY_UUIDS))
+        except Refused:
+            return 0
+        return uuids.index(_OCP_UUID) + 1 if _OCP_UUID in uuids else 0
+
+    def feature(self, number: int) -> int:
+        """Current value of a feature, dword 0 of the answer."""
+        answer = self.command("get-feature", self.node, f"--feature-id={number:#04x}")
+        match = _FEATURE.search(answer.stdout)
+        if match is None:
+            raise Refused(ToolResult(1, answer.stdout, f"get-feature: {answer.message}"))
+        return int(match[1], 16)
+
+    def set_feature(self, number: int, value: int) -> None:
+        words = [f"--feature-id={number:#04x}", f"--value={value}"]
+        self.command("set-feature", self.node, *words)

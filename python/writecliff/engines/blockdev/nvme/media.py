@@ -1,0 +1,88 @@
+"""How much a drive has written to its flash, from whichever of its logs counts that.
+
+In order of resolution: FDP statistics (bytes), OCP's log C0h (bytes), a log of the vendor, and the
+Endurance Group log (10^9 bytes, so that it hardly moves in a short step). A log that stays at zero
+while the host has written does not count: its figure is unknown, not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from writecliff.engines.blockdev.nvme import pages, vendors
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
+from writecliff.engines.blockdev.nvme.pages import Controller, Written
+
+_FDP_STATISTICS, _ENDURANCE_GROUP, _OCP_SMART = 0x22, 0x09, 0xC0
+
+
+@dataclass(frozen=True)
+class MediaWrites:
+    """`host_bytes` is the host's share as the same log counts it, None if it does not."""
+
+    source: str
+    media_bytes: int
+    host_bytes: int | None
+
+
+def media_writes(
+    drive: NvmeDrive, controller: Controller, host_units: int | None
+) -> MediaWrites | None:
+    """What the drive has written to its flash; None if no log of it tells.
+
+    `host_units` are the Data Units Written of the SMART log, None if that is unknown.
+    """
+    for source, read in _sources(drive, controller):
+        try:
+            found = read()
+        except Refused:
+            continue
+        if found is None:
+            continue
+        host = host_units if found.host is None else found.host
+        if found.media or host == 0:  # a drive that is new has zeros in logs that it keeps
+            return MediaWrites(source, found.media, found.host)
+    return None
+
+
+def _sources(
+    drive: NvmeDrive, controller: Controller
+) -> list[tuple[str, Callable[[], Written | None]]]:
+    sources: list[tuple[str, Callable[[], Written | None]]] = []
+    if controller.has_fdp:
+        sources.append(("FDP statistics (log 22h)", lambda: _fdp(drive)))
+    sources.append(("OCP SMART log (C0h)", lambda: _ocp(drive)))
+    vendor = vendors.log_of(controller)
+    if vendor is not None:
+        sources.append((vendor.name, lambda: vendor.read(drive)))
+    if controller.has_endurance_groups:
+        sources.append(("endurance group log (09h)", lambda: _endurance_group(drive)))
+    return sources
+
+
+def _fdp(drive: NvmeDrive) -> Written | None:
+    group = drive.namespace().endurance_group
+    host, media, _ = pages.fdp_statistics(drive.log(_FDP_STATISTICS, 64, specific=group))
+    return Written(host, media)
+
+
+def _ocp(drive: NvmeDrive) -> Written | None:
+    data = drive.log(_OCP_SMART, pages.OCP_BYTES)
+    if not pages.is_ocp_smart(data):
+        # The vendor's own log C0h; OCP's is behind an index of the UUID list (OCP 2.0, 4.8).
+        index = drive.ocp_uuid_index()
+        if not index:
+            return None
+        data = drive.log(_OCP_SMART, pages.OCP_BYTES, uuid=index)
+    return pages.ocp_smart(data) if pages.is_ocp_smart(data) else None
+
+
+def _endurance_group(drive: NvmeDrive) -> Written | None:
+    """Of the namespace's group: valid for the namespace where the group holds nothing else."""
+    group = drive.namespace().endurance_group or 1
+    found = pages.endurance_group(
+        drive.log(_ENDURANCE_GROUP, pages.ENDURANCE_BYTES, specific=group)
+    )
+    # Both fields are optional: where neither moves, nothing says that they are kept.
+    return found if found.media else None

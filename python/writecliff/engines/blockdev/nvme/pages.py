@@ -1,0 +1,299 @@
+"""Layout of what NVMe drives answer: identify data and log pages, as bytes.
+
+Figures and sections are those of NVMe Base Specification 2.1 and NVM Command Set Specification 1.1;
+log C0h is that of the OCP Datacenter NVMe SSD Specification 2.5. All fields are little-endian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+IDENTIFY_BYTES = 4096
+SMART_BYTES, ENDURANCE_BYTES, SANITIZE_BYTES, OCP_BYTES = 512, 512, 512, 512
+ENDURANCE_UNIT = 1_000_000_000
+_OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # as it lies in the log
+
+
+def number(data: bytes, start: int, size: int) -> int:
+    """The unsigned number of `size` bytes at `start`."""
+    return int.from_bytes(data[start : start + size], "little")
+
+
+def _text(data: bytes, start: int, size: int) -> str:
+    return data[start : start + size].decode("ascii", "replace").strip(" \0")
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Identify Controller (CNS 01h, Base 2.1, 5.1.13.2.1): the fields that are used here."""
+
+    vendor_id: int  # of PCI
+    serial: str
+    model: str
+    firmware: str
+    attributes: int  # CTRATT
+    admin_commands: int  # OACS
+    sanitize: int  # SANICAP
+    format: int  # FNA
+    write_cache: int  # VWC
+    namespaces: int  # NN: the highest possible number of one
+
+    @classmethod
+    def of(cls, data: bytes) -> Controller:
+        return cls(
+            vendor_id=number(data, 0, 2),
+            serial=_text(data, 4, 20),
+            model=_text(data, 24, 40),
+            firmware=_text(data, 64, 8),
+            attributes=number(data, 96, 4),
+            admin_commands=number(data, 256, 2),
+            sanitize=number(data, 328, 4),
+            format=number(data, 524, 1),
+            write_cache=number(data, 525, 1),
+            namespaces=number(data, 516, 4),
+        )
+
+    @property
+    def has_volatile_cache(self) -> bool:
+        return bool(self.write_cache & 1)
+
+    @property
+    def can_format(self) -> bool:
+        return bool(self.admin_commands & 1 << 1)
+
+    @property
+    def manages_namespaces(self) -> bool:
+        return bool(self.admin_commands & 1 << 3)
+
+    @property
+    def has_directives(self) -> bool:
+        return bool(self.admin_commands & 1 << 5)
+
+    @property
+    def formats_all(self) -> bool:
+        """FNA bits 0 and 1: a format, or the erase in it, covers all namespaces."""
+        return bool(self.format & 0b11)
+
+    @property
+    def formats_with_crypto(self) -> bool:
+        return bool(self.format & 1 << 2)
+
+    @property
+    def has_endurance_groups(self) -> bool:
+        return bool(self.attributes & 1 << 4)
+
+    @property
+    def has_fdp(self) -> bool:
+        return bool(self.attributes & 1 << 19)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a format must keep of a namespace (Identify Namespace, NVM Command Set 1.1, 4.1.5.1)."""
+
+    lba_format: int  # index of it
+    data_bytes: int  # of a logical block, without metadata
+    metadata_bytes: int
+    metadata_inline: bool  # MSET: metadata follow the data, not in a buffer of their own
+    protection: int  # PI: 0 none, else type 1 to 3
+    protection_first: bool  # PIL: protection information is in the first bytes of the metadata
+
+    def __str__(self) -> str:
+        text = f"LBA format {self.lba_format} ({self.data_bytes} bytes"
+        if self.metadata_bytes:
+            text += f" and {self.metadata_bytes} of metadata"
+            text += " behind them" if self.metadata_inline else ""
+        text += f", protection type {self.protection}" if self.protection else ""
+        return f"{text})"
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Identify Namespace (CNS 00h): the fields that are used here."""
+
+    blocks: int  # NSZE
+    layout: Layout
+    formats: tuple[tuple[int, int], ...]  # (data, metadata) bytes of every LBA format
+    endurance_group: int  # ENDGID; 0: none
+
+    @classmethod
+    def of(cls, data: bytes) -> Namespace:
+        formats = tuple(
+            (1 << data[at + 2] if data[at + 2] else 0, number(data, at, 2))
+            for at in range(128, 128 + 4 * (data[25] + 1), 4)
+        )
+        flbas, dps = data[26], data[29]
+        index = flbas & 0xF
+        if len(formats) > 16:
+            index |= (flbas >> 5 & 0b11) << 4
+        size, metadata = formats[index] if index < len(formats) else (0, 0)
+        return cls(
+            blocks=number(data, 0, 8),
+            layout=Layout(index, size, metadata, bool(flbas & 1 << 4), dps & 0b111, bool(dps & 8)),
+            formats=formats,
+            endurance_group=number(data, 102, 2),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        return self.blocks * self.layout.data_bytes
+
+
+# name -> (first byte, size); names are those of nvme-cli 2.3's JSON
+_SMART = {
+    "critical_warning": (0, 1),
+    "temperature": (1, 2),  # K
+    "avail_spare": (3, 1),
+    "spare_thresh": (4, 1),
+    "percent_used": (5, 1),
+    "endurance_grp_critical_warning_summary": (6, 1),
+    "data_units_read": (32, 16),
+    "data_units_written": (48, 16),
+    "host_read_commands": (64, 16),
+    "host_write_commands": (80, 16),
+    "controller_busy_time": (96, 16),
+    "power_cycles": (112, 16),
+    "power_on_hours": (128, 16),
+    "unsafe_shutdowns": (144, 16),
+    "media_errors": (160, 16),
+    "num_err_log_entries": (176, 16),
+    "warning_temp_time": (192, 4),  # min
+    "critical_comp_time": (196, 4),  # min
+    "thm_temp1_trans_count": (216, 4),
+    "thm_temp2_trans_count": (220, 4),
+    "thm_temp1_total_time": (224, 4),  # s
+    "thm_temp2_total_time": (228, 4),  # s
+}
+
+
+def smart_log(data: bytes) -> dict[str, int]:
+    """SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3), by the names of nvme-cli's JSON.
+
+    A temperature of 0 K means that none is reported: it is left out, as are sensors without one.
+    """
+    found = {name: number(data, *where) for name, where in _SMART.items()}
+    if not found["temperature"]:
+        del found["temperature"]
+    for sensor in range(8):
+        if kelvin := number(data, 200 + 2 * sensor, 2):
+            found[f"temperature_sensor_{sensor + 1}"] = kelvin
+    return found
+
+
+@dataclass(frozen=True)
+class Written:
+    """Bytes that a log counts of the host's writes and of those to the flash."""
+
+    host: int | None  # None: the log counts none
+    media: int
+
+
+def endurance_group(data: bytes) -> Written:
+    """Endurance Group Information (log 09h, Base 2.1, 5.1.12.1.10): Data Units Written and Media
+    Units Written, in units of 10^9 bytes."""
+    return Written(number(data, 64, 16) * ENDURANCE_UNIT, number(data, 80, 16) * ENDURANCE_UNIT)
+
+
+def fdp_statistics(data: bytes) -> tuple[int, int, int]:
+    """FDP Statistics (log 22h, Base 2.1, 5.1.12.1.30): HBMW, MBMW and MBE in bytes."""
+    return number(data, 0, 16), number(data, 16, 16), number(data, 32, 16)
+
+
+def is_ocp_smart(data: bytes) -> bool:
+    """Whether log C0h is the SMART / Health Information Extended log of OCP, by its GUID."""
+    return data[496:512] == _OCP_GUID
+
+
+def ocp_smart(data: bytes) -> Written:
+    """OCP's log C0h (SMART-1): Physical Media Units Written, in bytes."""
+    return Written(None, number(data, 0, 16))
+
+
+@dataclass(frozen=True)
+class SanitizeStatus:
+    """Sanitize Status (log 81h, Base 2.1, 5.1.12.1.33)."""
+
+    state: int  # SSTAT 2:0
+    progress: float  # 0..1; 1 unless one is in progress
+    action: int  # SANACT of the last one
+    estimates_s: Mapping[int, int | None]  # by action; None: the drive gives none
+
+    NEVER, DONE, RUNNING, FAILED, DONE_WITHOUT_DEALLOCATION = range(5)
+
+    @classmethod
+    def of(cls, data: bytes) -> SanitizeStatus:
+        def seconds(start: int) -> int | None:
+            value = number(data, start, 4)
+            return None if value == 0xFFFFFFFF else value
+
+        return cls(
+            state=number(data, 2, 2) & 0b111,
+            progress=number(data, 0, 2) / 0x10000 if number(data, 0, 2) != 0xFFFF else 1.0,
+            action=number(data, 4, 4) & 0b111,
+            estimates_s={3: seconds(8), 2: seconds(12), 4: seconds(16)},
+        )
+
+
+def namespace_list(data: bytes) -> tuple[int, ...]:
+    """A list of up to 1024 namespace identifiers, which ends at the first zero."""
+    numbers = (number(data, at, 4) for at in range(0, len(data) - 3, 4))
+    found: list[int] = []
+    for one in numbers:
+        if not one:
+            break
+        found.append(one)
+    return tuple(found)
+
+
+def uuid_list(data: bytes) -> tuple[bytes, ...]:
+    """UUIDs of vendor-specific answers (CNS 17h, Base 2.1, 5.1.13.2.14); their index counts from
+    1. The list ends at the first that is zero."""
+    found: list[bytes] = []
+    for at in range(32, len(data) - 31, 32):
+        uuid = data[at + 16 : at + 32]
+        if not any(uuid):
+            break
+        found.append(uuid)
+    return tuple(found)
+
+
+def vendor_items(data: bytes) -> dict[int, int]:
+    """Items of 12 bytes, as in log CAh of Intel and Solidigm: raw value (48 bits) by identifier.
+
+    Layout: `struct nvme_additional_smart_log_item` of nvme-cli, plugins intel and solidigm.
+    """
+    items: dict[int, int] = {}
+    for at in range(0, len(data) - 11, 12):
+        if data[at]:
+            items[data[at]] = number(data, at + 5, 6)
+    return items
+
+
+def json_number(document: Any, names: tuple[str, ...]) -> int | None:
+    """The sum of the values named `names` anywhere in a JSON document, None if none is there.
+
+    Plugins of nvme-cli print a count as a number or as hexadecimal text.
+    """
+    if isinstance(document, list):
+        found = [value for one in document if (value := json_number(one, names)) is not None]
+        return sum(found) if found else None
+    if not isinstance(document, Mapping):
+        return None
+    own = [_whole(document[name]) for name in names if name in document]
+    known = [value for value in own if value is not None]
+    if known:
+        return sum(known)
+    return json_number(list(document.values()), names)
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value)
+    try:
+        return int(str(value).replace(",", ""), 0)
+    except ValueError:
+        return None
