@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from writecliff import version
 from writecliff.cli.commands import root_screen
 from writecliff.errors import WritecliffError
+from writecliff.quiet import silence_libraries
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [argument for argument in ours if argument != "--debug"] + others
     as_json = "--json" in ours
     _open_closed_streams()
+    if not debug:
+        silence_libraries()
     try:
         if not arguments or arguments[0] in ("--help", "-h"):
             print(root_screen())

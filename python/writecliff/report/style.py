@@ -8,6 +8,7 @@ variables with the light theme as fallback, so that a page can switch to dark.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -222,7 +223,14 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(plain))
     if from_zero:
-        getattr(axes, f"set_{which}lim")(0, None)
+        from_zero_to(axes, which, None)
+
+
+def from_zero_to(axes: Axes, which: str, top: float | None) -> None:
+    """Begin an axis at zero and end it at `top`, or at the data's end (None); at 1 where that is
+    not above zero, as with a series of zeros: matplotlib warns of an axis without extent."""
+    end = getattr(axes, f"get_{which}lim")()[1] if top is None else top
+    getattr(axes, f"set_{which}lim")(0, end if math.isfinite(end) and end > 0 else 1.0)
 
 
 def compact(value: float, _position: int | None = None) -> str:

@@ -27,7 +27,7 @@ def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
     figure, axes = style.new_axes(f"Time since the purge ({unit.name})", "IOPS")
     _shade(axes, wsat, wsat.start_ns / unit.size, wsat.end_ns / unit.size)
     _iops(figure, axes, wsat, x, log=log)
-    axes.set_xlim(0, wsat.elapsed_ns / unit.size)
+    style.from_zero_to(axes, "x", wsat.elapsed_ns / unit.size)
     return _finished(figure, "time", "time", data, log=log)
 
 
@@ -39,7 +39,7 @@ def iops_over_volume(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
     figure, axes = style.new_axes(f"Written since the purge ({unit.name})", "IOPS", top_axis=True)
     _shade(axes, wsat, before, after)
     _iops(figure, axes, wsat, (before + after) / 2, log=log)
-    axes.set_xlim(0, after[-1])
+    style.from_zero_to(axes, "x", after[-1])
     per_fill = wsat.data.capacity_bytes / unit.size
     fills = axes.secondary_xaxis(
         "top",
@@ -79,7 +79,7 @@ def _iops(figure: Drawing, axes: Axes, wsat: WsatData, x: Numbers, *, log: bool)
         style.log_axis(axes, "y", float(10**first), float(10**last))
     else:
         style.linear_axis(axes, "y")
-        axes.set_ylim(0, top * 1.06)
+        style.from_zero_to(axes, "y", top * 1.06)
     style.legend(figure, axes)
 
 
@@ -107,9 +107,9 @@ def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
     x = (before + fills) / 2
     axes.plot(x, wsat.waf, *_marker(wsat), color=style.ORANGE, label="WAF of a step")
     axes.axhline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set_xlim(0, wsat.drive_fills)
+    style.from_zero_to(axes, "x", wsat.drive_fills)
     style.linear_axis(axes, "y")
-    axes.set_ylim(0, float(np.nanmax(wsat.waf)) * 1.12)
+    style.from_zero_to(axes, "y", float(np.nanmax(wsat.waf)) * 1.12)
     style.legend(figure, axes)
     title = "Write amplification v drive fills"
     alt = "Write amplification of every step over drive fills"
@@ -138,7 +138,7 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
         axes.plot(x, values / unit.size, *_marker(wsat), color=colour, linewidth=1.1, label=label)
     low, high = known.min() / unit.size, known.max() / unit.size
     style.log_axis(axes, "y", low / 1.5, high * 1.5)
-    axes.set_xlim(0, wsat.elapsed_ns / clock.size)
+    style.from_zero_to(axes, "x", wsat.elapsed_ns / clock.size)
     style.legend(figure, axes)
     alt = "Average, 99.9 %, 99.99 % and maximum latency of every step over time, logarithmic axis"
     return style.finished(figure, "latency-time", "Latency v time (log)", data, alt)

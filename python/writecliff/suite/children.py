@@ -25,6 +25,7 @@ from writecliff.errors import EngineError, WritecliffError
 from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.steady import Decision
+from writecliff.quiet import silence_libraries
 from writecliff.signals import die_with_parent
 from writecliff.suite.folder import Member
 
@@ -119,6 +120,7 @@ def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         die_with_parent(parent, signal.SIGTERM)
+        silence_libraries()
         outcome = _run(spec, pipe)
     except WritecliffError as error:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)

@@ -292,3 +292,13 @@ def test_texts_about_a_histogram_use_its_unit() -> None:
     unit = latency_unit(wide_histogram())
     assert units.latency(wide_histogram().max_ns, unit) == "9,000,000 µs"
     assert f"({unit.name}, logarithmic)" in draw("histogram")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("top", [0.0, float("nan"), None, 3.0])
+def test_an_axis_of_zeros_has_an_extent(top: float | None) -> None:
+    _, axes = style.new_axes("x", "y")
+    axes.plot([0, 1], [0, 0])
+    style.from_zero_to(axes, "y", top)
+    low, high = axes.get_ylim()
+    assert low == 0 and high == (3.0 if top == 3.0 else high) and high > 0

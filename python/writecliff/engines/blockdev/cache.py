@@ -1,10 +1,10 @@
 """Sets and reads the volatile write cache of a drive, and reports what the drive itself says.
 
 NVMe feature 06h of the controller (`nvme.cache`), SATA through hdparm -W, SCSI through the caching
-mode page (08h, WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not reach, as behind many
-SAS adapters, is asked through the mode page too, which the adapter translates (SAT-5), and so is a
-drive where hdparm is not installed. `queue/write_cache` is only the kernel's own belief (writing it
-does not reach the drive), so it is reported as such and never written.
+mode page (08h, WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not
+reach, as behind many SAS adapters, is asked through the mode page too, which the adapter translates
+(SAT-5), and so is a drive where hdparm is not installed. `queue/write_cache` is only the kernel's
+own belief (writing it does not reach the drive), so it is reported as such and never written.
 """
 
 from __future__ import annotations
