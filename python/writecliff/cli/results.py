@@ -120,16 +120,16 @@ def data_placement_lines(before: DataPlacementStatus, after: DataPlacementStatus
             f"FDP: HBMW {units.size(figures.hbmw)}, MBMW {units.size(figures.mbmw)}, "
             f"MBE {units.size(figures.mbe)}; {after.limit} placement handles"
         )
-        events = {name: count - before.events.get(name, 0) for name, count in after.events.items()}
+        events = after.events_since(before)
         seen = [f"{name} {units.number(count)}" for name, count in events.items() if count]
         if seen:
             kept = len(after.log_since(before))
             log = f"; {kept} of them in the log (--json has it)" if kept else ""
             lines.append(f"events: {', '.join(seen)}{log}")
-    elif after.open_streams or after.overflow_bytes > before.overflow_bytes:
+    elif after.open_streams or (after.overflow_bytes or 0) > (before.overflow_bytes or 0):
         named = ", ".join(map(str, after.open_streams)) or "none"
         lines.append(f"streams open: {named} (of {after.limit} beside the default one)")
-    released = after.streams_released - before.streams_released
+    released = (after.streams_released or 0) - (before.streams_released or 0)
     if released:
         lines.append(f"streams released by the drive to make room: {units.number(released)}")
     return lines

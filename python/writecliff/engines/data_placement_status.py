@@ -14,7 +14,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FdpStatistics:
-    """The FDP Statistics log page (22h). Every simulated drive can tell these figures."""
+    """The FDP Statistics log page (22h), of real drives for the namespace's endurance group. Every
+    simulated drive can tell these figures."""
 
     hbmw: int  # Host Bytes with Metadata Written
     mbmw: int  # Media Bytes with Metadata Written, by host and controller
@@ -67,23 +68,25 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 
 @dataclass(frozen=True)
 class DataPlacementStatus:
-    """A look at the interface. Counts are since the drive was new."""
+    """A look at the interface. Counts are since the drive was new; None: a real drive does not
+    tell."""
 
     interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
     enabled: bool
     open_streams: tuple[int, ...]
     limit: int  # streams beside the default one, or placement handles
-    streams_opened: int
-    streams_released: int  # by the controller, to make room
-    overflow_writes: int  # writes that named a stream which they did not get
-    overflow_bytes: int
+    streams_opened: int | None
+    streams_released: int | None  # by the controller, to make room
+    overflow_writes: int | None  # writes that named a stream which they did not get
+    overflow_bytes: int | None
     overflow_by_number: Mapping[int, int]  # bytes; 65535 stands for all beyond the first 64
     statistics: FdpStatistics
     handles: tuple[HandleStatus, ...] = ()  # FDP only, as is what follows
-    events: Mapping[str, int] = field(default_factory=dict)  # how often, logged or not
+    # How often, logged or not; None: only the log tells.
+    events: Mapping[str, int] | None = field(default_factory=dict)
     # The log page, of events that are enabled: the newest 63 of the host, then of the controller.
     log: tuple[FdpEvent, ...] = ()
-    abandoned_bytes: int = 0  # left unwritten in units that the host or a reset gave up
+    abandoned_bytes: int | None = 0  # left unwritten in units that the host or a reset gave up
 
     def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:
         """As JSON: the state, and the counts since `earlier` (None: since the drive was new)."""
@@ -97,18 +100,24 @@ class DataPlacementStatus:
             "enabled": self.enabled,
             "limit": self.limit,
             "open_streams": list(self.open_streams),
-            **{name: getattr(self, name) - getattr(base, name) for name in _COUNTS},
+            **{name: _grown(getattr(self, name), getattr(base, name)) for name in _COUNTS},
             "overflow_by_number_bytes": {str(n): size for n, size in by_number.items() if size},
             **self.statistics.since(base.statistics).mapping(),
         }
         if self.interface == "nvme-fdp":
             shown["handles"] = [asdict(handle) for handle in self.handles]
-            shown["events"] = {
-                name: count - base.events.get(name, 0) for name, count in self.events.items()
-            }
+            shown["events"] = self.events_since(earlier)
             shown["log"] = [asdict(event) for event in self.log_since(earlier)]
-            shown["abandoned_bytes"] = self.abandoned_bytes - base.abandoned_bytes
+            shown["abandoned_bytes"] = _grown(self.abandoned_bytes, base.abandoned_bytes)
         return shown
+
+    def events_since(self, earlier: DataPlacementStatus | None) -> dict[str, int]:
+        """How often each type of event happened since then. A log that turned over in the meantime
+        tells of its newest events only."""
+        if self.events is None:
+            return dict(Counter(event.kind for event in self.log_since(earlier)))
+        before = (earlier.events if earlier is not None else None) or {}
+        return {name: count - before.get(name, 0) for name, count in self.events.items()}
 
     def log_since(self, earlier: DataPlacementStatus | None) -> tuple[FdpEvent, ...]:
         """What the log holds that it did not hold then."""
@@ -120,6 +129,10 @@ class DataPlacementStatus:
             else:
                 new.append(event)
         return tuple(new)
+
+
+def _grown(now: int | None, before: int | None) -> int | None:
+    return None if now is None else now - (before or 0)
 
 
 def status_of(raw: Mapping[str, Any] | None) -> DataPlacementStatus | None:

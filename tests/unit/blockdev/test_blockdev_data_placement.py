@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import struct
 from pathlib import Path
 
 import pytest
 
 from tests.support.block_machine import Machine
+from tests.support.nvme_drives import VERSIONS, answer_controller, page, replay
 from writecliff.engines.blockdev import data_placement_probe
 from writecliff.engines.blockdev.data_placement_probe import DataPlacementProbe, probe, verdict
 from writecliff.engines.blockdev.hints import HINTS, HintAnswer, try_hints
@@ -47,26 +47,41 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
         try_hints(tmp_path / "none")
 
 
-def test_an_nvme_drive_is_asked_for_both_interfaces(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_nvme_drive_is_asked_for_both_interfaces(tmp_path: Path, version: str) -> None:
     machine = Machine(tmp_path)
     path = str(machine.disk("nvme0n1", (259, 0)))
-    machine.attributes("nvme0n1", queue__max_write_streams="8", queue__write_stream_granularity="0")
+    machine.attributes(
+        "nvme0n1", queue__max_write_streams="8", queue__write_stream_granularity="8388608"
+    )
     absent = probe(path, machine.system)
     assert absent.fdp_handles is None and "nvme-cli is not installed" in absent.notes[0]
 
-    machine.answer("nvme id-ctrl", json.dumps({"ctratt": 1 << 19, "oacs": 1 << 5}))
-    off = probe(path, machine.system)
-    assert (off.fdp_handles, off.streams) == (0, {})
-    assert len(off.notes) == 2
-
-    machine.answer("nvme fdp status", "Placement Identifier 0; Reclaim Unit Handle Identifier 0\n")
-    machine.answer("nvme dir-receive", "Max Streams Limit (MSL): 9\nStreams Available (NSSA): 4\n")
+    replay(machine, version, "QFDP0001")
     found = probe(path, machine.system)
-    assert (found.fdp_handles, found.max_write_streams) == (1, 8)
-    assert found.streams == {"msl": 9, "nssa": 4} and found.notes == ()
+    assert (found.fdp_handles, found.max_write_streams, found.streams) == (8, 8, {})
+    assert found.notes == ("the Streams directive is not enabled on this namespace",)
     said = " ".join(verdict(found))
-    assert "8 write streams" in said and "1 placement handles" in said and "4 streams" in said
+    assert "8 write streams on to the drive, each of 8388608 bytes at a time" in said
+    assert "8 placement handles" in said
     assert found.mapping()["verdict"]
+
+    status = f"nvme fdp status {machine.dev}/nvme0n1 --raw-binary"
+    machine.answer(status, returncode=1, stderr="NVMe status: unrecognized(0x4029)")
+    off = probe(path, machine.system)
+    assert off.fdp_handles == 0 and "not enabled" in off.notes[0]
+
+
+def test_streams_of_the_directive(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    path = str(machine.disk("nvme0n1", (259, 0)))
+    answer_controller(machine, oacs=1 << 5)
+    directive = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"
+    machine.answer(f"{directive} --cdw10=7", data=page(32, {0: (2, 9), 2: (2, 4), 24: (2, 1)}))
+    found = probe(path, machine.system)
+    assert found.streams is not None
+    assert (found.streams["msl"], found.streams["nssa"], found.streams["nso"]) == (9, 4, 1)
+    assert "4 streams" in " ".join(verdict(found)) and found.notes == ()
 
 
 def test_the_verdict_names_what_the_kernel_refuses() -> None:

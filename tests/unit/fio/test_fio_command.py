@@ -229,7 +229,8 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
     assert "plids" not in plan(Workload("w", (Job(ios=1),)), DISK, FIO).text
     drive = Target("/dev/nvme0n1", GIB, 512, False, DataPlacement("fdp", "/dev/ng0n1", 8))
     applied = plan(Workload("w", (job, Job(name="cold", ios=1))), drive, FIO)
-    assert applied.warnings == ()
+    (said,) = applied.warnings
+    assert said == "streams are placement handles of the drive, by NVMe passthrough on /dev/ng0n1"
     assert "filename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\n" in applied.text
     hot, cold = applied.text.split("[1-cold]")
     assert hot.rstrip().endswith("dataplacement=fdp\nplids=2")
@@ -243,6 +244,7 @@ def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
     applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
     assert applied.text.count("write_hint=") == 1 and "write_hint=medium" in applied.text
     assert "io_uring_cmd" not in applied.text and applied.counted
+    assert applied.warnings[0].startswith("streams are write hints")
     with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):
         plan(Workload("w", (Job(stream=4, ios=1),)), drive, FIO)
 

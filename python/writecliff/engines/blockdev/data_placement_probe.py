@@ -7,7 +7,6 @@ Nothing is written. What cannot be determined (a tool is absent, not an NVMe dri
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 from writecliff.engines.blockdev.hints import HintAnswer, try_hints
 from writecliff.engines.blockdev.identity import is_nvme, is_scsi
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
+from writecliff.engines.blockdev.nvme.fdp import handle_count, placement_handles
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     System,
@@ -23,12 +24,6 @@ from writecliff.engines.blockdev.topology import (
     whole_disk,
 )
 from writecliff.errors import TargetError
-
-_CTRATT_FDP = 1 << 19  # NVMe Base 2.1, Identify Controller: CTRATT
-_OACS_DIRECTIVES = 1 << 5  # the same: OACS
-_NAMESPACE = re.compile(r"^nvme(\d+)(?:c\d+)?n(\d+)$")
-_FDP_HANDLE = re.compile(r"^Placement Identifier\s+(\d+);", re.MULTILINE)
-_FIELD = re.compile(r"\((MSL|NSSA|NSSO|SWS|SGS|NSA|NSO)\)\D*?(\d+)")
 
 
 @dataclass(frozen=True)
@@ -120,36 +115,24 @@ class NvmeDataPlacement:
 
 def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
     """Ask a drive for placement handles and streams; None where nvme-cli cannot ask it."""
-    node = str(disk.node(system))
-    answer = system.run(["nvme", "id-ctrl", node, "-o", "json"])
-    if not answer.ok:
+    drive = NvmeDrive(system, disk)
+    try:
+        controller = drive.controller()
+    except Refused as reason:
         absent = "nvme-cli is not installed: FDP and directives were not asked for"
-        return NvmeDataPlacement(
-            notes=(absent if answer.absent else f"nvme id-ctrl: {answer.message}",)
-        )
-    controller, notes = answer.json(), []
+        return NvmeDataPlacement(notes=(absent if reason.absent else f"nvme id-ctrl: {reason}",))
+    notes: list[str] = []
     handles, streams = 0, dict[str, int]()
-    if int(controller.get("ctratt", 0)) & _CTRATT_FDP:
-        status = system.run(["nvme", "fdp", "status", node])
-        handles = len(_FDP_HANDLE.findall(status.stdout)) if status.ok else 0
+    if controller.has_fdp:
+        handles = handle_count(placement_handles(drive, 512))
         if not handles:
             notes.append("flexible data placement is not enabled on this namespace")
-    if int(controller.get("oacs", 0)) & _OACS_DIRECTIVES:
-        streams = _stream_parameters(system, disk, node)
-        if not streams:
+    if controller.has_directives and drive.has_streams():
+        try:
+            streams = drive.stream_parameters()
+        except Refused:
             notes.append("the Streams directive is not enabled on this namespace")
     return NvmeDataPlacement(handles, streams, tuple(notes))
-
-
-def _stream_parameters(system: System, disk: BlockDevice, node: str) -> dict[str, int]:
-    """Return parameters of the Streams directive (NVMe Base 2.1, 8.1.8.3); empty if it is off."""
-    match = _NAMESPACE.match(disk.name)
-    if match is None:
-        return {}
-    words = ["nvme", "dir-receive", node, "-n", match.group(2), "-D", "1", "-O", "1", "-H"]
-    answer = system.run(words)
-    fields = _FIELD.findall(answer.stdout) if answer.ok else []
-    return {name.lower(): int(value) for name, value in fields}
 
 
 def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
@@ -157,7 +140,12 @@ def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
     said = _about_hints(found.hints) if found.hints else []
     streams = found.max_write_streams
     if streams:
-        said.append(f"The block layer passes {streams} write streams on to the drive.")
+        size = found.write_stream_granularity_bytes
+        each = f", each of {size} bytes at a time" if size else ""
+        said.append(
+            f"The block layer passes {streams} write streams on to the drive{each}; direct writes"
+            f" to {found.disk} take the hint of its node for the number of the stream."
+        )
     elif found.disk is not None:
         known = "has no write streams" if streams == 0 else "does not report write streams"
         said.append(f"The kernel's queue of {found.disk} {known}: hints end in the kernel.")

@@ -17,6 +17,7 @@ from writecliff.engines.blockdev.nvme.media import MediaWrites, media_writes
 from writecliff.engines.blockdev.tools import Runner
 from writecliff.engines.blockdev.topology import BlockDevice, System
 from writecliff.engines.counters import Counters
+from writecliff.engines.data_placement_status import DataPlacementStatus
 
 NVME_DATA_UNIT = 512_000
 SATA_LBA = 512
@@ -80,13 +81,18 @@ def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters
 
 
 def nvme_media_writes(
-    system: System, disk: BlockDevice, log: Mapping[str, Any]
+    system: System,
+    disk: BlockDevice,
+    log: Mapping[str, Any],
+    placement: DataPlacementStatus | None,
 ) -> MediaWrites | None:
     """What the drive has written to its flash, from the best log that it has beside its SMART log
-    `log`; None without one."""
+    `log` and its FDP statistics in `placement`; None without one."""
     drive = NvmeDrive(system, disk)
     try:
-        return media_writes(drive, drive.controller(), integer(log.get("data_units_written")))
+        counted = None if placement is None else placement.statistics
+        units = integer(log.get("data_units_written"))
+        return media_writes(drive, drive.controller(), units, counted)
     except Refused:
         return None
 

@@ -19,11 +19,14 @@ from typing import Any
 
 from writecliff.engines.blockdev import smart
 from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.nvme import fdp
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.pcie import pcie_link
 from writecliff.engines.blockdev.smart import integer
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
 from writecliff.engines.counters import Counters
+from writecliff.engines.data_placement_status import DataPlacementStatus
 
 _KELVIN = 273
 _HEALTH_COUNTERS = ("percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes")
@@ -61,6 +64,7 @@ class Vitals:
     marks: Mapping[str, int] = field(default_factory=dict)
     link: str | None = None
     media_source: str | None = None  # the log that counts what was written to the flash
+    data_placement: DataPlacementStatus | None = None  # of drives with FDP
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -77,10 +81,11 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     temperature, limit = _hwmon(disk)
     if not _speaks_smart(disk):
         return Vitals(Counters(), temperature, limit, marks)
-    source = None
+    source = placement = None
     if is_nvme(disk):
         log = smart.nvme_log(system, disk, path)
-        media = smart.nvme_media_writes(system, disk, log)
+        placement = fdp.read_status(NvmeDrive(system, disk))
+        media = smart.nvme_media_writes(system, disk, log, placement)
         counters = smart.nvme_counters(log, media)
         reported, found = _nvme_temperature(log), log
         source = None if media is None else media.source
@@ -90,7 +95,7 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
         reported, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
     marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
     heat = temperature if reported is None else reported
-    return Vitals(counters, heat, limit, marks, _link(disk), source)
+    return Vitals(counters, heat, limit, marks, _link(disk), source, placement)
 
 
 def read_under_load(system: System, disk: BlockDevice, path: str) -> Vitals:

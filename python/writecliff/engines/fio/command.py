@@ -29,6 +29,12 @@ _WHAT = {
     "streams": "streams up to ",
     "hint": "write streams by hints up to ",
 }
+# How streams reach the drive, for reports.
+_SAID = {
+    "fdp": "streams are placement handles of the drive, by NVMe passthrough on {node}",
+    "streams": "streams are those of the drive's Streams directive, by NVMe passthrough on {node}",
+    "hint": "streams are write hints, which the kernel passes on to the drive as its streams",
+}
 _PERCENTILES = "50:99:99.9:99.99:99.999"
 
 
@@ -61,6 +67,8 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     warnings: list[str] = []
     found = _data_placement(workload, target)
     passthrough = None if found is None or found.kind == "hint" else found
+    if found is not None:
+        warnings.append(_SAID[found.kind].format(node=found.generic_device))
     lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
     for index, job in enumerate(workload.jobs):
         section = Section(job, warnings)

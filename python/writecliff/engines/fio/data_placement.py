@@ -3,19 +3,19 @@
 There are two ways. fio 3.38 and later places writes with its io_uring_cmd engine on the NVMe
 generic device, on drives with flexible data placement or an enabled Streams directive. Where the
 kernel's queue has write streams (Linux 6.16), it takes the write hint of a block device for the
-number of the stream; fio sets it since 3.37. If neither is possible, the reason is handed back.
+number of the stream; fio sets it since 3.37. If neither is possible, the reason is handed back. The
+stream of a single I/O, which io_uring has had since Linux 6.16, is in no fio up to 3.42.
 """
 
 from __future__ import annotations
 
-import re
-
 from writecliff.engines.blockdev.data_placement_probe import ask_nvme
+from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.nvme.topology import generic_device
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, whole_disk
 from writecliff.engines.fio.capability import HINT_SINCE, PLIDS_SINCE, DataPlacement, Fio, Version
 
 HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are streams 1 to 5
-_GENERIC = re.compile(r"^nvme(\d+)n(\d+)$")
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
@@ -34,14 +34,15 @@ def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> D
 
 
 def _passthrough(system: System, fio: Fio, disk: BlockDevice) -> DataPlacement | str:
-    match = _GENERIC.match(disk.name)
-    if match is None:
+    if not is_nvme(disk):
         return f"{disk.name} is not an NVMe drive"
     if fio.version < PLIDS_SINCE:
         return f"{fio.version_text} cannot place writes; {_text(PLIDS_SINCE)} or later can"
-    generic = system.dev / f"ng{match.group(1)}n{match.group(2)}"
-    if not generic.exists():
-        return f"the kernel offers no generic device {generic}"
+    if fio.ioengine != "io_uring":
+        return f"passthrough needs io_uring, which {fio.version_text} or this kernel does not allow"
+    generic = generic_device(system, disk)
+    if generic is None:
+        return f"the kernel offers no generic device for {disk.name}"
     found = ask_nvme(system, disk)
     if found.fdp_handles:
         return DataPlacement("fdp", str(generic), found.fdp_handles)

@@ -18,6 +18,7 @@ from writecliff.engines.base import (
     StepResult,
     merged,
 )
+from writecliff.engines.counters import Counters
 from writecliff.engines.fio import parse
 from writecliff.engines.fio.intervals import IntervalSeries, Stats
 from writecliff.engines.fio.rates import is_rate_driven
@@ -127,6 +128,10 @@ class Measured:
             text for part in self.parts for text in parse.ceiling_warnings(names, part.series.stats)
         ]
         columns = self.columns()
+        before = self.before.vitals
+        looks = None
+        if before.data_placement is not None and after.vitals.data_placement is not None:
+            looks = (before.data_placement, after.vitals.data_placement)
         disturbances, machine = watch.conclude(self, after, columns, complete=complete)
         texts = (
             *notes,
@@ -141,8 +146,9 @@ class Measured:
             elapsed_ns=round(self.elapsed_ms * parse.MS),
             jobs=self._jobs(names),
             intervals=columns,
-            counters_before=self.before.vitals.counters,
-            counters_after=after.vitals.counters,
+            counters_before=before.counters,
+            counters_after=counted_since(before.counters, after.vitals.counters),
+            data_placement=looks,
             warnings=tuple(dict.fromkeys(texts)),
             raw={
                 "job_file": self.plan.text,
@@ -177,6 +183,13 @@ class Measured:
         if len(pieces) == 1:
             return pieces[0]
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def counted_since(before: Counters, after: Counters) -> Counters:
+    """The counters after a step; flash writes that did not move while the host wrote are unknown:
+    logs in steps of 10^9 bytes stand still in a short step, and some drives' always."""
+    host, flash = (after.since(before)[name] for name in ("host_write_bytes", "nand_write_bytes"))
+    return Counters(**{**after, "nand_write_bytes": None}) if host and flash == 0 else after
 
 
 def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray]:

@@ -14,7 +14,10 @@ from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
 from writecliff.engines.blockdev import cache, identity, purge, vitals
+from writecliff.engines.blockdev.identity import is_nvme
 from writecliff.engines.blockdev.machine import take_sample
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.nvme.fdp import enable_events
 from writecliff.engines.blockdev.protection import (
     SERIAL_FLAG,
     SIGNATURE_FLAG,
@@ -55,7 +58,10 @@ class DeviceTarget:
         if destroy_serial is None:
             return cls(inspect(path, system), None, system)
         found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
-        return cls(found, held, system)
+        target = cls(found, held, system)
+        if is_nvme(found.disk) and (note := enable_events(NvmeDrive(system, found.disk))):
+            target.notes = (note,)
+        return target
 
     @property
     def disk_name(self) -> str:

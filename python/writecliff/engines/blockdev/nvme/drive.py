@@ -86,6 +86,22 @@ class NvmeDrive:
     def smart(self) -> dict[str, int]:
         return pages.smart_log(self.log(0x02, pages.SMART_BYTES))
 
+    def has_streams(self) -> bool:
+        """Whether the drive has the Streams directive, enabled or not (Identify directive, Return
+        Parameters, Base 2.1, 8.1.8.2); True if it does not tell."""
+        words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff", "--cdw11=0x1"]
+        words += ["--data-len=4096", "--read"]
+        try:
+            return bool(self._data(["admin-passthru", self.node, *words], 4096)[0] & 1 << 1)
+        except Refused:
+            return True
+
+    def stream_parameters(self) -> dict[str, int]:
+        """Streams directive, Return Parameters (Base 2.1, 8.1.8.3.1.1)."""
+        words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=7", "--cdw11=0x101"]
+        data = self._data(["admin-passthru", self.node, *words, "--data-len=32", "--read"], 32)
+        return pages.stream_parameters(data)
+
     def ocp_uuid_index(self) -> int:
         """Index of OCP's UUID, which selects its logs beside those of the vendor; 0 if none."""
         try:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from writecliff.engines.blockdev.nvme import pages, vendors
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.pages import Controller, Written
+from writecliff.engines.data_placement_status import FdpStatistics
 
-_FDP_STATISTICS, _ENDURANCE_GROUP, _OCP_SMART = 0x22, 0x09, 0xC0
+_ENDURANCE_GROUP, _OCP_SMART = 0x09, 0xC0
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,18 @@ class MediaWrites:
 
 
 def media_writes(
-    drive: NvmeDrive, controller: Controller, host_units: int | None
+    drive: NvmeDrive,
+    controller: Controller,
+    host_units: int | None,
+    placement: FdpStatistics | None,
 ) -> MediaWrites | None:
     """What the drive has written to its flash; None if no log of it tells.
 
-    `host_units` are the Data Units Written of the SMART log, None if that is unknown.
+    `host_units` are the Data Units Written of the SMART log, None if that is unknown, and
+    `placement` the FDP statistics, where the namespace has them.
     """
+    if placement is not None and (placement.mbmw or not placement.hbmw):
+        return MediaWrites("FDP statistics (log 22h)", placement.mbmw, placement.hbmw)
     for source, read in _sources(drive, controller):
         try:
             found = read()
@@ -50,8 +57,6 @@ def _sources(
     drive: NvmeDrive, controller: Controller
 ) -> list[tuple[str, Callable[[], Written | None]]]:
     sources: list[tuple[str, Callable[[], Written | None]]] = []
-    if controller.has_fdp:
-        sources.append(("FDP statistics (log 22h)", lambda: _fdp(drive)))
     sources.append(("OCP SMART log (C0h)", lambda: _ocp(drive)))
     vendor = vendors.log_of(controller)
     if vendor is not None:
@@ -59,12 +64,6 @@ def _sources(
     if controller.has_endurance_groups:
         sources.append(("endurance group log (09h)", lambda: _endurance_group(drive)))
     return sources
-
-
-def _fdp(drive: NvmeDrive) -> Written | None:
-    group = drive.namespace().endurance_group
-    host, media, _ = pages.fdp_statistics(drive.log(_FDP_STATISTICS, 64, specific=group))
-    return Written(host, media)
 
 
 def _ocp(drive: NvmeDrive) -> Written | None:

@@ -259,6 +259,17 @@ def uuid_list(data: bytes) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+_STREAMS = {
+    "msl": (0, 2), "nssa": (2, 2), "nsso": (4, 2), "sws": (16, 4), "sgs": (20, 2), "nsa": (22, 2),
+    "nso": (24, 2),
+}  # fmt: skip
+
+
+def stream_parameters(data: bytes) -> dict[str, int]:
+    """Streams directive, Return Parameters, by the names of the standard."""
+    return {name: number(data, *where) for name, where in _STREAMS.items()}
+
+
 def vendor_items(data: bytes) -> dict[int, int]:
     """Items of 12 bytes, as in log CAh of Intel and Solidigm: raw value (48 bits) by identifier.
 

@@ -1,0 +1,136 @@
+"""Flexible data placement: what the probe finds, that streams arrive as handles, statistics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.guest_drives import Drive
+from writecliff.engines.base import StepResult
+from writecliff.engines.blockdev.data_placement_probe import probe, verdict
+from writecliff.engines.blockdev.nvme import fdp
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.topology import System, device_at, read_int
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import EngineError
+from writecliff.workload.model import BlockSize, Job, Workload
+
+MIB = 1 << 20
+UNIT = 8 * MIB
+NEW_KERNEL = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 16)
+
+
+def run(drive: Drive, *streams: int) -> StepResult:
+    """Two MiB to each of the streams."""
+    jobs = tuple(
+        Job(
+            name=f"s{stream}",
+            block_sizes=(BlockSize(65536),),
+            read_pct=0,
+            volume_bytes=2 * MIB,
+            stream=stream,
+        )
+        for stream in streams
+    )
+    with FioEngine.open_device(drive.path, destroy_serial=drive.serial) as engine:
+        engine.purge()
+        return engine.run(Workload("streams", jobs))
+
+
+def taken(result: StepResult) -> dict[int, int]:
+    """Bytes by which the open unit of each handle was filled in the step, modulo a unit."""
+    assert result.data_placement is not None
+    before, after = result.data_placement
+    filled = {
+        one.placement_id: (then.available_blocks - one.available_blocks) * 512 % UNIT
+        for then, one in zip(before.handles, after.handles, strict=True)
+    }
+    return {handle: size for handle, size in filled.items() if size}
+
+
+def test_the_probe(nvme_fdp: Drive, generation: str) -> None:
+    found = probe(nvme_fdp.path)
+    assert (found.fdp_handles, found.disk) == (8, nvme_fdp.name)
+    assert "FDP: 8 placement handles" in " ".join(verdict(found))
+    if NEW_KERNEL:
+        assert (found.max_write_streams, found.write_stream_granularity_bytes) == (8, UNIT)
+        assert "passes 8 write streams on to the drive" in " ".join(verdict(found))
+
+
+def test_a_plain_drive(nvme: Drive, generation: str) -> None:
+    found = probe(nvme.path)
+    assert (found.fdp_handles, found.max_write_streams or 0) == (0, 0)
+
+
+def test_streams_arrive_as_placement_handles(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
+    tools("newer")
+    result = run(nvme_fdp, 1, 5, 7)
+    assert taken(result) == {1: 2 * MIB, 5: 2 * MIB, 7: 2 * MIB}
+    assert any("placement handles of the drive, by NVMe passthrough" in w for w in result.warnings)
+
+
+def test_streams_arrive_as_hints(
+    nvme_fdp: Drive, tools: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where passthrough is not possible, and the kernel has write streams."""
+    if not NEW_KERNEL:
+        pytest.skip("write streams came with Linux 6.16")
+    tools("newer")
+    from writecliff.engines.fio import data_placement
+
+    monkeypatch.setattr(data_placement, "generic_device", lambda *_: None)
+    result = run(nvme_fdp, 2)
+    assert taken(result) == {2: 2 * MIB}
+    assert any("streams are write hints" in w for w in result.warnings)
+
+
+def test_an_old_fio_says_what_is_missing(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
+    tools("older")
+    with pytest.raises(EngineError, match=r"fio-3.33 cannot (place writes|set hints)"):
+        run(nvme_fdp, 1)
+
+
+def test_statistics_and_waf_of_a_step(nvme_fdp: Drive, generation: str) -> None:
+    job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=20 * MIB)
+    with FioEngine.open_device(nvme_fdp.path, destroy_serial=nvme_fdp.serial) as engine:
+        result = engine.run(Workload("w", (job,)))
+        health = engine.health()
+    assert result.data_placement is not None
+    before, after = result.data_placement
+    grown = after.statistics.since(before.statistics)
+    assert grown.hbmw == 20 * MIB
+    assert result.waf == pytest.approx(grown.dlwa) and result.waf is not None
+    assert 1 <= result.waf < 1.2
+    assert after.limit == 8 and len(after.handles) == 8
+    assert health is not None and health["nand_write_source"] == "FDP statistics (log 22h)"
+
+
+def test_events_of_the_drive(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
+    """A format gives up units that are partly written; the drive logs what we have enabled."""
+    tools("newer")
+    run(nvme_fdp, 3)
+    system = System()
+    drive = NvmeDrive(system, device_at(system, Path(nvme_fdp.path)))
+    assert fdp.enable_events(drive) == ""
+    before = fdp.read_status(drive)
+    with FioEngine.open_device(nvme_fdp.path, destroy_serial=nvme_fdp.serial) as engine:
+        bad = drive.command(
+            "write", nvme_fdp.path, "--start-block=0", "--block-count=7", "--data-size=4096",
+            "--data=/dev/zero", "--dir-type=2", "--dir-spec=99", "--force",
+        )  # fmt: skip
+        assert bad.ok
+        assert engine.identify().serial == "QFDP0001"
+    after = fdp.read_status(drive)
+    assert before is not None and after is not None
+    assert after.events_since(before) == {"invalid placement identifier": 1}
+    assert after.mapping(before)["log"][0]["placement_id"] == 99
+
+
+def test_granularity_is_the_size_of_a_unit(nvme_fdp: Drive) -> None:
+    queue = Path("/sys/block", nvme_fdp.name, "queue/write_stream_granularity")
+    if not queue.exists():
+        pytest.skip("write streams came with Linux 6.16")
+    assert read_int(queue) == UNIT

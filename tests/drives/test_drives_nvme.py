@@ -1,0 +1,184 @@
+"""NVMe as drives answer: write cache, format, health, identity, with both generations of tools."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.guest_drives import Drive
+from writecliff.engines.base import CacheReport, PurgeReport
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.topology import System, device_at
+from writecliff.engines.fio import FioEngine
+from writecliff.errors import EngineError, TargetError
+from writecliff.workload.model import BlockSize, Job, Workload
+
+MIB = 1 << 20
+PATTERN = bytes(range(256)) * 4096  # 1 MiB
+
+
+@contextmanager
+def opened(drive: Drive) -> Iterator[FioEngine]:
+    with FioEngine.open_device(drive.path, destroy_serial=drive.serial) as engine:
+        yield engine
+
+
+def fill(drive: Drive, offsets: tuple[int, ...]) -> None:
+    with Path(drive.path).open("r+b", buffering=0) as node:
+        for offset in offsets:
+            node.seek(offset)
+            node.write(PATTERN)
+        os.fsync(node.fileno())
+
+
+def read_back(drive: Drive, offset: int) -> bytes:
+    """From the drive, not from the page cache."""
+    fd = os.open(drive.path, os.O_RDONLY)
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        return os.pread(fd, MIB, offset)
+    finally:
+        os.close(fd)
+
+
+def nvme(*words: str) -> str:
+    done = subprocess.run(["nvme", *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def namespace(drive: Drive) -> NvmeDrive:
+    system = System()
+    return NvmeDrive(system, device_at(system, Path(drive.path)))
+
+
+def cache_of(drive: Drive) -> bool:
+    """As another program reads it."""
+    return "0x00000001" in nvme("get-feature", namespace(drive).node, "--feature-id=6")
+
+
+@pytest.mark.figure(cache="NVMe")
+def test_the_write_cache_is_turned_off_and_on(nvme: Drive, generation: str) -> None:
+    with opened(nvme) as engine:
+        assert engine.set_write_cache(False) == CacheReport(False)
+        assert not cache_of(nvme)
+        assert engine.set_write_cache(True) == CacheReport(True)
+        assert cache_of(nvme)
+
+
+@pytest.mark.figure(cache="NVMe with FDP")
+def test_the_write_cache_behind_multipath(nvme_fdp: Drive, generation: str) -> None:
+    with opened(nvme_fdp) as engine:
+        assert engine.set_write_cache(False) == CacheReport(False)
+        assert not cache_of(nvme_fdp)
+
+
+def purged(drive: Drive) -> PurgeReport:
+    """Fill three places, purge, and check that nothing is left and that the layout is the same."""
+    places = (0, drive.size_bytes // 2 // MIB * MIB, drive.size_bytes - MIB)
+    fill(drive, places)
+    assert all(read_back(drive, place) == PATTERN for place in places)
+    before, size = namespace(drive).namespace(), drive.size_bytes
+    with opened(drive) as engine:
+        report = engine.purge()
+        assert engine.identify().sector_bytes == before.layout.data_bytes
+    assert not any(any(read_back(drive, place)) for place in places)
+    assert namespace(drive).namespace() == before
+    assert drive.size_bytes == size
+    return report
+
+
+@pytest.mark.figure(purge="NVMe format")
+def test_a_purge_erases_and_keeps_the_layout(nvme: Drive, generation: str) -> None:
+    report = purged(nvme)
+    assert (report.method, report.conformant) == ("NVMe format (user data erase)", True)
+    assert "kept LBA format 0 (512 bytes)" in report.note
+    assert "0 of 3 blocks" in report.note or "blocks kept their content" in report.note
+
+
+@pytest.mark.figure(purge="NVMe format with FDP")
+def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive, generation: str) -> None:
+    assert purged(nvme_fdp).method == "NVMe format (user data erase)"
+
+
+# QEMU's formats: 0 to 3 of 512 bytes, 4 to 7 of 4096, with 0, 8, 16 and 64 bytes of metadata.
+@pytest.mark.figure(purge="NVMe format of 4 KiB sectors and of metadata")
+@pytest.mark.parametrize(
+    ("lbaf", "kept"),
+    [(4, "LBA format 4 (4096 bytes)"), (1, "LBA format 1 (512 bytes and 8 of metadata)")],
+)
+def test_other_layouts_are_kept(
+    plug: Callable[..., Drive], generation: str, lbaf: int, kept: str
+) -> None:
+    drive = plug(f"QFORM{lbaf}{generation[:1].upper()}")
+    nvme("format", drive.path, f"--lbaf={lbaf}", "--ses=0", "--force")
+    nvme("ns-rescan", namespace(drive).node)
+    assert f"kept {kept}" in purged(drive).note
+
+
+def test_an_erase_by_format_needs_the_subsystem_for_itself(
+    plug: Callable[..., Drive], generation: str
+) -> None:
+    """QEMU's format is of one namespace (FNA 0): others stay as they are, which is read back."""
+    drive = plug(f"QONE{generation[:1].upper()}")
+    system = System()
+    found = NvmeDrive(system, device_at(system, Path(drive.path)))
+    assert found.namespace_list(allocated=False) == (1,)
+    assert found.namespace_list(allocated=True) == (1,)
+    assert not found.controller().formats_all
+
+
+def test_a_format_under_our_own_claim(nvme: Drive, generation: str) -> None:
+    """The claim is on the namespace: nothing else may open it exclusively while it is purged."""
+    with opened(nvme) as engine:
+        with pytest.raises(OSError, match="busy"):
+            os.close(os.open(nvme.path, os.O_RDONLY | os.O_EXCL))
+        assert engine.purge().conformant
+
+
+def write(engine: FioEngine, size: int = 8 * MIB) -> None:
+    job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=size)
+    result = engine.run(Workload("w", (job,)))
+    assert result.total("write")[1] == size
+    assert result.counts_were_sane if hasattr(result, "counts_were_sane") else True
+
+
+def test_counters_of_the_flash_from_the_ocp_log(nvme: Drive, generation: str) -> None:
+    with opened(nvme) as engine:
+        job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=8 * MIB)
+        result = engine.run(Workload("w", (job,)))
+        health = engine.health()
+    assert result.counted.nand_write_bytes == 8 * MIB
+    assert result.waf == pytest.approx(1.0, abs=0.07)  # the host's count is in 512,000 bytes
+    assert health is not None
+    assert health["nand_write_source"] == "OCP SMART log (C0h)"
+    assert health["temperature_c"] == 50.0
+    assert health["attributes"]["data_units_written"] > 0
+
+
+def test_a_drive_that_counts_nothing_has_no_waf(
+    plug: Callable[..., Drive], generation: str
+) -> None:
+    drive = plug(f"QNOCOUNT{generation[:1].upper()}")
+    with opened(drive) as engine:
+        job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=8 * MIB)
+        result = engine.run(Workload("w", (job,)))
+    assert result.waf is None and result.counted.nand_write_bytes is None
+
+
+def test_the_identity_of_a_shared_namespace(nvme_fdp: Drive) -> None:
+    with FioEngine.open_device(nvme_fdp.path, destroy_serial=None) as engine:
+        found = engine.identify()
+    assert (found.model, found.serial) == ("QEMU NVMe Ctrl", "QFDP0001")
+    assert found.firmware and found.interface is not None and found.interface.startswith("NVMe")
+
+
+def test_a_wrong_serial_number_changes_nothing(nvme: Drive) -> None:
+    fill(nvme, (0,))
+    with pytest.raises((TargetError, EngineError)):
+        FioEngine.open_device(nvme.path, destroy_serial="QFDP0001")
+    assert read_back(nvme, 0) == PATTERN
