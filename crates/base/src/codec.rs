@@ -1,5 +1,12 @@
 //! File format of saved device states: named sections in chunks, each packed and checksummed.
 //!
+//! ```text
+//! "WCSTATE2"                                 8 bytes
+//! section*: name length u16, name, raw length u64, chunk*
+//! chunk:    packing u8, packed length u32, crc32 u32, packed
+//! end:      name length 0
+//! ```
+//!
 //! All integers are little endian. A chunk holds 4 MiB of its section, the last one the remainder.
 //! Its checksum also covers section name and length, chunk number, packing and packed length.
 //! Memory use is therefore independent of the section size, and any damage is detected. `pack.rs`

@@ -1,5 +1,14 @@
 //! Flash geometry: channels, dies, planes, blocks, pages, and the units that an FTL works with.
 //!
+//! ```text
+//! slot         one mapping unit (4 KiB)
+//! read group   unit of one read operation: a page, or one page of every plane (multi-plane)
+//! program unit unit of one program operation: a read group, or all pages of a word line
+//!              (one-shot TLC/MLC programming)
+//! reclaim unit one block of every plane of every die ("superblock"): written in order, unit after
+//!              unit across the dies, and erased as one
+//! ```
+//!
 //! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel `d %
 //! channels`, so that consecutive program units use all channels before they use a second die of a
 //! channel.

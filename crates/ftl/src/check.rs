@@ -1,4 +1,4 @@
-//! Every invariant of the FTL's state, for tests. O(drive), so never on the way of an I/O.
+//! Checks all invariants of the FTL's state, for tests. O(drive), so never called during I/O.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
@@ -7,7 +7,7 @@ use crate::ftl::Ftl;
 use crate::table::UnitState;
 
 impl Ftl {
-    /// Check the whole state; the text names the first violated invariant.
+    /// Checks the whole state; returns a description of the first violated invariant.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.check_maps()?;
         self.check_units()?;
@@ -34,7 +34,7 @@ impl Ftl {
             self.check_shared(r, &mut valid)?;
         }
         if mapped != self.mapped {
-            return Err(format!("{mapped} pages are mapped, {} are counted", self.mapped));
+            return Err(format!("{mapped} pages are mapped, but {} are counted", self.mapped));
         }
         if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != self.table.valid[u]) {
             let (is, counted) = (valid[unit], self.table.valid[unit]);
@@ -43,8 +43,9 @@ impl Ftl {
         Ok(())
     }
 
-    /// Free units hold nothing; states match the free list, the frontiers and the victim;
-    /// written + unwritten alloc_units are all alloc_units, and no more are valid than written.
+    /// Free units hold no valid data; states match the free list, the frontiers and the victim;
+    /// written and unwritten allocation units add up to all of them, and no more are valid than
+    /// written.
     fn check_units(&self) -> Result<(), String> {
         let mut free = 0;
         for index in 0..self.table.len() {
@@ -67,27 +68,35 @@ impl Ftl {
                 UnitState::Closed => {}
                 UnitState::Victim => {
                     if self.collection.victim != unit {
-                        return Err(format!("unit {index} is a victim that nobody collects"));
+                        return Err(format!(
+                            "unit {index} is in the victim state but is not being garbage-collected"
+                        ));
                     }
                 }
             }
         }
         if free != self.free.len() {
-            return Err(format!("{free} units are free, {} are listed", self.free.len()));
+            return Err(format!(
+                "{free} units are free, but {} are in the free list",
+                self.free.len()
+            ));
         }
         let (idle, counted) = (self.count_idle(), self.idle);
         if idle != counted {
-            return Err(format!("{idle} alloc_units are idle, {counted} are counted"));
+            return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
         }
         let all = i64::from(self.table.len()) * i64::from(self.table.alloc_units_per_reclaim_unit);
         let valid: i64 = self.table.valid.iter().map(|&v| i64::from(v)).sum();
         if valid + idle > all {
-            return Err(format!("{valid} alloc_units are valid, only {} are written", all - idle));
+            return Err(format!(
+                "{valid} allocation units are valid, but only {} are written",
+                all - idle
+            ));
         }
         Ok(())
     }
 
-    /// Bookkeeping of owners: an open host unit belongs to its frontier's stream.
+    /// Checks owners: an open host unit belongs to its frontier's stream.
     fn check_streams(&self) -> Result<(), String> {
         for (id, f) in self.frontiers.iter().enumerate() {
             if f.needs_unit() {
@@ -96,7 +105,7 @@ impl Ftl {
             let owner = self.table.owner[f.unit.index()];
             let (stream, host) =
                 (id as u16 % self.config.streams, (id as u16) < self.config.streams);
-            if owner.stream.0 != stream || owner.collected == host {
+            if owner.stream.0 != stream || owner.relocated == host {
                 return Err(format!("frontier {id} writes to a unit of {owner:?}"));
             }
             let filled = match &self.reduction {
@@ -104,7 +113,7 @@ impl Ftl {
                 Some(r) => r.pieces(FrontierId(id as u16)),
             };
             if f.moved > filled {
-                return Err(format!("frontier {id}: more slots moved in than filled"));
+                return Err(format!("frontier {id}: more slots relocated than filled"));
             }
         }
         Ok(())
@@ -121,7 +130,7 @@ impl Ftl {
             eat(self.table.state[index] as u64);
             eat(u64::from(self.table.valid[index]));
             eat(u64::from(self.table.owner[index].stream.0));
-            eat(u64::from(self.table.owner[index].collected));
+            eat(u64::from(self.table.owner[index].relocated));
             eat(self.table.closed_at[index]);
             eat(u64::from(self.table.erased[index]));
             eat(u64::from(self.wear.erases[index]));
@@ -145,7 +154,7 @@ impl Ftl {
         hash
     }
 
-    /// The ppa's current logical page, if it holds valid data of just one.
+    /// Current logical page of a physical page address, if it holds valid data of exactly one.
     pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         let lpn = self.reverse[ppa.index()];
         let own = self.forward.get(lpn.index()).is_some_and(|&mapped| mapped == ppa);

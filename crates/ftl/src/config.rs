@@ -1,4 +1,4 @@
-//! What an FTL is told about its drive, checked against the flash that it manages.
+//! FTL configuration, and its validation against the flash geometry.
 
 use thiserror::Error;
 use writecliff_flash::Geometry;
@@ -10,39 +10,40 @@ use crate::reduce::ReductionConfig;
 use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
 
-/// An FTL configuration; `check` says whether the flash can carry it.
+/// An FTL configuration; `check` validates it against the flash geometry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FtlConfig {
-    /// Capacity that the host sees, in slots.
+    /// User capacity in slots.
     pub user_slots: u32,
-    /// Streams that the host may use, 0 (the default stream) included.
+    /// Number of streams, including the default stream 0.
     pub streams: u16,
     pub gc: GcPolicy,
     pub gc_pacing: GcPacing,
     pub gc_destination: GcDestination,
     pub spare: SparePolicy,
     pub wear: WearPolicy,
-    /// Paced GC keeps this many reclaim units' worth of slots idle.
+    /// Incremental GC keeps this many reclaim units' worth of slots idle.
     pub gc_high_watermark: u32,
-    /// The host waits for whole collections while no more than this many are free.
+    /// While no more than this many units are free, the host waits for the relocation of whole
+    /// victims.
     pub gc_low_watermark: u32,
-    /// When the host is idle, collect until this many are free.
+    /// When the host is idle, GC runs until this many units are free.
     pub gc_idle_watermark: u32,
     pub rated_cycles: u32,
     pub seed: u64,
-    /// `None`: a slot takes a slot, whatever is in it.
+    /// Data reduction; `None` if every slot of data takes a slot of flash.
     pub reduction: Option<ReductionConfig>,
 }
 
-/// How much of a victim moves at a time once the idle slots are below their target.
+/// How much of a victim is relocated at a time once the idle slots are below their target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPacing {
-    /// A few slots after each host slot, in proportion: writes stay smooth.
+    /// A few slots after each host slot, in proportion, which keeps writes smooth.
     Incremental,
     /// The whole victim, before the next host slot is written.
     PerVictim,
-    /// Nothing until no more than `gc_low_watermark` units are free; then the host waits for whole
-    /// victims.
+    /// Nothing until no more than `gc_low_watermark` units are free; then the host waits for the
+    /// relocation of whole victims.
     OnDemand,
 }
 
@@ -56,7 +57,7 @@ impl GcPacing {
     }
 }
 
-/// A configuration that the flash cannot carry.
+/// A configuration that the flash cannot support.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ConfigError {
@@ -65,8 +66,8 @@ pub struct ConfigError {
 }
 
 impl FtlConfig {
-    /// Reclaim units' worth of slots that stay idle under one stream: GC circulates through
-    /// the rest, so this is what theory must leave out of the spare space.
+    /// Reclaim units' worth of slots that stay idle with one stream. GC circulates through the
+    /// rest, so theory must exclude these from the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.gc_pacing == GcPacing::OnDemand {
             self.gc_low_watermark
@@ -75,19 +76,19 @@ impl FtlConfig {
         }
     }
 
-    /// Units in which space is counted in a slot.
+    /// Allocation units per slot.
     #[inline]
     const fn alloc_units_per_slot(&self) -> u32 {
         if self.reduction.is_some() { SECTORS_PER_SLOT } else { 1 }
     }
 
-    /// Allocation units of so many slots.
+    /// Allocation units in `slots` slots.
     #[inline]
     pub const fn alloc_units(&self, slots: u32) -> u32 {
         slots * self.alloc_units_per_slot()
     }
 
-    /// Slots that hold so many alloc_units.
+    /// Slots needed for `alloc_units` allocation units.
     #[inline]
     pub const fn slots_of(&self, alloc_units: u32) -> u32 {
         alloc_units.div_ceil(self.alloc_units_per_slot())
@@ -125,7 +126,7 @@ impl FtlConfig {
             return fail(
                 "gc_low_watermark",
                 format!(
-                    "gc_low_watermark is {}; collection itself opens units, so it needs 2 or more",
+                    "gc_low_watermark is {}; garbage collection itself opens units, so it must be 2 or more",
                     self.gc_low_watermark
                 ),
             );
@@ -140,11 +141,15 @@ impl FtlConfig {
             );
         }
         if self.rated_cycles == 0 {
-            return fail("rated_cycles", "rated_cycles is 0; a data sheet gives it".to_owned());
+            return fail(
+                "rated_cycles",
+                "rated_cycles is 0; it must be 1 or more (see the data sheet of the flash)"
+                    .to_owned(),
+            );
         }
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
-        // Open units (one a stream for the host, one for relocated data) can be nearly empty while
-        // everything else is full of valid data: GC must then still gain space.
+        // Open units (one per stream for the host, one for relocated data) can be nearly empty
+        // while all others are full of valid data: GC must still gain space then.
         let open = 2 * u64::from(self.streams) + u64::from(self.gc_high_watermark) + 1;
         let usable = u64::from(geometry.reclaim_units).saturating_sub(open) * per_unit;
         if u64::from(self.user_slots) >= usable {

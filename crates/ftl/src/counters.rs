@@ -1,4 +1,4 @@
-//! What the FTL has done since the drive was new. All in slots (4 KiB) but for the bytes named so.
+//! Counters of the FTL since the drive was new, in slots (4 KiB) except those named in bytes.
 
 use writecliff_base::Bytes;
 use writecliff_base::counts;
@@ -8,9 +8,9 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 use crate::reduce::ReductionCounters;
 
 counts! {
-    /// Cumulative counters; never reset, not even by a purge (as SMART counters are not).
+    /// Cumulative counters; not reset even by a purge (like SMART counters).
     pub struct Counters {
-        /// Bytes that the host has written, to the byte.
+        /// Exact number of bytes that the host has written.
         host_bytes,
         /// Slots written for the host.
         host_slots,
@@ -20,27 +20,27 @@ counts! {
         wear_slots,
         /// Slots programmed without data because a unit had to be closed early.
         padding_slots,
-        /// Slots that a TRIM unmapped.
+        /// Slots unmapped by TRIM.
         trimmed_slots,
         /// Victims emptied: reclaim units freed by GC.
         collections,
         /// Program operations.
         programs,
-        /// Slots in the program operations, data and padding.
+        /// Slots in these program operations, data and padding.
         programmed_slots,
     }
 }
 
-/// What has been placed on flash, and why.
+/// Bytes allocated on flash by cause; data that are not yet programmed count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub struct Allocated {
     pub host: Bytes,
     pub gc: Bytes,
     pub wear: Bytes,
     pub padding: Bytes,
 }
 
-impl Placed {
+impl Allocated {
     #[inline]
     pub(crate) fn in_slots(c: &Counters) -> Self {
         let bytes = |slots| Bytes(slots * u64::from(SLOT_BYTES));
@@ -69,15 +69,15 @@ impl Placed {
 }
 
 impl Counters {
-    /// Slots written to flash for each slot written by the host since `earlier`; data that are
-    /// placed but not yet programmed count as written.
+    /// Slots allocated on flash per slot written by the host since `earlier`; data that are not yet
+    /// programmed count as written.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
         let host = self.host_slots - earlier.host_slots;
-        let placed = |c: &Self| c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots;
-        (host > 0).then(|| (placed(self) - placed(earlier)) as f64 / host as f64)
+        let allocated = |c: &Self| c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots;
+        (host > 0).then(|| (allocated(self) - allocated(earlier)) as f64 / host as f64)
     }
 
-    /// Slots moved for whatever reason.
+    /// Slots relocated by GC or wear levelling.
     #[inline]
     pub fn moved_slots(&self) -> u64 {
         self.gc_slots + self.wear_slots

@@ -1,9 +1,9 @@
-//! Write frontiers: the open reclaim units. The host has one for each stream; GC has its
-//! own, so that moved (older) data do not dilute what the host writes now.
+//! Write frontiers: the open reclaim units. The host has one for each stream. GC has its own, so
+//! that relocated (older) data are not mixed with newly written data.
 
 use writecliff_base::{Ppa, ReclaimUnitId};
 
-/// Index of a frontier: `0..streams` are the host's, `streams..2*streams` GC's.
+/// Index of a frontier: `0..streams` belong to the host, `streams..2*streams` to GC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrontierId(pub u16);
 
@@ -14,7 +14,7 @@ impl FrontierId {
     }
 }
 
-/// Where the next slot of a frontier goes. A frontier without a unit has `next == end`.
+/// Write position of a frontier. A frontier without a unit has `next == end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frontier {
     pub unit: ReclaimUnitId,
@@ -23,7 +23,7 @@ pub struct Frontier {
     pub next: u32,
     pub fill_end: u32,
     pub end: u32,
-    /// Slots of the program unit being filled that GC has moved in, if the host fills it.
+    /// Slots of the program unit being filled that hold relocated data, if the host fills it.
     pub moved: u32,
 }
 

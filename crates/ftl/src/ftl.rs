@@ -1,4 +1,4 @@
-//! The host's operations on the FTL, and how a slot gets its physical address.
+//! Host operations of the FTL and the allocation of physical addresses.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::{Geometry, Wear};
 
 use crate::config::{ConfigError, FtlConfig};
-use crate::counters::{Counters, Placed};
+use crate::counters::{Allocated, Counters};
 use crate::frontier::{Frontier, FrontierId};
 use crate::garbage_collection::Collection;
 use crate::gc_log::GcLog;
@@ -16,22 +16,22 @@ use crate::sink::{FlashSink, ProgramUnit};
 use crate::spare::{Spare, StreamSpare};
 use crate::table::{Owner, UnitState, UnitTable};
 
-/// Part of the seed that belongs to the FTL's own random choices.
+/// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
-/// Slots ahead of a frontier that are fetched into the cache: stores leave the core in order, so
-/// one that misses holds up all that follow.
+/// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
+/// one that misses delays all that follow.
 pub(crate) const WRITE_AHEAD: usize = 64;
 
-/// A flash translation layer and everything that it knows. See the crate text for its contract.
+/// A flash translation layer and its state. See the crate documentation for its contract.
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub(crate) geometry: Geometry,
     pub(crate) config: FtlConfig,
-    /// Physical address of every logical page; `NONE` where nothing is stored.
+    /// Physical address of every logical page; `NONE` if nothing is stored.
     pub(crate) forward: Vec<Ppa>,
-    /// Last logical page written to every slot. It is current only if `forward` points back; so 0
-    /// does for a slot that holds nothing, and there is no "none".
+    /// Last logical page written to each slot. An entry is current only if `forward` points back to
+    /// the slot, so a slot without data can contain 0 and no "none" value is needed.
     pub(crate) reverse: Vec<Lpn>,
     pub(crate) table: UnitTable,
     pub(crate) wear: Wear,
@@ -46,9 +46,9 @@ pub struct Ftl {
     /// Allocation units that can be written without garbage collection: those of free reclaim
     /// units and the unwritten rest of open ones.
     pub(crate) idle: i64,
-    /// Where pacing keeps `idle`.
+    /// Target of pacing for `idle`.
     pub(crate) idle_target: i64,
-    /// What a controller knows that stores less than the host writes.
+    /// State of data reduction, if the controller compresses or deduplicates.
     pub(crate) reduction: Option<Box<Reduction>>,
 }
 
@@ -104,7 +104,7 @@ impl Ftl {
         &self.table
     }
 
-    /// What GC has done to units of the host, for the data placement interface.
+    /// GC's actions on host units, for data placement events.
     pub fn gc_log(&self) -> &GcLog {
         &self.gc_log
     }
@@ -113,7 +113,7 @@ impl Ftl {
         &mut self.gc_log
     }
 
-    /// What the drive has learnt about its streams; empty unless `spare = "self-tuned"`.
+    /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.spare.streams()
     }
@@ -127,13 +127,13 @@ impl Ftl {
         self.mapped
     }
 
-    /// What has been placed on flash since the drive was new; data that are not yet programmed
+    /// Bytes allocated on flash since the drive was new, by cause; data that are not yet programmed
     /// count.
     #[inline]
-    pub fn placed(&self) -> Placed {
+    pub fn allocated(&self) -> Allocated {
         match &self.reduction {
-            None => Placed::in_slots(&self.counters),
-            Some(reduction) => Placed::in_sectors(&reduction.counters),
+            None => Allocated::in_slots(&self.counters),
+            Some(reduction) => Allocated::in_sectors(&reduction.counters),
         }
     }
 
@@ -158,8 +158,7 @@ impl Ftl {
         frontier.0 < self.config.streams
     }
 
-    /// Slots of the unit that `frontier`, one of the host's, is filling that hold what the host has
-    /// written there.
+    /// Slots that the host has written in the open unit of `frontier`, a host frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
         let f = &self.frontiers[frontier.index()];
         if let Some(r) = &self.reduction {
@@ -168,7 +167,8 @@ impl Ftl {
         f.filled(self.geometry.ppas_per_program_unit) - f.moved
     }
 
-    /// Is the slot, which is in reclaim unit `unit`, in a program unit that is not full yet?
+    /// Whether the slot, which is in reclaim unit `unit`, is in a program unit that is not full
+    /// yet.
     #[inline]
     pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
         self.table.state[unit.index()] == UnitState::Open
@@ -179,15 +179,15 @@ impl Ftl {
             })
     }
 
-    /// Bring what a later `write(lpn)` will touch into the cache. No effect on the state. (The
-    /// counters of reclaim units are few and always there.)
+    /// Prefetches the memory that a later `write(lpn)` will access. Has no effect on the state.
+    /// (The per-unit counters are few and always cached.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch_far(&self.forward, lpn.index());
     }
 
-    /// Write `bytes` bytes of one slot. A part of a slot is merged with its old data, which costs a
-    /// flash read where there is any.
+    /// Writes `bytes` bytes of one slot. A partial write is merged with the slot's old data, which
+    /// costs a flash read if there are any.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
         debug_assert!(self.reduction.is_none(), "see write_reduced");
@@ -196,7 +196,7 @@ impl Ftl {
             self.merge(frontier, lpn, sink);
         }
         let ppa = self.allocate(frontier, lpn, sink);
-        // Only now: making room for the new slot may have moved the old one.
+        // Look up only now, because making room for the new slot may have relocated the old one.
         let old = self.forward[lpn.index()];
         if old.is_none() {
             self.mapped += 1;
@@ -209,7 +209,7 @@ impl Ftl {
         self.pace(sink);
     }
 
-    /// A part of a slot is written: what else the slot holds has to be read.
+    /// Reads the rest of a slot of which only a part is written.
     #[cold]
     pub(crate) fn merge<S: FlashSink>(&mut self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
         let old = self.lookup(lpn);
@@ -218,15 +218,15 @@ impl Ftl {
         }
     }
 
-    /// Unmap a logical page (TRIM, deallocate).
+    /// Unmaps a logical page (TRIM, deallocate).
     pub fn trim(&mut self, lpn: Lpn) {
         if self.supersede(lpn) {
             self.counters.trimmed_slots += 1;
         }
     }
 
-    /// There are newer data of a logical page elsewhere: what the flash holds of it is invalid.
-    /// Returns whether it held any.
+    /// Invalidates the flash data of a logical page, because newer data are elsewhere. Returns
+    /// whether it had any.
     #[inline]
     pub fn supersede(&mut self, lpn: Lpn) -> bool {
         let old = self.forward[lpn.index()];
@@ -243,8 +243,8 @@ impl Ftl {
         true
     }
 
-    /// Close the program unit that a host frontier is filling, padding what is empty. Returns
-    /// whether there was one.
+    /// Closes the program unit that a host frontier is filling by padding it. Returns whether there
+    /// was one.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         if self.reduction.is_some() {
             return self.pad_packed(frontier, sink);
@@ -263,21 +263,21 @@ impl Ftl {
         true
     }
 
-    /// Slots that can still be written to the unit of a host frontier, and whether any of it has
-    /// been; a frontier without a unit will open an empty one.
+    /// Slots that can still be written to the open unit of a host frontier, and whether any part of
+    /// it has been written. A frontier without a unit will open an empty one.
     pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
         let f = &self.frontiers[frontier.index()];
         let size = self.geometry.slots_per_reclaim_unit;
         if f.needs_unit() { (size, false) } else { (f.end - f.next, f.end - f.next < size) }
     }
 
-    /// The unit that a host frontier has written a part of.
+    /// The partly written unit of a host frontier.
     pub fn host_unit(&self, frontier: FrontierId) -> Option<ReclaimUnitId> {
         self.host_room(frontier).1.then(|| self.frontiers[frontier.index()].unit)
     }
 
-    /// Give up what is unwritten of the unit that a host frontier fills: its next write opens an
-    /// empty one. Returns how many slots stay unwritten, 0 where there was no unit.
+    /// Closes the open unit of a host frontier early: its next write opens an empty one. Returns
+    /// how many slots stay unwritten, 0 if there was no unit.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
         self.pad(frontier, sink);
         let f = &mut self.frontiers[frontier.index()];
@@ -291,7 +291,8 @@ impl Ftl {
         rest
     }
 
-    /// Back to "no writes": every block erased, nothing mapped. Counters and wear go on.
+    /// Returns to the state of "no writes": every block erased, nothing mapped. Counters and wear
+    /// are kept.
     pub fn purge(&mut self) {
         self.forward.fill(Ppa::NONE);
         self.mapped = 0;
@@ -321,7 +322,8 @@ impl Ftl {
         self.table.valid[unit.index()] -= 1;
     }
 
-    /// Put `lpn` into the next slot of a host frontier and return the slot. The caller maps it.
+    /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
+    /// updates the map.
     #[inline]
     pub(crate) fn allocate<S: FlashSink>(
         &mut self,
@@ -368,11 +370,11 @@ impl Ftl {
         sink.program(frontier, ProgramUnit { reclaim_unit, unit, data_slots: data, moved_slots });
     }
 
-    /// Give a frontier that the host writes to its next unit, with room for GC kept.
+    /// Opens the next unit of a host frontier, after reserving space for GC.
     #[cold]
     pub(crate) fn open_for_host<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         self.make_room(sink);
-        // Relocated data that go to the unit of the host may have needed the unit first.
+        // Making room may already have opened the unit, if relocated data go to the host's unit.
         if self.frontiers[frontier.index()].needs_unit() {
             self.open(frontier, sink);
         }
@@ -383,12 +385,12 @@ impl Ftl {
         let host = self.is_host_frontier(frontier);
         let cold = !host && self.collection.is_for_wear();
         let unit = self.config.wear.take(&mut self.free, &self.wear, cold);
-        // `FtlConfig::check` leaves spare space for every frontier, and `make_room` keeps the
-        // floor.
-        let unit = unit.expect("a free reclaim unit is always kept for collection");
+        // `FtlConfig::check` ensures spare space for every frontier, and `make_room` keeps the
+        // reserve.
+        let unit = unit.expect("a free reclaim unit is always reserved for garbage collection");
         let index = unit.index();
         assert_eq!(self.table.state[index], UnitState::Free);
-        assert_eq!(self.table.valid[index], 0, "an unit with valid data must not be erased");
+        assert_eq!(self.table.valid[index], 0, "a unit with valid data must not be erased");
         if !self.table.erased[index] {
             self.wear.record_erase(unit);
             sink.erase(unit);
@@ -399,7 +401,7 @@ impl Ftl {
         if host {
             self.spare.host_opened(stream);
         }
-        self.table.owner[index] = Owner { stream, collected: !host };
+        self.table.owner[index] = Owner { stream, relocated: !host };
         let first = self.geometry.first_ppa(unit);
         self.frontiers[frontier.index()] = Frontier {
             unit,
@@ -412,7 +414,7 @@ impl Ftl {
     }
 }
 
-/// Ask the cache for an element that will be needed soon.
+/// Prefetches an element that will be needed soon.
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -427,8 +429,8 @@ pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     let _ = (array, index);
 }
 
-/// The same for one of many: into the second level of the cache, which waits for more lines at once
-/// than the first and has room for them.
+/// Prefetches one of many elements into the second-level cache, which supports more outstanding
+/// misses than the first and has room for them.
 #[inline]
 pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,15 +1,18 @@
-//! Garbage collection: relocating the valid data of a victim so that the victim becomes free.
+//! Garbage collection (GC): relocates the valid data of a victim so that it can be erased.
 //!
-//! It runs in four ways, all made of the same steps:
-//! * **incremental** (normal): the idle slots (free reclaim units and the rest of open ones) are
-//!   kept at a target. After every host slot, enough of the victim is relocated to return to the
-//!   target; a partly emptied victim is credited in proportion to what it will yield. So writes
-//!   stay smooth, and the spare space that garbage collection circulates through is constant.
-//!   `GcPacing::PerVictim` relocates a whole victim at once instead, as simple drives do;
-//!   `GcPacing::OnDemand` has no such target;
-//! * **foreground**: `gc_low_watermark` units or fewer are free: the host waits for whole victims;
-//! * **background**: the device is idle: victims are emptied up to `gc_idle_watermark` free units;
-//! * **early**: the caller asks for a victim that is nearly empty already.
+//! It runs in four modes, all built from the same steps:
+//!
+//! * **incremental** (normal): the idle slots (free reclaim units and the unwritten rest of open
+//!   ones) are kept at a target. After every host slot, enough of the victim is relocated to return
+//!   to the target; a partly emptied victim is credited in proportion to the space that it will
+//!   yield. Writes thus stay smooth, and the spare space that GC circulates through is constant.
+//!   With `GcPacing::PerVictim` a whole victim is relocated at once instead, as in simple drives;
+//!   with `GcPacing::OnDemand` there is no such target;
+//! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
+//!   of whole victims;
+//! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units
+//!   are free;
+//! * **early**: the caller requests the relocation of a victim that is nearly empty.
 
 use std::mem::MaybeUninit;
 
@@ -22,35 +25,37 @@ use crate::gc_log::GcEvent;
 use crate::sink::FlashSink;
 use crate::table::UnitState;
 
-/// Slots ahead of which the map entries of a victim are fetched into the cache.
+/// Distance in slots at which the map entries of a victim are prefetched.
 const AHEAD: usize = 32;
-/// Slots whose map entries are fetched at a time: a core waits for the address translations of what
-/// it fetches, but for many of them at once.
+/// Slots whose map entries are prefetched together, so that the address translations (TLB misses)
+/// of the prefetches overlap.
 const FETCHED: usize = 128;
-/// Slots ahead of which the victim's own entries are: hardware loses track of a scan this slow.
+/// Distance in slots at which the victim's own entries are prefetched: the scan is too slow for the
+/// hardware prefetcher to follow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 pub(crate) const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
-/// Room for the logical pages of a read group; filled from the start, uninitialised beyond.
+/// Buffer for the logical pages of a read group; filled from the start, uninitialised beyond.
 pub(crate) type LiveSlots = [MaybeUninit<Lpn>; GROUP_MAX];
-/// Most slots moved for one host slot: a victim that yields next to nothing must not stall a write.
+/// Limit on the slots relocated for one host slot: a victim that yields next to nothing must not
+/// stall a write.
 const BURST_MAX: u32 = 64;
-/// Idle GC leaves units alone that are valid to this share or more: moving them would wear
-/// flash for little space.
+/// Background GC skips units with this valid share or more: relocating them would wear the flash
+/// for little space.
 const IDLE_VALID_MAX: f64 = 0.95;
 
 /// The victim being emptied, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
     pub(crate) victim: ReclaimUnitId,
-    /// Next address to look at, counted from the start of the victim.
+    /// Next address to examine, counted from the start of the victim.
     pub(crate) next_position: u32,
-    /// Valid alloc_units when the victim was chosen.
+    /// Valid allocation units when the victim was chosen.
     pub(crate) valid_at_start: u32,
-    /// Allocation units moved out of the victim so far.
+    /// Allocation units relocated from the victim so far.
     pub(crate) moved: u32,
-    /// The victim was chosen to level wear, not to gain space.
+    /// Whether the victim was chosen for wear levelling instead of space.
     pub(crate) for_wear: bool,
-    /// Erases when wear was last levelled.
+    /// Total erases when wear levelling last relocated data.
     pub(crate) last_wear_move: u64,
 }
 
@@ -79,7 +84,7 @@ impl Collection {
 }
 
 impl Ftl {
-    /// After one host slot: move what it owes.
+    /// Relocates slots after one host slot, until idle space is back at its target.
     #[inline]
     pub(crate) fn pace<S: FlashSink>(&mut self, sink: &mut S) {
         if self.idle < self.idle_target {
@@ -89,7 +94,7 @@ impl Ftl {
 
     fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
         if self.config.gc_pacing == GcPacing::PerVictim {
-            return self.collect_whole(sink);
+            return self.relocate_victim(sink);
         }
         let mut burst = 0;
         while burst < BURST_MAX && self.idle < self.idle_target {
@@ -102,23 +107,23 @@ impl Ftl {
             if coming > 0 && coming >= owed {
                 return;
             }
-            burst += self.collect_group(sink);
+            burst += self.relocate_group(sink);
         }
     }
 
-    /// Empty a victim at once.
+    /// Relocates a whole victim at once.
     #[cold]
-    fn collect_whole<S: FlashSink>(&mut self, sink: &mut S) {
+    fn relocate_victim<S: FlashSink>(&mut self, sink: &mut S) {
         if self.collection.is_running() || self.choose_victim() {
             while self.collection.is_running() {
-                self.collect_group(sink);
+                self.relocate_group(sink);
             }
         }
     }
 
-    /// Keep `gc_high_watermark` units' worth of slots idle, and one more for every open frontier
-    /// beyond the first two: its unwritten slots are idle but of no use to the others. There is no
-    /// target under `GcPacing::OnDemand`.
+    /// Target of idle space: `gc_high_watermark` units, plus one for every open frontier beyond the
+    /// first two, because its unwritten slots are idle but not available to others. There is no
+    /// target with `GcPacing::OnDemand`.
     pub(crate) fn update_idle_target(&mut self) {
         if self.config.gc_pacing == GcPacing::OnDemand {
             return;
@@ -128,20 +133,21 @@ impl Ftl {
         self.idle_target = i64::from(units) * i64::from(self.table.alloc_units_per_reclaim_unit);
     }
 
-    /// Before the host opens a unit: never let the free pool fall below what GC needs.
+    /// Called before the host opens a unit: keeps the free pool at the minimum that GC needs.
     pub(crate) fn make_room<S: FlashSink>(&mut self, sink: &mut S) {
         while self.free.len() as u32 <= self.config.gc_low_watermark {
             if !self.collection.is_running() && !self.choose_victim() {
                 return;
             }
             while self.collection.is_running() {
-                self.collect_group(sink);
+                self.relocate_group(sink);
             }
         }
     }
 
-    /// One step of idle GC: a read group. False when there is nothing more to do.
-    pub fn collect_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
+    /// Runs one step of background GC, a read group. Returns false when there is nothing left to
+    /// do.
+    pub fn gc_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         if !self.collection.is_running() {
             if self.free.len() as u32 >= self.config.gc_idle_watermark || !self.choose_victim() {
                 return false;
@@ -153,13 +159,13 @@ impl Ftl {
                 return false;
             }
         }
-        self.collect_group(sink);
+        self.relocate_group(sink);
         true
     }
 
-    /// Collect one whole victim if no more than the share `valid_max` of it is valid. False if the
-    /// next victim is fuller, there is none, or GC is under way.
-    pub fn collect_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
+    /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns false if
+    /// the next victim has more, there is none, or GC is in progress.
+    pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         if self.collection.is_running() || !self.choose_victim() {
             return false;
         }
@@ -168,12 +174,12 @@ impl Ftl {
             self.give_back_victim();
             return false;
         }
-        self.collect_whole(sink);
+        self.relocate_victim(sink);
         true
     }
 
-    /// Would `collect_in_background` find work?
-    pub fn wants_background(&self) -> bool {
+    /// Whether `gc_in_background` would have work to do.
+    pub fn needs_background_gc(&self) -> bool {
         self.collection.is_running() || (self.free.len() as u32) < self.config.gc_idle_watermark
     }
 
@@ -201,9 +207,9 @@ impl Ftl {
         self.collection.victim = ReclaimUnitId::NONE;
     }
 
-    /// Move the valid slots of the victim's next read group that has any; free the victim at its
-    /// end. Returns how many slots moved.
-    fn collect_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
+    /// Relocates the valid slots of the victim's next read group that has any; frees the victim at
+    /// its end. Returns the number of relocated slots.
+    fn relocate_group<S: FlashSink>(&mut self, sink: &mut S) -> u32 {
         let victim = self.collection.victim;
         let size = self.geometry.ppas_per_reclaim_unit;
         let group = self.geometry.ppas_per_read_group;
@@ -225,7 +231,7 @@ impl Ftl {
             };
             self.collection.next_position += group;
         }
-        assert!(count > 0, "valid slots that the reverse map does not show");
+        assert!(count > 0, "the reverse map does not contain the valid slots");
         let first = Ppa(base + self.collection.next_position - group);
         let owner = self.table.owner[victim.index()];
         let frontier = self.config.gc_destination.frontier(owner, self.config.streams);
@@ -251,7 +257,7 @@ impl Ftl {
         count as u32
     }
 
-    /// Give logical pages the next slots of a frontier: as `allocate` does one by one, in runs.
+    /// Allocates the next slots of a frontier to logical pages, like `allocate` but in runs.
     #[inline]
     fn relocate<S: FlashSink>(&mut self, frontier: FrontierId, lpns: &[Lpn], sink: &mut S) {
         let mut rest = lpns;
@@ -286,7 +292,8 @@ impl Ftl {
         }
     }
 
-    /// Bring what later groups of the victim will need into the cache; the next one is at `first`.
+    /// Prefetches the memory that later groups of the victim will access; the next group is at
+    /// `first`.
     #[inline]
     fn fetch_ahead(&self, first: u32, group: u32) {
         let (begin, into_burst) =
@@ -307,8 +314,8 @@ impl Ftl {
         let (begin, group) = (first as usize, group as usize);
         let mut count = 0;
         for (slot, &lpn) in (first..).zip(&self.reverse[begin..begin + group]) {
-            // Stored at once and counted by arithmetic: whether a slot is live is a coin toss that
-            // no branch predictor wins.
+            // Store unconditionally and count arithmetically, because branch predictors cannot
+            // predict whether a slot is live.
             live[count].write(lpn);
             count += usize::from(self.forward[lpn.index()] == Ppa(slot));
         }
@@ -319,7 +326,7 @@ impl Ftl {
         let victim = self.collection.victim;
         debug_assert_eq!(self.table.valid[victim.index()], 0);
         let owner = self.table.owner[victim.index()];
-        if self.gc_log.is_listening() && !owner.collected && self.collection.moved > 0 {
+        if self.gc_log.is_listening() && !owner.relocated && self.collection.moved > 0 {
             let (stream, slots) = (owner.stream, self.collection.moved);
             self.gc_log.record(GcEvent::Moved { stream, slots });
         }

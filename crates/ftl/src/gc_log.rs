@@ -1,41 +1,41 @@
-//! What GC did to units that the host fills or has filled: the data placement interface
-//! makes events of it. Nothing is recorded unless somebody listens, and only when a unit is freed
-//! or filled, so no slot costs more.
+//! Log of GC actions on host units, from which the data placement interface generates events.
+//! Nothing is recorded unless logging is enabled, and only when a unit is freed or filled, so it
+//! adds no cost per slot.
 
 use std::collections::VecDeque;
 
 use writecliff_base::StreamId;
 
-/// Most events that are kept until they are taken; older ones are only counted.
+/// Limit on the events kept until they are taken; older ones are only counted.
 const KEPT: usize = 1024;
 
-/// What GC did to a unit of the host.
+/// A GC action on a host unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcEvent {
-    /// A unit that the host had written in `stream` was emptied: `slots` of it were moved.
+    /// A unit that the host had written in `stream` was emptied; `slots` of it were relocated.
     Moved { stream: StreamId, slots: u32 },
-    /// Moved data took the last slot of the unit that the host writes in `stream`.
+    /// Relocated data filled the last slot of the unit that the host writes in `stream`.
     RolledOver { stream: StreamId },
 }
 
-/// How often each has happened in one stream.
+/// Number of each action in one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub moved: u64,
     pub rolled_over: u64,
 }
 
-/// What has happened since it was last taken.
+/// The actions since the log was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GcLog {
-    /// The newest, the oldest of them first.
+    /// The newest events, oldest first.
     pub kept: VecDeque<GcEvent>,
-    /// All, by stream; empty if nobody listens.
+    /// Counts of all events by stream; empty if logging is disabled.
     pub counts: Vec<Counts>,
 }
 
 impl GcLog {
-    /// Record from now on.
+    /// Enables logging.
     pub fn listen(&mut self, streams: u16) {
         self.counts = vec![Counts::default(); usize::from(streams)];
     }
@@ -57,7 +57,7 @@ impl GcLog {
         self.kept.push_back(event);
     }
 
-    /// Hand over what has happened, and go on listening.
+    /// Takes the logged events and continues logging.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let streams = self.counts.len() as u16;

@@ -1,24 +1,24 @@
-//! The flash translation layer: what a write becomes on flash.
+//! The flash translation layer (FTL): maps logical writes to flash operations.
 //!
-//! The FTL has no clock. It changes its state at once and tells a [`FlashSink`] which flash
-//! operations that costs; a timed device lets them take time, a fast-forward device forgets them.
-//! So both clocks go through the same states by construction.
+//! The FTL has no clock. It changes its state immediately and reports the resulting flash
+//! operations to a [`FlashSink`]. A timed device models their duration; a fast-forward device
+//! ignores them. Both therefore go through the same states by construction.
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
-//! | `ftl.rs` | the host's operations: write, TRIM, purge |
+//! | `ftl.rs` | host operations: write, TRIM, purge |
 //! | `table.rs` | reclaim units: their state, valid counts, owners |
 //! | `frontier.rs` | the open reclaim units that writes go to |
 //! | `garbage_collection.rs` | emptying victims: pacing, relocating, freeing |
-//! | `gc/` | which unit to collect: one policy a file |
-//! | `spare/` | which stream gives up spare space: one policy a file |
-//! | `gc_destination/` | where relocated data go: one policy per file |
-//! | `reduce/` | what a controller stores that compresses or de-duplicates |
-//! | `wear_leveling/` | which free unit to open, when to move cold data: one policy a file |
-//! | `check.rs` | every invariant, for tests |
+//! | `gc/` | victim selection: one policy per file |
+//! | `spare/` | division of spare space between streams: one policy per file |
+//! | `gc_destination/` | destination of relocated data: one policy per file |
+//! | `reduce/` | data reduction: compression and deduplication |
+//! | `wear_leveling/` | which free unit to open, relocation of cold data: one policy per file |
+//! | `check.rs` | invariant checks, for tests |
 //! | `state.rs` | save and restore |
-//! | `gc_log.rs` | what garbage collection did to the host's units, for data placement events |
-//! | `theory.rs` | closed forms for write amplification, to compare with |
+//! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
+//! | `theory.rs` | closed forms for write amplification, for validation |
 
 pub mod check;
 pub mod config;
@@ -38,7 +38,7 @@ pub mod theory;
 pub mod wear_leveling;
 
 pub use config::{ConfigError, FtlConfig, GcPacing};
-pub use counters::{Counters, Placed};
+pub use counters::{Allocated, Counters};
 pub use ftl::Ftl;
 pub use reduce::{ReductionConfig, ReductionCounters};
 pub use sink::{FastForward, FlashSink, ProgramUnit};

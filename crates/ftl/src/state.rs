@@ -1,5 +1,6 @@
-//! Saving and restoring an FTL. Only the forward map is stored: the reverse map is current exactly
-//! where the forward map points, so it is rebuilt, and stale entries stay behind.
+//! Saves and restores an FTL. Only the forward map is stored. The reverse map is rebuilt from it,
+//! because its entries matter only where the forward map points back; stale entries are not
+//! restored.
 
 use std::io::{Read, Write};
 
@@ -15,7 +16,7 @@ use crate::gc_destination::GcDestination;
 use crate::reduce::is_shared;
 use crate::table::{Owner, UnitState};
 
-/// Map entries ahead of which the slots that they point to are fetched into the cache.
+/// Distance in map entries at which the slots that they point to are prefetched.
 const AHEAD: usize = 32;
 
 pub(crate) fn damaged(section: &str) -> CodecError {
@@ -29,7 +30,7 @@ impl Ftl {
         let states: Vec<u8> = t.state.iter().map(|&s| s as u8).collect();
         out.bytes("ftl.states", &states)?;
         out.u32s("ftl.valid", &t.valid)?;
-        let owner = |o: &Owner| u32::from(o.stream.0) << 1 | u32::from(o.collected);
+        let owner = |o: &Owner| u32::from(o.stream.0) << 1 | u32::from(o.relocated);
         out.u32s("ftl.owners", &t.owner.iter().map(owner).collect::<Vec<u32>>())?;
         out.u64s("ftl.closed_at", &t.closed_at)?;
         out.bytes("ftl.erased", &t.erased.iter().map(|&e| u8::from(e)).collect::<Vec<u8>>())?;
@@ -65,7 +66,7 @@ impl Ftl {
         out.u64s("ftl.random", &self.random.state())
     }
 
-    /// Replace the state of a drive of the same geometry and configuration.
+    /// Replaces the state; the saved drive must have the same geometry and configuration.
     pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.table.len() as usize;
         self.mapped = 0;
@@ -79,7 +80,7 @@ impl Ftl {
         let states: Option<Vec<_>> = states.into_iter().map(UnitState::from_u8).collect();
         self.table.state = states.ok_or_else(|| damaged("ftl.states"))?;
         self.table.valid = input.u32s("ftl.valid", units)?;
-        let owner = |o: u32| Owner { stream: StreamId((o >> 1) as u16), collected: o & 1 == 1 };
+        let owner = |o: u32| Owner { stream: StreamId((o >> 1) as u16), relocated: o & 1 == 1 };
         self.table.owner = input.u32s("ftl.owners", units)?.into_iter().map(owner).collect();
         self.table.closed_at = input.u64s("ftl.closed_at", units)?;
         self.table.erased = input.bytes("ftl.erased")?.into_iter().map(|e| e == 1).collect();
@@ -135,7 +136,7 @@ impl Ftl {
         self.free.len() as i64 * i64::from(self.table.alloc_units_per_reclaim_unit) + in_open
     }
 
-    /// Map the logical pages from `first` on to `ppas`.
+    /// Maps the logical pages from `first` on to `ppas`.
     fn restore_maps(&mut self, first: usize, ppas: &[u32]) -> Result<(), CodecError> {
         let forward = &mut self.forward[first..first + ppas.len()];
         for (i, (to, &ppa)) in forward.iter_mut().zip(ppas).enumerate() {

@@ -1,22 +1,22 @@
-//! The table of reclaim units. Dense arrays, indexed by unit: a victim scan reads only what it
-//! needs.
+//! The table of reclaim units: dense arrays indexed by unit, so that a victim scan reads only what
+//! it needs.
 //!
-//! Space is counted in allocation units: slots, or sectors if the controller reduces data, where a
+//! Space is counted in allocation units: slots, or sectors if the controller reduces data and a
 //! piece of data takes one or more of them (`reduce/`).
 
 use writecliff_base::{ReclaimUnitId, StreamId};
 
-/// What a reclaim unit is doing.
+/// State of a reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum UnitState {
-    /// Holds nothing valid; may still have to be erased before use.
+    /// Has no valid data; may still have to be erased before use.
     Free = 0,
     /// A frontier writes to it.
     Open = 1,
     /// Full; a candidate for GC.
     Closed = 2,
-    /// Being collected.
+    /// The victim of garbage collection.
     Victim = 3,
 }
 
@@ -26,19 +26,19 @@ impl UnitState {
     }
 }
 
-/// Who wrote a reclaim unit.
+/// The stream of a reclaim unit, and whether the host or GC wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
     pub stream: StreamId,
-    /// Written by GC, not by the host.
-    pub collected: bool,
+    /// Whether GC wrote the unit, with relocated data, and not the host.
+    pub relocated: bool,
 }
 
-/// The units that a policy may choose from.
+/// Set of units that a policy may choose from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Among {
     All,
-    /// Those of one stream.
+    /// Units of one stream.
     Stream(StreamId),
 }
 
@@ -62,7 +62,7 @@ pub struct UnitTable {
     pub owner: Vec<Owner>,
     /// Host slots written when the unit was closed: the age of its data.
     pub closed_at: Vec<u64>,
-    /// Nothing has been programmed since the last erase.
+    /// Whether nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
 }
 
@@ -93,7 +93,7 @@ impl UnitTable {
         self.state[unit.index()] == UnitState::Closed
     }
 
-    /// Is the unit one that a policy may choose from `among`?
+    /// Whether a policy may choose the unit from `among`.
     #[inline]
     pub fn is_candidate(&self, unit: ReclaimUnitId, among: Among) -> bool {
         self.is_closed(unit) && among.holds(self.owner[unit.index()])

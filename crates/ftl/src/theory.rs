@@ -1,7 +1,7 @@
 //! Write amplification in closed form, for uniform random overwrites of single slots without TRIM.
 //!
-//! `alpha` is the share of valid slots among those that GC circulates through, `b` the
-//! slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
+//! `alpha` is the share of valid slots among those that GC circulates through, and `b` the number
+//! of slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
 
 /// Principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
 fn lambert_w0(x: f64) -> f64 {
@@ -28,19 +28,19 @@ pub fn fifo(alpha: f64) -> f64 {
     1.0 / (1.0 + alpha * lambert_w0(-beta * (-beta).exp()))
 }
 
-/// Slots of different data among those of a drive on which each write repeats, with probability
-/// `d`, the last one that did not: `−ln(1 − d) (1 − d) / d`.
+/// Share of distinct data among the slots of a drive on which each write duplicates, with
+/// probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
-/// Data live as long as any page has them. Of those that were written `t` overwrites of the drive
-/// ago, on a geometrically distributed number of pages, `s(t) = e^(−t) / (1 − d + d e^(−t))` live;
-/// this is its integral, times the share of writes that bring new data.
+/// Data live as long as any page refers to them. Of the data written `t` drive overwrites ago to a
+/// geometrically distributed number of pages, the share `s(t) = e^(−t) / (1 − d + d e^(−t))` lives.
+/// The result is the integral of `s`, times the share of writes with new data.
 pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
 }
 
-/// FIFO on such a drive that stores no data twice: slots written for each one of the host. With `t`
-/// overwrites from one turn of the queue to the next, the flash holds what all turns have left:
-/// `1/α = (1 − d) t Σ s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
+/// FIFO on such a drive with deduplication: slots written to flash per host slot. With `t`
+/// overwrites per turn of the queue, the flash holds what all turns have left: `1/α = (1 − d) t Σ
+/// s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
 pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
     let alive = |t: f64| (-t).exp() / (1.0 - d + d * (-t).exp());
     let turns = |t: f64| {
@@ -114,15 +114,15 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     mean
 }
 
-/// A share of the data and the share of the writes that goes to it, uniformly.
+/// A class of data: its share of the data, and of the writes, which are uniform within it.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     pub data: f64,
     pub writes: f64,
 }
 
-/// Classes of random data mixed in one FIFO log: `A = Σ r / (1 − exp(−r / (f α A)))`, `f` the data
-/// and `r` the writes of a class (Desnoyers, SYSTOR 2012).
+/// Write amplification of classes of random data mixed in one FIFO log: `A = Σ r / (1 − exp(−r / (f
+/// α A)))`, with `f` the data share and `r` the write share of a class (Desnoyers, SYSTOR 2012).
 pub fn mixed_fifo(classes: &[Class], alpha: f64) -> f64 {
     let sum = |a: f64| -> f64 {
         let one = |c: &Class| c.writes / (1.0 - (-c.writes / (c.data * alpha * a)).exp());
@@ -137,18 +137,18 @@ pub fn mixed_fifo(classes: &[Class], alpha: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Classes of random data kept apart, collected greedily, the spare space split so that the least
-/// is written: the split (a share of the spare a class) and the write amplification.
+/// Optimal split of the spare space between separated classes of random data with greedy GC.
+/// Returns the share of the spare space of each class, and the write amplification.
 ///
-/// The benefit of spare space falls as there is more of it, so giving it out piece by piece, each
-/// to the class that gains most, ends at the optimum.
+/// Spare space has diminishing returns, so assigning it piece by piece to the class that gains most
+/// reaches the optimum.
 pub fn best_split(classes: &[Class], alpha: f64, b: u32) -> (Vec<f64>, f64) {
     const PIECES: u32 = 2000;
     let piece = (1.0 / alpha - 1.0) / f64::from(PIECES);
     let cost = |c: &Class, pieces: u32| {
         c.writes * greedy(c.data / (c.data + f64::from(pieces) * piece), b)
     };
-    // A class without any spare space would never end copying: one piece each to begin with.
+    // A class without any spare space would amplify without bound, so each starts with one piece.
     let mut pieces = vec![1_u32; classes.len()];
     let gain = |c: &Class, n: u32| cost(c, n) - cost(c, n + 1);
     let mut gains: Vec<f64> = classes.iter().map(|c| gain(c, 1)).collect();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_units_collect_better() {
+    fn smaller_units_have_lower_write_amplification() {
         let alpha = 1.0 / 1.07;
         let close = |got: f64, want: f64| assert!((got - want).abs() < 0.002, "{got} v {want}");
         close(greedy(alpha, 32), 6.347);

@@ -1,5 +1,5 @@
-//! Random operations on the FTL beside a plain map. Every invariant is checked as it goes, and a
-//! sink that stands for the flash checks that what the FTL asks of it is possible.
+//! Compares the FTL with a plain map under random operations. All invariants are checked along the
+//! way, and a sink that models the flash checks that the FTL's operations are legal.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlC
     }
 }
 
-/// The flash as the FTL may use it: erased before programmed, programmed in order, never twice.
+/// Checks the rules of flash: erased before programmed, programmed in order, never twice.
 #[derive(Default)]
 struct Flash {
     /// Units programmed since the last erase, by reclaim unit.
@@ -68,7 +68,7 @@ impl FlashSink for Flash {
 
     fn program(&mut self, _: FrontierId, unit: ProgramUnit) {
         let done = self.programmed.entry(unit.reclaim_unit.0).or_default();
-        assert_eq!(unit.unit, *done, "units of a reclaim unit are programmed in order");
+        assert_eq!(unit.unit, *done, "program units must be programmed in order");
         assert!(unit.data_slots > 0);
         *done += 1;
         self.data_slots += u64::from(unit.data_slots);
@@ -76,7 +76,10 @@ impl FlashSink for Flash {
 
     fn erase(&mut self, unit: ReclaimUnitId) {
         self.erases += 1;
-        assert!(self.programmed.remove(&unit.0).is_some(), "erasing what was never programmed");
+        assert!(
+            self.programmed.remove(&unit.0).is_some(),
+            "erase of a unit that was never programmed"
+        );
     }
 }
 
@@ -135,13 +138,13 @@ impl Bench {
             }
             Step::Idle { steps } => {
                 for _ in 0..steps {
-                    if !self.ftl.collect_in_background(&mut self.flash) {
+                    if !self.ftl.gc_in_background(&mut self.flash) {
                         break;
                     }
                 }
             }
             Step::Early { valid_pct } => {
-                self.ftl.collect_early(f64::from(valid_pct) / 100.0, &mut self.flash);
+                self.ftl.gc_early(f64::from(valid_pct) / 100.0, &mut self.flash);
             }
             Step::SaveAndRestore => self.save_and_restore(),
             Step::Purge => {
@@ -175,7 +178,7 @@ impl Bench {
             }
             assert_eq!(self.ftl.holder(ppa), Some(Lpn(lpn)));
             let owner = owners[self.ftl.geometry().reclaim_unit_of(ppa).index()];
-            if gc_destination.isolates(StreamId(self.model[&lpn])) || !owner.collected {
+            if gc_destination.isolates(StreamId(self.model[&lpn])) || !owner.relocated {
                 assert_eq!(owner.stream.0, self.model[&lpn], "a unit mixes streams");
             }
         }
@@ -191,7 +194,7 @@ impl Bench {
     }
 }
 
-/// GC destinations and spare policies that go together.
+/// Valid combinations of GC destination and spare policies.
 fn stream_policies() -> impl Strategy<Value = (GcDestination, SparePolicy)> {
     prop_oneof![
         Just((GcDestination::PerStream, SparePolicy::Global)),
@@ -250,15 +253,15 @@ proptest! {
                 bench.check();
             }
         }
-        // Whatever the steps were (a purge may have been the last), GC has its turn.
+        // Overwrite the drive so that GC runs even if the steps ended with a purge.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             bench.apply(&Step::Write { lpn, stream: (n % 3) as u16, bytes: 4096 });
         }
         bench.check();
-        // Purges in bad places may leave too few writes at a stretch to fill the drive.
+        // Purges may leave too few consecutive writes to fill the drive.
         let purged = steps.iter().any(|step| matches!(step, Step::Purge));
-        prop_assert!(purged || bench.ftl.counters().collections > 0, "collection was exercised");
+        prop_assert!(purged || bench.ftl.counters().collections > 0, "GC did not run");
     }
 }
 
@@ -284,12 +287,12 @@ fn static_levelling_keeps_cold_blocks_in_use() {
     let (levelled, moved) = spread(WearPolicy::Static { threshold: 20 });
     assert!(moved > 0);
     let gap = levelled.mean - f64::from(levelled.min);
-    assert!(gap < 30.0, "levelled within the threshold and the rate of moves: gap {gap}");
+    assert!(gap < 30.0, "gap {gap} exceeds what threshold and relocation rate allow");
     assert!(none.mean > 150.0);
 }
 
 #[test]
-fn trimmed_space_is_not_moved() {
+fn trimmed_data_are_not_relocated() {
     let mut ftl = Ftl::new(
         geometry(false),
         config(GcPolicy::Greedy, GcDestination::PerStream, WearPolicy::Dynamic),

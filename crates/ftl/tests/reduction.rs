@@ -1,5 +1,5 @@
-//! Drives that store less than the host writes: every invariant under random operations, and write
-//! amplification against closed forms.
+//! Tests data reduction: all invariants under random operations, and write amplification against
+//! closed forms.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the host knows: the data of each page, by a number, and how much they take.
+/// Model of the host's data: an id for the data of each page, and their compressed size.
 struct Model {
     pages: BTreeMap<u32, (u32, u32)>,
     written: u32,
@@ -114,7 +114,7 @@ impl Model {
                 ftl.pad(ftl.host_frontier(StreamId(0)), &mut FastForward);
             }
             Step::Idle => {
-                (0..20).all(|_| ftl.collect_in_background(&mut FastForward));
+                (0..20).all(|_| ftl.gc_in_background(&mut FastForward));
             }
             Step::SaveAndRestore => save_and_restore(ftl),
             Step::Purge => {
@@ -124,8 +124,8 @@ impl Model {
         }
     }
 
-    /// Every page has data; pages with the same data share one ppa, others none; what is valid is
-    /// what the different data take.
+    /// Checks that pages with the same data share one ppa and others do not, and that the valid
+    /// space is that of the distinct data.
     fn check(&self, ftl: &Ftl) {
         ftl.check_invariants().unwrap();
         assert_eq!(ftl.mapped_slots(), self.pages.len() as u64);
@@ -133,13 +133,13 @@ impl Model {
         for (&lpn, &(data, sectors)) in &self.pages {
             let ppa = ftl.lookup(Lpn(lpn));
             assert!(!ppa.is_none(), "page {lpn}");
-            assert_eq!(*ppas.entry(data).or_insert(ppa), ppa, "page {lpn} shares its data");
+            assert_eq!(*ppas.entry(data).or_insert(ppa), ppa, "page {lpn} does not share its data");
             assert_eq!(ftl.alloc_units_of(Lpn(lpn)), sectors);
         }
         let mut distinct: Vec<u32> = ppas.values().map(|p| p.0).collect();
         distinct.sort_unstable();
         distinct.dedup();
-        assert_eq!(distinct.len(), ppas.len(), "different data share a place");
+        assert_eq!(distinct.len(), ppas.len(), "different data share a physical page address");
         let sizes: BTreeMap<u32, u32> = self.pages.values().copied().collect();
         let stored: u32 = sizes.values().sum();
         assert_eq!(ftl.table().valid.iter().sum::<u32>(), stored);
@@ -165,7 +165,7 @@ proptest! {
     })]
 
     #[test]
-    fn reduced_data_are_all_there(
+    fn all_reduced_data_are_readable(
         rejoin in any::<bool>(),
         static_wear in any::<bool>(),
         steps in prop::collection::vec(step(), 4000..7000),
@@ -185,19 +185,19 @@ proptest! {
                 model.check(&ftl);
             }
         }
-        // Whatever the steps were, GC has its turn.
+        // Overwrite the drive so that GC runs in any case.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             let sectors = 5 + n % 4;
             model.apply(&mut ftl, &Step::Write { lpn, sectors, stream: 0, bytes: 4096 });
         }
         model.check(&ftl);
-        prop_assert!(ftl.counters().collections > 0, "collection was exercised");
+        prop_assert!(ftl.counters().collections > 0, "GC did not run");
     }
 }
 
 #[test]
-fn data_that_cannot_be_reduced_are_stored_as_on_any_drive() {
+fn irreducible_data_are_stored_as_without_reduction() {
     let geometry = || Geometry::new(shape()).unwrap();
     let user = 2 * USER;
     let mut plain = Ftl::new(geometry(), config(user, None)).unwrap();
@@ -214,8 +214,8 @@ fn data_that_cannot_be_reduced_are_stored_as_on_any_drive() {
     assert_eq!(sectors, reducing.table().valid);
 }
 
-/// A drive of 2,048 units of 256 slots whose over-provisioning counts what GC circulates
-/// through, as theory does.
+/// A drive of 2,048 units of 256 slots; its over-provisioning covers only what GC circulates
+/// through, as in theory.
 fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     let units = 2048_u32;
     let shape = Shape {
@@ -240,8 +240,8 @@ fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 
-/// Sectors placed for each sector of a slot that the host wrote, after `warm_up` overwrites of the
-/// capacity over as many more.
+/// Sectors allocated per sector that the host wrote, measured over as many overwrites of the
+/// capacity as there were for warm-up.
 fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Content) -> f64 {
     let user = ftl.config().user_slots;
     let mut random = Prng::new(11);
@@ -249,17 +249,17 @@ fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Co
         let content = content(&mut random, lpn);
         write(ftl, lpn, content);
     }
-    let placed = |c: &ReductionCounters| c.host_sectors + c.gc_sectors + c.padding_sectors;
+    let allocated = |c: &ReductionCounters| c.host_sectors + c.gc_sectors + c.padding_sectors;
     let mut before = 0;
     for n in 0..2 * passes * user {
         if n == passes * user {
-            before = placed(ftl.reduction().unwrap());
+            before = allocated(ftl.reduction().unwrap());
         }
         let lpn = random.below(u64::from(user)) as u32;
         let content = content(&mut random, lpn);
         write(ftl, lpn, content);
     }
-    (placed(ftl.reduction().unwrap()) - before) as f64 / f64::from(passes * user) / 8.0
+    (allocated(ftl.reduction().unwrap()) - before) as f64 / f64::from(passes * user) / 8.0
 }
 
 fn within(measured: f64, theory: f64, share: f64) {
@@ -267,8 +267,8 @@ fn within(measured: f64, theory: f64, share: f64) {
     assert!(error.abs() < share, "{measured} for {theory}: {:+.2} %", 100.0 * error);
 }
 
-/// Data of one size `c`: the flash holds 1/c as many pieces as slots, so greedy GC works as
-/// over-provisioned as that makes it, in blocks of as many more pieces.
+/// With data of one compressed size `c` the flash holds 1/c as many pieces as slots, so greedy GC
+/// has the over-provisioning that results, with as many more pieces per block.
 #[test]
 fn compressed_data_of_one_size_follow_the_greedy_theory() {
     for (sectors, pieces) in [(4_u32, 512), (2, 1024)] {
@@ -280,8 +280,8 @@ fn compressed_data_of_one_size_follow_the_greedy_theory() {
     }
 }
 
-/// Of a queue nothing but the volume in between matters: sizes may mix. What no piece fits into at
-/// the end of a unit is space that there is not.
+/// For FIFO only the volume between writes matters, so sizes may mix. Space at the end of a unit
+/// into which no piece fits is lost.
 #[test]
 fn a_mix_of_sizes_follows_the_fifo_theory() {
     let mut ftl = wide(GcPolicy::Fifo, 0.07, false);

@@ -1,4 +1,4 @@
-//! Streams and the spare space between them: what theory and reason expect of small drives.
+//! Tests streams and the division of spare space between them on small drives, against theory.
 
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -27,7 +27,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
         one_shot: false,
     };
     let gc_high_watermark = 4;
-    // GcPacing keeps one unit more idle for every open unit beyond two.
+    // GC keeps one more unit idle for every open unit beyond two.
     let open = if gc_destination == GcDestination::PerStream { 2 * u32::from(streams) } else { 2 };
     let circulating = f64::from((UNITS - gc_high_watermark - (open - 2)) * SLOTS);
     let config = FtlConfig {
@@ -48,7 +48,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 
-/// A host with a class of data a stream: (share of the data, share of the writes).
+/// A host with one class of data per stream: (share of the data, share of the writes).
 struct Host {
     classes: Vec<(f64, f64)>,
     random: Prng,
@@ -74,7 +74,7 @@ impl Host {
         }
     }
 
-    /// Random overwrites of `passes` capacities; the write amplification.
+    /// Overwrites `passes` times the capacity at random; returns the write amplification.
     fn overwrite(&mut self, ftl: &mut Ftl, passes: f64) -> f64 {
         let before = *ftl.counters();
         for _ in 0..(passes * f64::from(ftl.config().user_slots)) as u64 {
@@ -92,7 +92,7 @@ impl Host {
     }
 }
 
-/// Spare (invalid) slots that closed units of a stream hold.
+/// Spare (invalid) slots in the closed units of a stream.
 fn spare_of(ftl: &Ftl, stream: u16) -> u32 {
     let table = ftl.table();
     table
@@ -117,12 +117,12 @@ fn self_tuned_spare_reaches_the_best_split() {
         let error = 100.0 * (waf / best - 1.0);
         assert!(error.abs() < 2.0, "{data}/{writes}: {waf} v {best}: {error} %");
         let uniform = theory::greedy(1.0 / (1.0 + OP), SLOTS);
-        assert!(waf < 0.85 * uniform, "far below what separation alone gives: {waf} v {uniform}");
+        assert!(waf < 0.85 * uniform, "not well below separation alone: {waf} against {uniform}");
     }
 }
 
 #[test]
-fn it_adapts_when_hot_and_cold_change_places_and_a_stopped_stream_gives_back() {
+fn self_tuning_adapts_when_hot_and_cold_swap_and_a_stopped_stream_returns_its_spare() {
     let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&[(0.5, 0.8), (0.5, 0.2)]);
     host.fill(&mut ftl);
@@ -141,7 +141,7 @@ fn it_adapts_when_hot_and_cold_change_places_and_a_stopped_stream_gives_back() {
     host.classes = vec![(0.5, 0.0), (0.5, 1.0)];
     host.overwrite(&mut ftl, 8.0);
     let left = spare_of(&ftl, 0);
-    assert!(left <= 3 * SLOTS, "a stopped stream keeps next to nothing: {left} slots");
+    assert!(left <= 3 * SLOTS, "a stopped stream still has {left} spare slots");
     let alone = host.overwrite(&mut ftl, 4.0);
     let best = theory::greedy(0.5 / (0.5 + OP), SLOTS);
     assert!((alone / best - 1.0).abs() < 0.03, "{alone} v {best}");
@@ -149,7 +149,7 @@ fn it_adapts_when_hot_and_cold_change_places_and_a_stopped_stream_gives_back() {
 }
 
 #[test]
-fn sequential_streams_get_no_spare_for_nothing() {
+fn sequential_streams_get_no_useless_spare_space() {
     let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&[(0.5, 0.0), (0.5, 1.0)]);
     host.fill(&mut ftl);
@@ -169,14 +169,14 @@ fn sequential_streams_get_no_spare_for_nothing() {
     let user = ftl.config().user_slots;
     both(&mut host, &mut ftl, 4 * user);
     let waf = both(&mut host, &mut ftl, 3 * user);
-    // All but a unit or two of the spare space is the random stream's.
+    // All spare space except a unit or two belongs to the random stream.
     let best = 0.5 + 0.5 * theory::greedy(0.5 / (0.5 + OP), SLOTS);
     assert!((waf / best - 1.0).abs() < 0.03, "{waf} v {best}");
     assert!(spare_of(&ftl, 0) <= 2 * SLOTS, "{}", spare_of(&ftl, 0));
 }
 
 #[test]
-fn sequential_writers_with_streams_amplify_nothing_wherever_collected_data_go() {
+fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination() {
     let rows = [
         (GcDestination::PerStream, SparePolicy::SelfTuned),
         (GcDestination::HostUnit, SparePolicy::Global),
@@ -201,9 +201,9 @@ fn sequential_writers_with_streams_amplify_nothing_wherever_collected_data_go() 
     }
 }
 
-/// What the drive has learnt survives saving, and going on gives the same.
+/// The drive's measurements are saved, and a restored drive continues identically.
 #[test]
-fn learnt_state_is_saved_and_deterministic() {
+fn measurements_are_saved_and_deterministic() {
     let classes = [(0.2, 0.8), (0.8, 0.2)];
     let mut ftl = drive(2, GcDestination::PerStream, SparePolicy::SelfTuned);
     let mut host = Host::new(&classes);
@@ -222,11 +222,11 @@ fn learnt_state_is_saved_and_deterministic() {
     again.overwrite(&mut copy, 1.0);
     assert_eq!(copy.digest(), ftl.digest());
     ftl.purge();
-    assert!(ftl.stream_spare()[0].rate.abs() < 1e-12, "a purge forgets");
+    assert!(ftl.stream_spare()[0].rate.abs() < 1e-12, "a purge resets the measurements");
 }
 
 #[test]
-fn policies_that_do_not_go_together_are_refused() {
+fn incompatible_policies_are_rejected() {
     let base = drive(4, GcDestination::PerStream, SparePolicy::Global);
     let check = |gc_destination, spare| {
         let config = FtlConfig { gc_destination, spare, ..base.config().clone() };

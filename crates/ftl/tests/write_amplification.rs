@@ -1,5 +1,5 @@
-//! Write amplification against theory, small enough for every test run. The full table is
-//! `writecliff validate waf`.
+//! Tests write amplification against theory on drives small enough for every test run. The full
+//! table is `writecliff validate waf`.
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
@@ -87,7 +87,7 @@ fn uniform_random_agrees_with_theory() {
 }
 
 #[test]
-fn moving_victims_at_once_costs_random_writes_nothing() {
+fn relocating_whole_victims_does_not_change_random_write_amplification() {
     let expected = theory::greedy(1.0 / (1.0 + OP), SLOTS);
     for gc_pacing in [GcPacing::PerVictim, GcPacing::OnDemand] {
         let measured = steady_waf(GcPolicy::Greedy, gc_pacing);
@@ -118,7 +118,7 @@ fn windowed_greedy_lies_between_fifo_and_greedy() {
 }
 
 #[test]
-fn one_stream_a_sequential_writer_amplifies_nothing() {
+fn one_stream_per_sequential_writer_gives_no_amplification() {
     let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
     let user = u64::from(ftl.config().user_slots);
     let mut sink = FastForward;

@@ -1,15 +1,15 @@
-//! Flash operations in time: dies, and the channels that they share.
+//! Timing of flash operations on dies and the channels that they share.
 //!
 //! | operation | channel | die |
 //! |---|---|---|
-//! | read | command | tR, then held until its data have left |
+//! | read | command | tR, then busy until its data are transferred |
 //! | data of a read | slots × 4 KiB | – |
 //! | program | command + whole unit | tPROG after it |
 //! | erase | command | tBERS after it |
-//! | upkeep | command | its own time, which includes that |
+//! | upkeep | command | the time of the work, which includes the command |
 //!
-//! A channel is a time until which it is taken; whoever comes first takes it next. So an operation
-//! costs one or two events, whatever its size.
+//! A channel is represented by the time until which it is busy and serves requests first come first
+//! served. An operation therefore costs one or two events, regardless of its size.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
@@ -38,11 +38,12 @@ pub struct HostData {
     pub at: Nanos,
 }
 
-/// What the end of a flash operation means to the drive.
+/// Result of the end of a flash operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     Nothing,
-    /// A unit is on flash. Commands may wait in its fill, whose number is about to be reused.
+    /// A program unit is on flash. Commands may wait for its fill, whose number is about to be
+    /// reused.
     Programmed {
         unit: ProgramUnit,
         frontier: FrontierId,
@@ -56,20 +57,20 @@ pub struct Backend {
     pub fills: Fills,
     geometry: Geometry,
     timing: FlashTiming,
-    /// tR and tPROG by page type: a table without the part's own count of page types.
+    /// tR and tPROG by page type, in tables of fixed size.
     read_times: [Nanos; PAGE_TYPES],
     program_times: [Nanos; PROGRAM_TYPES],
-    /// What a program takes of the channel.
+    /// Channel time of a program.
     program_loads: [Nanos; PROGRAM_TYPES],
     slc_read: Nanos,
     slc_frontier: FrontierId,
-    /// The SLC cache among the reclaim units: the number behind the last.
+    /// Index of the SLC cache among the reclaim units: one after the last.
     slc_unit: ReclaimUnitId,
     reads_in_a_row: u32,
     suspends_per_operation: u32,
     dies: Vec<Die>,
     channel_of: Vec<u16>,
-    /// Time until which each channel is taken.
+    /// Time until which each channel is busy.
     channels: Vec<Nanos>,
     slot_transfer: Nanos,
     pub(crate) ecc: Option<Box<Ecc>>,
@@ -114,7 +115,7 @@ impl Backend {
         }
     }
 
-    /// How the read of `slots` slots at a location is sensed: page type and retries.
+    /// Page type and retries of a read of `slots` slots at a location.
     #[inline]
     fn sense(&mut self, location: &FlashLocation, slots: u32) -> u16 {
         let retries = match &mut self.ecc {
@@ -124,12 +125,12 @@ impl Backend {
         sense(location.page_type, retries)
     }
 
-    /// No operation runs or waits.
+    /// Whether no operation is running or waiting.
     pub fn is_quiet(&self) -> bool {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }
 
-    /// Read `slots` slots of the read group at `location` for a host command.
+    /// Reads `slots` slots of the read group at `location` for a host command.
     #[inline]
     pub fn host_read(&mut self, command: u16, location: FlashLocation, slots: u32) {
         let (sense, purpose) = (self.sense(&location, slots), ReadFor::Host { command });
@@ -141,7 +142,7 @@ impl Backend {
     fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if die.is_quiet(self.now) && !die.wake_scheduled {
-            // The common case without a detour through the queue.
+            // Shortcut for the common case, which bypasses the queue.
             die.begin_read();
             self.start(index, operation);
             return;
@@ -150,7 +151,7 @@ impl Backend {
         self.wake(index);
     }
 
-    /// Work of the firmware's own, behind what waits for the die.
+    /// Queues internal firmware work behind the operations that wait for the die.
     pub fn upkeep(&mut self, die: u32, nanos: u32, suspendable: bool) {
         self.work(die as usize, FlashOperation::Upkeep { nanos, suspendable });
     }
@@ -160,7 +161,8 @@ impl Backend {
         self.wake(die);
     }
 
-    /// Something was queued: start it if the die is free, interrupt what may be interrupted.
+    /// Called after queueing an operation: starts it if the die is free, or suspends the running
+    /// one if allowed.
     #[inline]
     fn wake(&mut self, index: usize) {
         let die = &mut self.dies[index];
@@ -180,7 +182,8 @@ impl Backend {
         }
     }
 
-    /// Interrupt a program or erase for a host read, if the part can and it is worth it.
+    /// Suspends a program or erase for a host read, if the part supports it and enough time
+    /// remains.
     fn suspend(&mut self, index: usize, operation: FlashOperation) {
         let cost = match operation {
             FlashOperation::Program { .. } | FlashOperation::Upkeep { suspendable: true, .. } => {
@@ -199,8 +202,8 @@ impl Backend {
         let event = SsdEvent::DieDone { die: index as u16 };
         self.queue.cancel(Lane::DieLong, die.busy_until, event);
         die.suspended = Some(Suspended { operation, remaining });
-        // The die is free for the read after the suspend latency; `Sending` is "busy, and owes
-        // nobody anything", which is just that.
+        // The die is free for the read after the suspend latency. `Sending` models this: the die is
+        // busy, and no operation depends on its end.
         die.state = DieState::Sending;
         die.busy_until = self.now + cost;
         die.wake_scheduled = true;
@@ -255,7 +258,7 @@ impl Backend {
         }
     }
 
-    /// When a read is sensed that is retried, or is one of the SLC cache.
+    /// When sensing ends for a read with retries, or of the SLC cache.
     #[cold]
     fn sensed_otherwise(&self, begun: Nanos, sensed: Nanos, sense: u16) -> Nanos {
         if sense == SENSE_SLC {
@@ -272,7 +275,7 @@ impl Backend {
         self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
     }
 
-    /// Use the die's channel for `duration` as soon as it is free; returns the end.
+    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
     #[inline]
     fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         let channel = self.channel_of[die] as usize;
@@ -282,28 +285,28 @@ impl Backend {
         end
     }
 
-    /// Let no channel carry anything new for `duration` of its time.
+    /// Blocks all channels for new transfers for `duration`.
     pub fn stop_channels(&mut self, duration: Nanos) {
         for taken in &mut self.channels {
             *taken = (*taken).max(self.now) + duration;
         }
     }
 
-    /// All dies have erased `blocks` blocks in turn.
+    /// Accounts for all dies erasing `blocks` blocks one after the other.
     pub fn erased_all(&mut self, blocks: u64) {
         let time = Nanos(blocks * self.timing.erase.0);
         self.busy.erase += time.0 * self.dies.len() as u64;
         self.now += time;
     }
 
-    /// tR of the read on a die is over: send its data. Returns those of a host read.
+    /// Handles the end of tR on a die: transfers the data. Returns those of a host read.
     #[inline]
     pub fn sensed(&mut self, index: usize) -> Option<HostData> {
         let DieState::Sensing(operation) = self.dies[index].state else {
-            unreachable!("a sensing die has a read");
+            unreachable!("a sensing die has a read operation");
         };
         let FlashOperation::Read { slots, purpose, .. } = operation else {
-            unreachable!("only reads sense");
+            unreachable!("only reads are sensed");
         };
         let transfer = Nanos(self.slot_transfer.0 * u64::from(slots));
         let sent = self.take_channel(index, transfer);
@@ -327,7 +330,7 @@ impl Backend {
         }
     }
 
-    /// The operation on a die is over.
+    /// Handles the end of the operation on a die.
     #[inline]
     pub fn die_done(&mut self, index: usize) -> Outcome {
         let die = &mut self.dies[index];
@@ -348,7 +351,7 @@ impl Backend {
             }
             _ => Outcome::Nothing,
         };
-        // Releasing a unit may have started this very die.
+        // Releasing a unit may have started an operation on this die.
         if self.dies[index].state == DieState::Idle {
             self.start_next(index);
         }
@@ -366,7 +369,7 @@ impl Backend {
         self.work(die, FlashOperation::Program { fill, page_type });
     }
 
-    /// All events have happened: let the last transfers end, and start from a clean event queue.
+    /// Called when no events are left: completes the last transfers and resets the event queue.
     pub fn settle(&mut self) {
         let ends = self.dies.iter().map(|d| d.busy_until).chain(self.channels.iter().copied());
         self.now = ends.fold(self.now, Nanos::max);
@@ -377,7 +380,7 @@ impl Backend {
 }
 
 impl Backend {
-    /// Everything under way, while the host has no command outstanding.
+    /// Saves all work in progress; the host must have no command outstanding.
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(self.now.0);
         self.queue.save(out);
@@ -441,14 +444,14 @@ impl FlashSink for Backend {
 }
 
 impl Backend {
-    /// Read `slots` slots of a unit of the SLC cache for a host command.
+    /// Reads `slots` slots of a unit of the SLC cache for a host command.
     pub fn host_read_slc(&mut self, command: u16, unit: u32, slots: u32) {
         let purpose = ReadFor::Host { command };
         let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
         self.queue_read(self.geometry.die_of_unit(unit) as usize, operation);
     }
 
-    /// Is a unit of the SLC cache full but not yet on flash?
+    /// Whether a unit of the SLC cache is full but not yet on flash.
     pub fn is_slc_in_flight(&self, unit: u32) -> bool {
         self.fills.is_in_flight(self.slc_unit.index(), unit)
     }

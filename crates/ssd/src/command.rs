@@ -1,4 +1,4 @@
-//! Host commands, while the drive has them.
+//! State of host commands inside the drive.
 
 use writecliff_base::Lpn;
 use writecliff_host_interface::Command;
@@ -9,8 +9,9 @@ pub(crate) struct InFlight {
     pub command: Command,
     pub first: Lpn,
     pub slots: u32,
-    /// Read: flash operations outstanding. Write or flush that waits for flash: units outstanding.
+    /// For reads: outstanding flash operations. For writes and flushes that wait for flash:
+    /// outstanding program units.
     pub pending: u32,
-    /// Read: bytes not yet sent to the host.
+    /// For reads: bytes not yet sent to the host.
     pub unsent: u32,
 }

@@ -1,4 +1,4 @@
-//! A device description, checked: what `device_file.rs` makes of a TOML file.
+//! The checked configuration of an SSD, as `device_file.rs` reads it from TOML.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -19,32 +19,33 @@ use crate::thermal::ThermalConfig;
 pub struct ControllerConfig {
     /// DRAM (or SRAM) that holds written data until they are on flash.
     pub write_buffer: Bytes,
-    /// The buffer survives power loss: a write is durable once it is in the buffer.
+    /// Whether the buffer survives power loss, so that a write is durable once it is in the buffer.
     pub power_loss_protection: bool,
     /// State of the volatile write cache after power-up.
     pub write_cache: bool,
-    /// Firmware time that a command occupies; its inverse bounds the IOPS.
+    /// Firmware time per command, during which no other command is processed; its inverse bounds
+    /// the IOPS.
     pub command_time: Nanos,
-    /// The same for a read, where it is longer: cached writes need no look-up before they complete.
+    /// Firmware time of a read, if longer: cached writes need no look-up before they complete.
     pub read_command_time: Nanos,
-    /// Latency that the controller adds to each command without delaying others.
+    /// Controller latency per command that does not delay others.
     pub latency: Nanos,
-    /// Firmware time to map a slot of host data, one slot after the other: mapping,
-    /// parity, scheduling. Writes wait when a buffer full of slots is owed. Zero: free.
+    /// Firmware time to map one slot of host data (mapping, parity, scheduling), one slot after the
+    /// other. Writes wait when a buffer's worth of slots is pending. Zero disables it.
     pub mapping_update_time: Nanos,
-    /// The same for a slot that GC moves, during the write that made it necessary.
+    /// Firmware time for one relocated slot, spent during the write that triggered the relocation.
     pub relocation_time: Nanos,
-    /// What a read takes of the same firmware core. Reads do not wait for it: they go first.
+    /// Time of the same firmware core per read. Reads have priority and do not wait for it.
     pub lookup_time: Nanos,
-    /// Host reads that a die serves in a row while a program or erase waits.
+    /// Host reads that a die serves consecutively while a program or erase waits.
     pub reads_in_a_row: u32,
-    /// Times that one program or erase may be suspended for reads.
+    /// Number of times that one program or erase may be suspended for reads.
     pub suspends_per_operation: u32,
-    /// Without host commands for this long, the drive collects in the background.
+    /// Idle time after the last host command before background garbage collection starts.
     pub idle_delay: Nanos,
 }
 
-/// A whole drive.
+/// Configuration of an SSD.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
     pub identity: Identity,
@@ -57,13 +58,13 @@ pub struct DeviceConfig {
     pub housekeeping: Option<HousekeepingConfig>,
     pub ecc: Option<EccConfig>,
     pub power: Option<PowerConfig>,
-    /// The interface for data placement; without one, the host's stream numbers are the FTL's.
+    /// The data placement interface; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
     pub thermal: Option<ThermalConfig>,
     pub endurance: Option<EnduranceConfig>,
     pub slc_cache: Option<SlcCacheConfig>,
-    /// Every value that changes how the drive behaves, one `key = value` a line. Two device files
-    /// with the same text describe the same drive; the device hash is taken over it.
+    /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
+    /// files with equal text describe the same drive; the device hash is computed from it.
     pub canonical: String,
 }
 
@@ -78,24 +79,24 @@ impl DeviceConfig {
         (self.raw_capacity().0 as f64 - user) / user
     }
 
-    /// What one program operation writes on one die.
+    /// Bytes that one program operation writes on one die.
     pub fn program_unit_bytes(&self) -> u64 {
         self.geometry.unit_bytes()
     }
 
-    /// What the SLC cache programs at once on one die; 0 without one.
+    /// Bytes that one program operation of the SLC cache writes on one die; 0 without SLC cache.
     pub fn slc_unit_bytes(&self) -> u64 {
         let unit = u64::from(self.geometry.slots_per_read_group * SLOT_BYTES);
         if self.slc_cache.is_some() { unit } else { 0 }
     }
 
-    /// A word line over all planes of a die.
+    /// Bytes of a word line over all planes of a die.
     pub fn word_line_bytes(&self) -> u64 {
         let shape = &self.geometry.shape;
         shape.page.0 * u64::from(shape.planes_per_die * shape.cell.page_types())
     }
 
-    /// Word lines of a block.
+    /// Word lines per block.
     pub fn word_lines(&self) -> u32 {
         self.geometry.shape.pages_per_block / self.geometry.shape.cell.page_types()
     }
@@ -105,8 +106,9 @@ impl DeviceConfig {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Write buffer that `streams` open program units and one more need, with a program of the SLC
-    /// cache. Data are in the buffer as the host sent them: a slot for each piece of a unit.
+    /// Write buffer needed for the open program units of `streams` streams, one more, and a program
+    /// of the SLC cache. Data are in the buffer as the host sent them, with a slot for each piece
+    /// of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.program_unit_bytes() * self.pieces_per_slot();
         Bytes((u64::from(streams) + 1) * unit + self.slc_unit_bytes())

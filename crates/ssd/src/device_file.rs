@@ -1,8 +1,8 @@
-//! Device files: the TOML form of a drive.
+//! Reads device files of SSDs (TOML).
 //!
-//! Every key, with its unit, is one line here; what the file says beyond that is refused with file,
-//! line and the nearest key. Values that are each possible but not together (a capacity larger than
-//! the flash, a buffer that cannot hold the open units) are refused at the key to change.
+//! Every key, with its unit, is one line here; unknown keys are rejected with file, line and the
+//! most similar key. Values that are individually valid but incompatible (a capacity larger than
+//! the flash, a buffer too small for the open units) are rejected at the key to change.
 
 mod resized;
 mod scaled;
@@ -27,12 +27,13 @@ pub use streams::with_streams;
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// Read a device file. `file_name` is for messages only; `seed` feeds the FTL's random choices.
+/// Reads a device file. `file_name` is used in messages only; `seed` seeds all random choices of
+/// the drive.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
 
-/// Read a device file that is parsed already.
+/// Reads a device file that is already parsed.
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let root = toml.root();
     let identity = Identity::read(&root)?;
@@ -186,7 +187,7 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
     })
 }
 
-/// The units that `gc = "windowed-greedy"` chooses from; 0 with another policy.
+/// Window of `gc = "windowed-greedy"`; 0 with another policy.
 fn gc_window(table: &Table<'_>) -> Answer<u32> {
     const KEY: &str = "gc_window";
     if table.optional_text("gc")? == Some("windowed-greedy") {
@@ -199,14 +200,14 @@ fn gc_window(table: &Table<'_>) -> Answer<u32> {
     Ok(0)
 }
 
-/// The streams of `gc_destination = "per-handle"` that never share a unit, as a set.
+/// The isolated streams of `gc_destination = "per-handle"`, as a set.
 fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
     const KEY: &str = "isolated_streams";
     if table.optional_text("gc_destination")? != Some("per-handle") {
         if table.has(KEY) {
             return Err(table.error(
                 KEY,
-                format!("{KEY} belongs to gc_destination 'per-handle'"),
+                format!("{KEY} needs gc_destination = 'per-handle'"),
                 None,
             ));
         }
@@ -214,7 +215,11 @@ fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
     }
     let listed = table.optional_numbers(KEY, 0.0..=127.0)?.ok_or_else(|| table.missing(KEY))?;
     if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
-        return Err(table.error(KEY, format!("{KEY} has {odd}; streams are whole numbers"), None));
+        return Err(table.error(
+            KEY,
+            format!("{KEY} contains {odd}; stream numbers are whole numbers"),
+            None,
+        ));
     }
     Ok(listed.iter().fold(0, |set, &n| set | 1 << n as u32))
 }
@@ -253,14 +258,14 @@ fn user_slots(root: &Table<'_>, capacity: Bytes) -> Answer<u32> {
     Ok(capacity.0.div_ceil(slot) as u32)
 }
 
-/// The flash as a controller addresses it that may reduce data.
+/// The geometry with the addresses that the controller needs for data reduction.
 fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<Geometry> {
     let Some(table) = root.optional_table("reduction")? else { return Ok(geometry) };
-    // What a drive cannot have besides, because nobody has written it.
+    // Combinations that are not modelled.
     for other in ["slc_cache", "data_placement"] {
         if root.has(other) {
             let message = format!("[reduction] and [{other}] are not modelled together");
-            return Err(root.error(other, message, Some("leave one of them out".to_owned())));
+            return Err(root.error(other, message, Some("remove one of them".to_owned())));
         }
     }
     let (config, addressed) = reduction::read(table, geometry)?;
@@ -268,7 +273,7 @@ fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<
     Ok(addressed)
 }
 
-/// Capacity and spare space against the flash.
+/// Checks capacity and spare space against the flash.
 fn check_together(
     root: &Table<'_>,
     ftl_table: &Table<'_>,
@@ -283,7 +288,7 @@ fn check_together(
     })
 }
 
-/// The buffer must hold the partly filled units of all streams and one more unit.
+/// Checks that the buffer can hold the partly filled units of all streams and one more unit.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let (needed, buffer) =
         (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);
@@ -300,7 +305,8 @@ fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     }
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     if in_drive > 60_000 {
-        let message = format!("the queues hold {in_drive} commands; the drive can hold 60,000");
+        let message =
+            format!("the queues hold {in_drive} commands; a drive supports at most 60,000");
         return Err(table.error("write_buffer", message, Some("lower link.queues".to_owned())));
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! One die: what it is doing and what waits for it.
+//! State of one die and its queues.
 //!
-//! Host reads have their own queue and go first, but no more than `reads_in_a_row` while other work
-//! waits. Everything else (GC reads, programs, erases) is served in order, which is also
-//! what the flash needs: units of a block in order, an erase after the reads before it.
+//! Host reads have their own queue and take precedence, but only `reads_in_a_row` times while other
+//! work waits. All other operations (GC reads, programs, erases) are served in order, as the flash
+//! requires: units of a block in order, an erase after the reads before it.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use writecliff_base::{Nanos, ReclaimUnitId};
 use crate::fill::FillId;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// Whom the data of a read are for.
+/// Destination of the data of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadFor {
     Host { command: u16 },
@@ -22,7 +22,7 @@ pub enum ReadFor {
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlashOperation {
-    /// `sense`: see the function of this name.
+    /// `sense` is encoded by the function of that name.
     Read {
         sense: u16,
         slots: u8,
@@ -35,26 +35,26 @@ pub enum FlashOperation {
     Erase {
         unit: ReclaimUnitId,
     },
-    /// Work of the firmware's own, which nothing waits for.
+    /// Internal firmware work, on which nothing depends.
     Upkeep {
         nanos: u32,
         suspendable: bool,
     },
 }
 
-/// Most page types that a cell has; a power of two, so that an index needs no check.
+/// Maximum number of page types; a power of two, so that an index needs no bounds check.
 pub const PAGE_TYPES: usize = 4;
 
-/// How a read senses: the page type in the lower two bits, above them how often it is repeated.
+/// Encodes how a read senses: the page type in the lower two bits, the number of retries above.
 #[inline]
 pub fn sense(page_type: u32, retries: u8) -> u16 {
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
 
-/// How a read of the SLC cache senses; beyond everything that page types and retries make.
+/// Encodes a read of the SLC cache; distinct from all page types and retries.
 pub const SENSE_SLC: u16 = 1 << 8;
 
-/// Kinds of programs: a page type, or of the SLC cache; a power of two again.
+/// Number of program types: page types and the SLC cache, rounded up to a power of two.
 pub const PROGRAM_TYPES: usize = 8;
 pub const PROGRAM_SLC: u8 = PAGE_TYPES as u8;
 
@@ -64,7 +64,7 @@ impl FlashOperation {
             Self::Read { sense, slots, purpose: ReadFor::Fill { fill } } => {
                 (0_u64, u32::from(fill), sense, slots)
             }
-            Self::Read { .. } => unreachable!("a host read without a host command"),
+            Self::Read { .. } => unreachable!("host reads have a host command outstanding"),
             Self::Program { fill, page_type } => (1, u32::from(fill), u16::from(page_type), 0),
             Self::Erase { unit } => (2, unit.0, 0, 0),
             Self::Upkeep { nanos, suspendable } => (3, nanos, u16::from(suspendable), 0),
@@ -90,20 +90,20 @@ impl FlashOperation {
     }
 }
 
-/// Where a die is in its operation.
+/// State of a die's operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DieState {
     Idle,
-    /// Array time of a read; ends with a `Sensed` event.
+    /// Array time (tR) of a read; ends with a `Sensed` event.
     Sensing(FlashOperation),
-    /// A host read's data leave over the channel until `busy_until`. There is no event for its end
-    /// unless something waits for the die.
+    /// The data of a host read are transferred until `busy_until`. Its end has no event unless an
+    /// operation waits for the die.
     Sending,
-    /// Ends with a `DieDone` event: a program, an erase, upkeep, or the transfer of a GC read.
+    /// A program, an erase, upkeep, or the transfer of a GC read; ends with a `DieDone` event.
     Busy(FlashOperation),
 }
 
-/// A program or erase that a host read has interrupted.
+/// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspended {
     pub operation: FlashOperation,
@@ -117,11 +117,11 @@ pub struct Die {
     pub reads: VecDeque<FlashOperation>,
     pub work: VecDeque<FlashOperation>,
     pub suspended: Option<Suspended>,
-    /// Suspensions of the current operation so far.
+    /// Number of suspensions of the current operation.
     pub suspends: u32,
-    /// Reads served since other work last ran.
+    /// Consecutive reads served since other work last ran.
     pub reads_in_a_row: u32,
-    /// A `DieDone` is scheduled for the end of `Sending`.
+    /// Whether a `DieDone` event is scheduled for the end of `Sending`.
     pub wake_scheduled: bool,
 }
 
@@ -140,7 +140,7 @@ impl Default for Die {
     }
 }
 
-/// What a free die does next.
+/// Next action of a free die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     Start(FlashOperation),
@@ -149,7 +149,7 @@ pub enum Next {
 }
 
 impl Die {
-    /// Take the next operation by the rule of the module text.
+    /// Takes the next operation by the rule in the module documentation.
     #[inline]
     pub fn next(&mut self, reads_in_a_row_max: u32) -> Next {
         let others = self.suspended.is_some() || !self.work.is_empty();
@@ -165,7 +165,7 @@ impl Die {
         self.work.pop_front().map_or(Next::Nothing, Next::Start)
     }
 
-    /// What the die is doing and what waits for it; no host read is among it.
+    /// Saves the operation in progress and the queues; they contain no host read.
     pub(crate) fn save(&self, out: &mut WordWriter) {
         debug_assert!(self.reads.is_empty());
         let (state, operation) = match self.state {
@@ -215,7 +215,7 @@ impl Die {
         })
     }
 
-    /// A read is about to start.
+    /// Counts a read that is about to start.
     #[inline]
     pub fn begin_read(&mut self) {
         self.reads_in_a_row += 1;

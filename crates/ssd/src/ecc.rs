@@ -1,10 +1,10 @@
-//! Errors of reads and what correcting them costs: the section `[ecc]` of a device file.
+//! Read errors and the cost of correcting them: section `[ecc]` of a device file.
 //!
-//! A read whose codewords have more wrong bits than the code corrects is repeated with other read
-//! voltages; each repetition takes `retry_time` on the die and leaves a share of the errors. How
-//! likely that is follows from the wear and the age of the reclaim unit that is read; whether it
-//! happens is drawn for each read by its number. The drive answers also when all retries fail, as
-//! one does that has parity over its dies; such reads are counted.
+//! A read is retried with other read voltages if its codewords have more bit errors than the code
+//! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
+//! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
+//! by its number. If all retries fail, the drive still returns the data, as with parity across
+//! dies; such reads are counted.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
@@ -19,51 +19,51 @@ use writecliff_ftl::table::{UnitState, UnitTable};
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// Part of the seed that belongs to errors.
+/// Label of the random generator for errors.
 const SEED_LABEL: u64 = 0x0045_4343;
-/// Most retries of a read: they travel with it in six bits.
+/// Maximum number of retries of a read: they are encoded in six bits.
 const RETRIES_MAX: u64 = 63;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct EccConfig {
     pub errors: BitErrors,
-    /// Standard deviation of the natural logarithm of the error rate from page to page.
+    /// Standard deviation of ln of the error rate between pages.
     pub spread: f64,
     pub code: Code,
-    /// Time of a die that each retry takes.
+    /// Die time of each retry.
     pub retry_time: Nanos,
-    /// Share of the errors that each retry leaves.
+    /// Factor on the error rate with each retry.
     pub retry_gain: f64,
     pub retries_max: u8,
 }
 
 counts! {
-    /// What errors have cost, since the drive was new.
+    /// Counters of read errors since the drive was new.
     pub struct EccCounters {
-        /// Reads of flash, for whatever reason.
+        /// Flash reads of any kind.
         reads,
-        /// Of these, reads that were repeated.
+        /// Of these, reads that were retried.
         retried_reads,
-        /// Repetitions.
+        /// Retries.
         retries,
-        /// Reads that the last repetition did not correct either.
+        /// Reads that the last retry did not correct either.
         uncorrectable_reads,
     }
 }
 
 counters! { |c: EccCounters|
     Integer "read_retries" Count: c.retries,
-        "repetitions of reads with other read voltages (`[ecc]`)";
+        "read retries with other read voltages (`[ecc]`)";
     Integer "retried_reads" Count: c.retried_reads,
-        "reads that were repeated at least once (`[ecc]`)";
+        "reads that were retried at least once (`[ecc]`)";
     Integer "uncorrectable_reads" Count: c.uncorrectable_reads,
-        "reads that no repetition corrected (`[ecc]`)";
+        "reads that no retry corrected (`[ecc]`)";
 }
 
-/// Read the section.
+/// Reads the section.
 ///
 /// # Errors
-/// Names the key where a value is missing or impossible.
+/// Returns an error at the key that is missing or invalid.
 pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
     let rate = |key| table.required_number(key, 0.0..=0.5);
     let number =
@@ -101,7 +101,8 @@ pub fn read(table: Table<'_>) -> Result<EccConfig, LocatedError> {
 fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
     let bytes = table.required_size("codeword")?.0;
     if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
-        let message = "codewords fill a slot: 4 KiB or a half, a quarter, ... of it";
+        let message =
+            "a slot must hold a whole number of codewords: 4 KiB, or a half, a quarter, ... of it";
         return Err(table.error("codeword", message, None));
     }
     let bits = bytes as u32 * 8;
@@ -109,7 +110,7 @@ fn code(table: &Table<'_>) -> Result<Code, LocatedError> {
     Ok(Code { bits, correctable })
 }
 
-/// The section at work.
+/// Runtime state of the section.
 pub struct Ecc {
     config: EccConfig,
     curve: FailureCurve,
@@ -117,15 +118,15 @@ pub struct Ecc {
     codewords_per_slot: f64,
     codewords_max: f64,
     salt: u64,
-    /// Erases of each reclaim unit, and when it was first written since.
+    /// Erase count of each reclaim unit, and when it was first written since its last erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
-    /// A read needs no retry if its draw is not below this, whatever it reads.
+    /// A read whose draw is not below this needs no retry, whichever unit it reads.
     worst: f64,
-    /// `worst` holds until then, and for units with so many erases.
+    /// `worst` is valid until this time, for units with up to this many erases.
     worst_until: Nanos,
     worst_erases: u32,
-    /// Host slots written when untimed writing began.
+    /// Host slots written before fast-forward began.
     untimed_from: u64,
     pub counters: EccCounters,
 }
@@ -156,7 +157,7 @@ impl Ecc {
         self.config.retry_time
     }
 
-    /// Probability that `codewords` of them, all of one page, cannot all be corrected after so many
+    /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
     /// retries.
     fn failure(&self, erases: u32, age: Nanos, codewords: f64, retries: u8) -> f64 {
         let rate = self.config.errors.rate(f64::from(erases) / self.rated_cycles, age);
@@ -165,7 +166,7 @@ impl Ecc {
         -(codewords * (-one).ln_1p()).exp_m1()
     }
 
-    /// How often the next read, of `slots` slots of a reclaim unit, has to be repeated.
+    /// Draws the number of retries of the next read, of `slots` slots of a reclaim unit.
     #[inline]
     pub fn retries(&mut self, unit: ReclaimUnitId, slots: u32, now: Nanos) -> u8 {
         let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
@@ -203,17 +204,17 @@ impl Ecc {
         }
     }
 
-    /// The first program of a unit since its erase.
+    /// Records the first program of a unit since its erase.
     pub fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
         self.written_at[unit.index()] = now;
     }
 
-    /// Untimed writing may begin.
+    /// Called before fast-forward begins.
     pub fn before_untimed(&mut self, host_slots: u64) {
         self.untimed_from = host_slots;
     }
 
-    /// Untimed writing, or an erase of everything, is over: what it wrote is as old as now.
+    /// Called after fast-forward or a purge: data written by it have the current time as their age.
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);
@@ -224,7 +225,7 @@ impl Ecc {
         }
     }
 
-    /// The wear is known to the FTL.
+    /// Takes the erase counts from the FTL.
     pub fn take_wear(&mut self, wear: &Wear) {
         self.erases.copy_from_slice(&wear.erases);
         self.worst_erases = wear.erases.iter().copied().max().unwrap_or(0);
@@ -238,7 +239,7 @@ impl Ecc {
         out.counts(self.counters.to_array());
     }
 
-    /// Follow with `take_wear`.
+    /// Restores the state; must be followed by `take_wear`.
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
         self.salt = input.get()?;
         let written_at = input.list(|input| input.get().map(Nanos))?;

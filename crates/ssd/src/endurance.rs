@@ -1,8 +1,9 @@
-//! Writes slowed down so that the flash lasts: the section `[endurance]` of a device file.
+//! Endurance throttling: section `[endurance]` of a device file.
 //!
-//! The plan uses the rated erases up evenly over a life. A drive may be ahead of it by a reserve;
-//! beyond, host writes wait until the plan has caught up with what was programmed, so that they go
-//! on at the rate of the plan. What was written on the fast-forward clock has worn the flash too.
+//! The plan spreads the rated erases evenly over the drive's life. A drive may be ahead of the plan
+//! by a reserve; beyond that, host writes wait until the plan has caught up with what was
+//! programmed, and continue at the rate of the plan. Writes on the fast-forward clock count as wear
+//! too.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -14,16 +15,16 @@ use writecliff_base::words::{WordReader, WordWriter};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnduranceConfig {
-    /// Time from new in which the rated erases are to be used up.
+    /// Planned life, in which the rated erases are to be used up.
     pub life: Nanos,
     /// Share of the rated erases that the drive may be ahead of the plan.
     pub reserve: f64,
 }
 
-/// Read the section; `throttle = false` is as if it were not there.
+/// Reads the section; `throttle = false` has the same effect as no section.
 ///
 /// # Errors
-/// Names the key where a value is missing or impossible.
+/// Returns an error at the key that is missing or invalid.
 pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
     let throttle = table.or("throttle", true, Table::optional_flag)?;
     let life = table.required_time("life")?;
@@ -35,22 +36,22 @@ pub fn read(table: Table<'_>) -> Result<Option<EnduranceConfig>, LocatedError> {
     Ok(throttle.then_some(EnduranceConfig { life, reserve }))
 }
 
-/// How long altogether the plan has held writes up.
+/// Total time for which the plan has delayed writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp(pub Nanos);
 
 counters! { |c: HeldUp|
     Integer "held_up_ns" Nanoseconds: c.0.0,
-        "time that writes waited for the plan of the flash's life (`[endurance]`)";
+        "time for which endurance throttling delayed writes (`[endurance]`)";
 }
 
-/// The section at work.
+/// Runtime state of the section.
 #[derive(Clone, Debug)]
 pub struct Endurance {
     config: EnduranceConfig,
-    /// Bytes that may be programmed until the rated erases are used up.
+    /// Bytes that can be programmed until the rated erases are used up.
     rated_bytes: f64,
-    /// An event will let writes in again.
+    /// Whether an event is scheduled that admits writes again.
     pub(crate) wake_scheduled: bool,
     held_up: HeldUp,
 }
@@ -66,20 +67,21 @@ impl Endurance {
         })
     }
 
-    /// When another write may begin, if that is not now; `programmed` bytes since new.
+    /// When the next write may begin, if not now; `programmed` is the number of bytes programmed
+    /// since the drive was new.
     pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
         let ahead = programmed as f64 / self.rated_bytes - self.config.reserve;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);
         (opens > now).then_some(opens)
     }
 
-    /// Writes wait from `now` until `opens`.
+    /// Records that writes wait from `now` until `opens`.
     pub fn hold_up(&mut self, now: Nanos, opens: Nanos) {
         self.wake_scheduled = true;
         self.held_up.0 += opens - now;
     }
 
-    /// Time that the plan has held up writes since the drive was new.
+    /// Time for which the plan has delayed writes since the drive was new.
     pub fn held_up(&self) -> HeldUp {
         self.held_up
     }

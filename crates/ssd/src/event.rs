@@ -1,10 +1,11 @@
 //! The event queue: lanes of 16-byte events, each in order of (time, order of scheduling).
 //!
-//! Events of one kind are scheduled nearly in the order in which they happen: firmware and link
-//! serve first come first served, and operations of one kind take about as long. So each kind has a
-//! lane, sorted by insertion from its end, which rarely moves more than a few entries; the next
-//! event is the least of the lanes' heads. Which lane an event is in is a matter of speed only: the
-//! order is total over all, and the same pushes give the same pops, always.
+//! Events of one kind are scheduled nearly in the order in which they occur: firmware and link
+//! serve first come first served, and operations of one kind have similar durations. Each kind
+//! therefore has a lane that is sorted by insertion from its end, which rarely moves more than a
+//! few entries; the next event is the earliest of the lane heads. The assignment of events to lanes
+//! affects only speed: the order is total over all lanes, and the same pushes always give the same
+//! pops.
 
 use std::hint::select_unpredictable;
 
@@ -13,32 +14,32 @@ use writecliff_base::codec::CodecError;
 
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// What happens. The number is an index of a die or a command.
+/// Events. The number is the index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SsdEvent {
-    /// The array time (tR) of the read on a die is over; its data wait for the channel.
+    /// The array time (tR) of the read on a die has ended; its data wait for the channel.
     Sensed { die: u16 },
-    /// The operation on a die is over, or its bus transfer, or a suspension.
+    /// The operation on a die, its bus transfer, or a suspension has ended.
     DieDone { die: u16 },
     /// Firmware has decoded a read.
     ReadReady { command: u16 },
     /// A write's data are in the buffer.
     WriteArrived { command: u16 },
-    /// The host sees the completion.
+    /// The host receives the completion.
     Completed { command: u16 },
-    /// Time to look whether the drive is idle.
+    /// Check whether the drive is idle.
     IdleCheck,
     /// The mapping core admits writes again.
     CoreCaughtUp,
-    /// Time for the firmware's next media work.
+    /// The next media work of the firmware is due.
     MediaWork,
-    /// Time to look how warm the drive is.
+    /// Update the temperature.
     ThermalPeriod,
-    /// The plan of the flash's life lets writes in again.
+    /// Endurance throttling admits writes again.
     ThrottleExpired,
 }
 
-/// Events that take about as long from being scheduled to event.
+/// Groups of events with similar delays between scheduling and occurrence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Lane {
@@ -46,9 +47,9 @@ pub enum Lane {
     Arrived,
     Completed,
     Sensed,
-    /// Transfers and suspensions: microseconds.
+    /// Transfers and suspensions, which take microseconds.
     DieShort,
-    /// Programs, erases, and whatever is rare.
+    /// Programs, erases and rare events.
     DieLong,
 }
 
@@ -89,10 +90,10 @@ impl SsdEvent {
     }
 }
 
-/// time << 64 | order << 32 | packed event: one comparison orders two events.
+/// `time << 64 | order << 32 | packed event`, so that one comparison orders two events.
 type Key = u128;
 
-/// The time of an empty lane: after all events, and no two alike.
+/// Time of an empty lane: after all events, and distinct for each lane.
 #[inline]
 const fn never(lane: usize) -> u64 {
     u64::MAX - lane as u64
@@ -103,7 +104,7 @@ fn time_of(key: Key) -> Nanos {
     Nanos((key >> 64) as u64)
 }
 
-/// Insert `key` into a slice that is in ascending order but for its last element, which is free.
+/// Inserts `key` into a slice that is sorted except for its last element, which is free.
 fn move_up(live: &mut [Key], key: Key) {
     let mut hole = live.len() - 1;
     while hole > 0 && live[hole - 1] > key {
@@ -113,7 +114,7 @@ fn move_up(live: &mut [Key], key: Key) {
     live[hole] = key;
 }
 
-/// Events in ascending order in `keys[first..end]`.
+/// A lane: its events are sorted in `keys[first..end]`.
 #[derive(Clone, Debug, Default)]
 struct SortedLane {
     keys: Vec<Key>,
@@ -122,7 +123,7 @@ struct SortedLane {
 }
 
 impl SortedLane {
-    /// Insert from the end; returns the time of the head.
+    /// Inserts from the end; returns the time of the head.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn insert(&mut self, key: Key) -> u64 {
@@ -139,7 +140,7 @@ impl SortedLane {
         time_of(live[0]).0
     }
 
-    /// Remove the head; returns the time of the next one.
+    /// Removes the head; returns the time of the next one.
     #[inline]
     fn advance(&mut self, lane: usize) -> u64 {
         self.first += 1;
@@ -155,7 +156,7 @@ impl SortedLane {
         self.keys.copy_within(self.first..self.end, 0);
         self.end -= self.first;
         self.first = 0;
-        // At least half is free now, so that making room is rare.
+        // At least half is now free, so compaction is rare.
         self.keys.resize(self.keys.len().max(64).max(2 * self.end), 0);
     }
 
@@ -164,10 +165,10 @@ impl SortedLane {
     }
 }
 
-/// Events to come.
+/// The queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Of the lanes' heads.
+    /// Times of the lane heads.
     times: [u64; LANES],
     lanes: [SortedLane; LANES],
     scheduled: u32,
@@ -181,7 +182,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    // Always inline: with a constant lane and kind of event little is left of it.
+    // Always inline: with constant lane and event kind, little code remains.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
@@ -199,14 +200,14 @@ impl EventQueue {
             return None;
         }
         let sorted = &mut self.lanes[lane];
-        // Nothing is left if the limit lies behind what empty lanes have for a time.
+        // The queue is empty if the limit lies beyond the times of empty lanes.
         let key = *sorted.keys[..sorted.end].get(sorted.first)?;
         self.times[lane] = sorted.advance(lane);
         Some((Nanos(time), SsdEvent::unpack(key as u32)))
     }
 
-    /// Time and lane of the next event. Which lane that is is a coin toss that no branch predictor
-    /// wins, hence a knock-out by selection.
+    /// Time and lane of the next event. Branch predictors cannot predict the lane, so the minimum
+    /// is found by branch-free selection.
     #[inline]
     fn earliest(&self) -> (u64, usize) {
         let t = &self.times;
@@ -224,7 +225,7 @@ impl EventQueue {
         if tie { self.earliest_of_equals() } else { winner }
     }
 
-    /// The same when times alone may not tell.
+    /// The same when times may be equal.
     #[cold]
     fn earliest_of_equals(&self) -> (u64, usize) {
         let head = |lane: usize| {
@@ -234,12 +235,12 @@ impl EventQueue {
         (self.times[lane], lane)
     }
 
-    /// Take back an event that was pushed into `lane` for `time`.
+    /// Cancels an event that was pushed into `lane` for `time`.
     pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
         let live = &mut sorted.keys[sorted.first..sorted.end];
         let is_it = |key: &Key| time_of(*key) == time && *key as u32 == event.pack();
-        let position = live.iter().position(is_it).expect("an event that is scheduled");
+        let position = live.iter().position(is_it).expect("the event is scheduled");
         live.copy_within(position + 1.., position);
         sorted.end -= 1;
         self.times[lane as usize] = sorted.head(lane as usize);
@@ -279,7 +280,7 @@ impl EventQueue {
         Ok(())
     }
 
-    /// Forget everything scheduled and start counting anew.
+    /// Removes all events and resets the order counter.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -322,8 +323,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pops are a stable sort of what was pushed and not cancelled, by time, whatever the
-        /// lanes.
+        /// Pops are a stable sort by time of the events that were pushed and not cancelled,
+        /// whatever their lanes.
         #[test]
         fn pops_in_time_then_scheduling_order(
             pushes in prop::collection::vec((0_u64..50, 0..LANES, 0..4), 0..300),
@@ -349,7 +350,7 @@ mod tests {
             prop_assert!(queue.is_empty());
         }
 
-        /// Interleaved pushes and pops never go back in time, and lose nothing.
+        /// Interleaved pushes and pops never go back in time and lose no event.
         #[test]
         fn lanes_are_reused(steps in prop::collection::vec((0_u64..40, 0..LANES), 1..500)) {
             let mut queue = EventQueue::default();

@@ -1,7 +1,6 @@
-//! Fills: program units on their way to flash, from the first slot placed to the end of the
-//! program.
+//! Fills: program units in progress, from the first slot allocated to the end of the program.
 //!
-//! A fill may wait for flash reads whose data it holds (GC, merges of small writes), and
+//! A fill may wait for flash reads whose data it contains (GC, merges of small writes), and
 //! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed
 //! in order.
 
@@ -30,13 +29,13 @@ pub struct Fill {
     pub waiting: Vec<u16>,
 }
 
-/// All fills, the one that each frontier is filling, and those that may not be programmed yet.
+/// All fills, the current fill of each frontier, and fills that may not be programmed yet.
 #[derive(Clone, Debug)]
 pub struct Fills {
     all: Vec<Fill>,
     free: Vec<FillId>,
     current: Vec<FillId>,
-    /// Full units that wait for reads, or behind one that does, by frontier.
+    /// Full units by frontier that wait for reads or for an earlier unit that does.
     held: Vec<VecDeque<FillId>>,
     /// Full units not yet on flash, by reclaim unit.
     in_flight: Vec<u16>,
@@ -58,7 +57,7 @@ impl Fills {
         &mut self.all[id as usize]
     }
 
-    /// The fill that `frontier` is filling.
+    /// The current fill of `frontier`.
     #[inline]
     pub fn current(&mut self, frontier: FrontierId) -> FillId {
         let current = self.current[frontier.index()];
@@ -82,7 +81,7 @@ impl Fills {
         id
     }
 
-    /// `frontier`'s unit is full. Returns the fill if it may be programmed at once.
+    /// Handles that `frontier`'s unit is full. Returns its fill if it may be programmed at once.
     #[inline]
     pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
         let id = self.current(frontier);
@@ -97,12 +96,13 @@ impl Fills {
         None
     }
 
-    /// One of the reads that a fill waits for is done. Follow with `release` until it is empty.
+    /// Records the end of a read that a fill waits for. Call `release` afterwards until it returns
+    /// `None`.
     pub fn read_done(&mut self, id: FillId) {
         self.all[id as usize].reads_pending -= 1;
     }
 
-    /// The next held unit of the frontier of `id` that may be programmed now.
+    /// The next waiting unit of `frontier` that may be programmed now.
     pub fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
         let held = &mut self.held[frontier.index()];
         let &front = held.front()?;
@@ -112,8 +112,8 @@ impl Fills {
         held.pop_front()
     }
 
-    /// The unit of a fill is on flash: forget the fill. Whoever waits for it has to be told before
-    /// the next fill begins; see [`Self::take_waiting`].
+    /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
+    /// fill begins; see [`Self::take_waiting`].
     #[inline]
     pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
         let fill = &mut self.all[id as usize];
@@ -124,13 +124,13 @@ impl Fills {
         (unit, frontier)
     }
 
-    /// The commands that wait for a fill; from now on, none.
+    /// Takes the commands that wait for a fill.
     #[inline]
     pub fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
         std::mem::take(&mut self.all[id as usize].waiting)
     }
 
-    /// Is unit `unit` of a reclaim unit full but not yet on flash?
+    /// Whether unit `unit` of a reclaim unit is full but not yet on flash.
     #[inline]
     pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
         self.in_flight[reclaim_unit] > 0
@@ -139,12 +139,12 @@ impl Fills {
             })
     }
 
-    /// Fills that hold full units not yet on flash, in ascending order.
+    /// Fills of full units that are not yet on flash, in ascending order.
     pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
         (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
     }
 
-    /// No command may wait for a fill: there is none.
+    /// No command may be waiting for a fill.
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.list(self.all.iter(), |out, fill| {
             debug_assert!(fill.waiting.is_empty());

@@ -1,16 +1,16 @@
-//! What the firmware does besides serving commands: the section `[housekeeping]` of a device file.
+//! Background work of the firmware: section `[housekeeping]` of a device file.
 //!
-//! Three mechanisms, each optional, each with a place of its own in a drive's latency tail:
+//! Three optional mechanisms, each of which affects a different part of a drive's latency tail:
 //!
-//! | mechanism | who waits |
+//! | mechanism | what it delays |
 //! |---|---|
 //! | media work (refresh of disturbed blocks, metadata) at intervals of time | reads of one die |
 //! | journal and checkpoints of the mapping, by what is written to flash | one die; all commands |
-//! | hiccups: an internal task in the way of a command | that command |
+//! | hiccups: an internal task that delays a command | that command |
 //!
-//! All of it follows from the drive's seed. Times and dies of media work are functions of its
-//! number, so a drive that nobody uses has no events for it: what still runs is found when a
-//! command comes.
+//! All of it is determined by the drive's seed. Time and die of each media operation are functions
+//! of its number, so an idle drive needs no events: what is still running is computed when a
+//! command arrives.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::located::{LocatedError, Table};
@@ -22,30 +22,31 @@ use writecliff_flash::Geometry;
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter};
 
-/// Part of the seed that belongs to housekeeping.
+/// Label of the random generator for housekeeping.
 const SEED_LABEL: u64 = 0x484f_5553_454b;
 
-/// Media work may keep each die busy for this share of the time at most.
+/// Maximum share of the time for which media work may occupy each die.
 const MEDIA_SHARE_MAX: f64 = 0.9;
 
-/// One program-like operation on some die in every interval, anywhere within it.
+/// One program-like operation per interval, on a random die at a random time within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWork {
     pub interval: Nanos,
-    /// Time that a die is taken, its transfer included.
+    /// Die time of the operation, including its transfer.
     pub time: Nanos,
-    /// Host reads may suspend it as they may a program.
+    /// Whether host reads may suspend it like a program.
     pub suspendable: bool,
 }
 
-/// Something that each `interval` of bytes programmed brings about.
+/// Work that is due after each `interval` of bytes programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerWritten {
     pub interval: Bytes,
     pub time: Nanos,
 }
 
-/// With this probability a command takes longer in the controller, without holding others up.
+/// Probability and length of additional controller latency of a command, which does not delay other
+/// commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hiccups {
     pub probability: f64,
@@ -55,17 +56,17 @@ pub struct Hiccups {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HousekeepingConfig {
     pub media: Option<MediaWork>,
-    /// A page of the mapping's journal is programmed on one die after the other.
+    /// Programs a page of the mapping journal, on one die after the other.
     pub journal: Option<PerWritten>,
-    /// The mapping is written as a whole: the firmware takes no command meanwhile.
+    /// Writes a checkpoint of the whole mapping, during which the firmware takes no commands.
     pub checkpoint: Option<PerWritten>,
     pub hiccups: Option<Hiccups>,
 }
 
 counts! {
-    /// What was done, since the drive was new.
+    /// Counters since the drive was new.
     pub struct HousekeepingCounters {
-        /// Media operations that met commands; those of silent times are not looked at.
+        /// Media operations while commands were in flight; those in idle time are not simulated.
         media_operations,
         journal_programs,
         checkpoints,
@@ -76,14 +77,14 @@ counts! {
 // The interval between two checkpoints shrinks with a scaled drive.
 counters! { |c: HousekeepingCounters|
     Integer "checkpoints" Count of_any_size: c.checkpoints,
-        "checkpoints of the mapping, which stop the firmware (`[housekeeping]`)";
+        "checkpoints of the mapping, which block the firmware (`[housekeeping]`)";
 }
 
-/// Read the section.
+/// Reads the section.
 ///
 /// # Errors
-/// Names the key where one of a pair is missing, a time is zero, or media work would leave the dies
-/// no time.
+/// Returns an error at the key if one of a pair is missing, a time is zero, or media work would
+/// leave the dies no time.
 pub fn read(table: Table<'_>, geometry: &Geometry) -> Result<HousekeepingConfig, LocatedError> {
     let config = HousekeepingConfig {
         media: media(&table, geometry)?,
@@ -143,15 +144,15 @@ fn hiccups(table: &Table<'_>) -> Result<Option<Hiccups>, LocatedError> {
     Ok(Some(Hiccups { probability, time: operation_time(table, "hiccup_time")? }))
 }
 
-/// `key` is of no use without `other`.
+/// Checks that `key` is given only together with `other`.
 fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
     if table.has(key) {
-        return Err(table.error(key, format!("it says nothing without {other}"), None));
+        return Err(table.error(key, format!("it has no effect without {other}"), None));
     }
     Ok(())
 }
 
-/// A time above zero that an operation of a die can take.
+/// A time above zero that a die operation can have.
 fn operation_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
     let time = table.required_time(key)?;
     if time == Nanos::ZERO || u32::try_from(time.0).is_err() {
@@ -160,14 +161,14 @@ fn operation_time(table: &Table<'_>, key: &str) -> Result<Nanos, LocatedError> {
     Ok(time)
 }
 
-/// A media operation: where, from when.
+/// A media operation: its die and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaOperation {
     pub die: u32,
     pub at: Nanos,
 }
 
-/// Bytes programmed until something is due.
+/// Bytes to program until work is due.
 #[derive(Clone, Copy, Debug)]
 struct Countdown {
     each: PerWritten,
@@ -179,7 +180,7 @@ impl Countdown {
         Self { each, left: each.interval.0 }
     }
 
-    /// How often it has become due with another `bytes`.
+    /// Counts `bytes` programmed; returns how often the work has become due.
     fn count(&mut self, bytes: u64) -> u64 {
         if bytes < self.left {
             self.left -= bytes;
@@ -191,16 +192,16 @@ impl Countdown {
     }
 }
 
-/// What a program that has ended brings about.
+/// Work that becomes due when a program ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// A page of the journal on this die, taking this long.
+    /// A journal page on this die, taking this long.
     pub journal: Option<(u32, Nanos)>,
-    /// The firmware stops for so long.
+    /// Time for which a checkpoint blocks the firmware.
     pub stall: Nanos,
 }
 
-/// The section at work.
+/// Runtime state of the section.
 pub struct Housekeeping {
     media: Option<MediaWork>,
     journal: Option<Countdown>,
@@ -208,11 +209,11 @@ pub struct Housekeeping {
     hiccups: Option<Hiccups>,
     dies: u32,
     unit_bytes: u64,
-    /// Feed the numbered draws of media work and of hiccups.
+    /// Seeds of the numbered draws of media work and hiccups.
     salts: [u64; 2],
-    /// Number of the media operation that comes next.
+    /// Number of the next media operation.
     next_media: u64,
-    /// Its event is in the queue.
+    /// Whether its event is scheduled.
     pub(crate) media_scheduled: bool,
     commands: u64,
     pub counters: HousekeepingCounters,
@@ -241,7 +242,7 @@ impl Housekeeping {
         self.media
     }
 
-    /// Media operation number `n`: once in every interval, anywhere in it.
+    /// Media operation number `n`, at a random time in interval `n`.
     fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
         let draw = nth(self.salts[0], n);
         let share = |of: u64, draw: u64| ((u128::from(of) * u128::from(draw as u32)) >> 32) as u64;
@@ -249,10 +250,10 @@ impl Housekeeping {
         MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
     }
 
-    /// The next media operation that is not over at `now`; it may have begun.
+    /// The next media operation that has not ended at `now`; it may have begun.
     pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
         let work = self.media?;
-        // Everything up to this number has begun, and ended, before.
+        // All operations up to this number have ended.
         let over = now.saturating_sub(work.time).0 / work.interval.0;
         self.next_media = self.next_media.max(over);
         loop {
@@ -264,13 +265,13 @@ impl Housekeeping {
         }
     }
 
-    /// The next media operation has begun.
+    /// Records that the next media operation has begun.
     pub fn media_begun(&mut self) {
         self.next_media += 1;
         self.counters.media_operations += 1;
     }
 
-    /// A unit is on flash.
+    /// Counts a programmed unit; returns the work that becomes due.
     pub fn programmed(&mut self) -> Due {
         let mut due = Due::default();
         if let Some(journal) = &mut self.journal
@@ -289,7 +290,7 @@ impl Housekeeping {
         due
     }
 
-    /// What the next command takes longer.
+    /// Additional latency of the next command.
     pub fn hiccup(&mut self) -> Nanos {
         let Some(hiccups) = self.hiccups else { return Nanos::ZERO };
         let draw = (nth(self.salts[1], self.commands) >> 11) as f64 / (1_u64 << 53) as f64;

@@ -5,29 +5,29 @@
 //!      ◀─step───── completions ◀──────── link ◀──────────────────────── reads
 //! ```
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
-//! | `config.rs` | a checked device description |
-//! | `device_file.rs` | the TOML form of it |
-//! | `event.rs` | the event queue: what happens next |
-//! | `die.rs` | one die: its queues, what it is doing, suspension |
-//! | `backend.rs` | dies and channels: flash operations in time |
-//! | `fill.rs` | program units on their way to flash |
-//! | `ecc.rs` | reads that have to be repeated, by wear and age |
-//! | `housekeeping.rs` | what firmware does besides: media work, journal, checkpoints, hiccups |
-//! | `data_placement/` | streams and FDP: what a host's stream number means |
-//! | `ssd.rs` | the drive: its clocks, its counters, what happens next |
+//! | `config.rs` | the checked configuration |
+//! | `device_file.rs` | device files in TOML |
+//! | `event.rs` | the event queue |
+//! | `die.rs` | one die: queues, state, suspension |
+//! | `backend.rs` | timing of dies and channels |
+//! | `fill.rs` | program units in progress |
+//! | `ecc.rs` | read errors by wear and age, read retries |
+//! | `housekeeping.rs` | firmware background work: media work, journal, checkpoints, hiccups |
+//! | `data_placement/` | streams and FDP: mapping of host stream numbers |
+//! | `ssd.rs` | the drive: clocks, counters, event handling |
 //! | `ssd/io.rs` | commands in the drive: buffer, reads, writes |
-//! | `power.rs` | energy, from the times that dies, channels, link and controller work |
-//! | `slc_cache.rs` | flash with one bit a cell that takes host writes first |
-//! | `ssd/slc.rs` | commands on a drive that has it |
-//! | `ssd/pending.rs` | what is under way, to a saved state and back |
+//! | `power.rs` | energy, from the busy times of dies, channels, link and controller |
+//! | `slc_cache.rs` | SLC cache: flash with one bit per cell that takes host writes first |
+//! | `ssd/slc.rs` | commands on a drive with an SLC cache |
+//! | `ssd/pending.rs` | saving and restoring work in progress |
 //! | `ssd/admin.rs` | administrative commands of the data placement interfaces |
-//! | `endurance.rs` | writes slowed down so that the flash lasts |
-//! | `thermal.rs` | temperature, and throttling by it |
+//! | `endurance.rs` | endurance throttling |
+//! | `thermal.rs` | temperature and thermal throttling |
 //! | `snapshot.rs` | save and restore |
 //!
-//! The drive knows no wall clock and no thread: `step` runs it up to a virtual time.
+//! The drive uses neither wall clock nor threads: `step` advances it to a virtual time.
 
 pub mod backend;
 pub mod command;

@@ -1,8 +1,8 @@
-//! What a drive takes of electrical power: the section `[power]` of a device file.
+//! Power consumption: section `[power]` of a device file.
 //!
-//! Energy follows from times that are counted anyway: of dies by kind of operation, of channels, of
-//! the link, of commands in flight. So it is exact at any moment, but for operations under way,
-//! which count as they begin.
+//! Energy is computed from busy times that are counted anyway: of dies by kind of operation, of
+//! channels, of the link, and of commands in flight. It is therefore exact at any time, except that
+//! operations in progress count in full when they begin.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -12,27 +12,27 @@ use writecliff_base::units::Physical;
 
 use writecliff_base::words::{WordReader, WordWriter};
 
-/// Watts, each on top of the others.
+/// Power in watts; all contributions add up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerConfig {
-    /// Always: controller, DRAM, regulators, the link at rest.
+    /// Constant power: controller, DRAM, regulators, idle link.
     pub idle: f64,
-    /// While the drive has commands.
+    /// Additional power while commands are in flight.
     pub active: f64,
-    /// Of each die that senses, programs, erases.
+    /// Power per die that is sensing, programming or erasing.
     pub read: f64,
     pub program: f64,
     pub erase: f64,
-    /// Of each channel that carries commands or data.
+    /// Power per channel that transfers commands or data.
     pub transfer: f64,
-    /// While the link carries frames, each way.
+    /// Power while the link transfers frames, per direction.
     pub link: f64,
 }
 
-/// Read the section.
+/// Reads the section.
 ///
 /// # Errors
-/// Names the key where a value is missing or no power.
+/// Returns an error at the key that is missing or not a power.
 pub fn read(table: Table<'_>) -> Result<PowerConfig, LocatedError> {
     let watts = |key| table.or(key, 0.0, |t, key| t.optional_physical(key, Physical::Power));
     let config = PowerConfig {
@@ -48,7 +48,7 @@ pub fn read(table: Table<'_>) -> Result<PowerConfig, LocatedError> {
     Ok(config)
 }
 
-/// How long dies and channels have worked, summed over all of them, in nanoseconds.
+/// Busy times of dies and channels, summed over all of them, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusyTimes {
     pub read: u64,
@@ -74,11 +74,11 @@ impl BusyTimes {
     }
 }
 
-/// Time with commands in flight.
+/// Total time with commands in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveTime {
     past: Nanos,
-    /// `Nanos::MAX` while there are none.
+    /// Start of the current busy period; `Nanos::MAX` if there is none.
     since: Nanos,
 }
 
@@ -109,10 +109,10 @@ impl ActiveTime {
     }
 }
 
-/// Joules since the drive was new.
+/// Energy in joules since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Controller and everything else that is always on.
+    /// Controller and other constant consumers.
     pub controller: f64,
     pub flash: f64,
     /// Channels and link.
@@ -126,7 +126,7 @@ impl Energy {
         self.controller + self.flash + self.transfer
     }
 
-    /// What a drive has taken by `time` (since it was new).
+    /// Energy consumed from new until `time`.
     pub fn of(
         config: &PowerConfig,
         busy: &BusyTimes,

@@ -1,8 +1,8 @@
-//! Controllers that compress or de-duplicate: the section `[reduction]` of a device file.
+//! Data reduction by compression or deduplication: section `[reduction]` of a device file.
 //!
-//! Data are reduced on their way from the buffer to flash, so the link and the buffer carry them as
-//! the host sends them, and everything behind carries what is left. What that saves goes to
-//! GC as spare space; the capacity stays what the label says.
+//! Data are reduced between buffer and flash: link and buffer carry them as sent by the host,
+//! everything behind carries the reduced data. The space saved serves GC as spare space; the user
+//! capacity does not change.
 
 use writecliff_base::located::{LocatedError, Table};
 use writecliff_flash::Geometry;
@@ -11,10 +11,11 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 const SECTOR_BYTES: u64 = 512;
 
-/// Read the section; returns the flash with addresses for all the pieces of data that it may hold.
+/// Reads the section; also returns the geometry with addresses for all the pieces of data that the
+/// flash may hold.
 ///
 /// # Errors
-/// Names the key where a value is missing or impossible with this flash.
+/// Returns an error at the key that is missing or invalid for this flash.
 pub fn read(
     table: Table<'_>,
     geometry: Geometry,
@@ -22,14 +23,15 @@ pub fn read(
     let compression = table.required_flag("compression")?;
     let duplicates = table.required_flag("duplicates")?;
     if !compression && !duplicates {
-        let message = "neither compression nor duplicates; leave the section out".to_owned();
+        let message =
+            "neither compression nor duplicates is enabled; remove the section".to_owned();
         return Err(table.error("compression", message, None));
     }
     let mut config = ReductionConfig { min_stored_sectors: SECTORS_PER_SLOT, duplicates };
     if compression {
         config.min_stored_sectors = min_stored_sectors(&table)?;
     } else if table.has("min_stored_size") {
-        let message = "min_stored_size belongs to compression = true".to_owned();
+        let message = "min_stored_size needs compression = true".to_owned();
         return Err(table.error("min_stored_size", message, None));
     }
     let addressed = config.addresses(geometry);
@@ -44,13 +46,13 @@ pub fn read(
     Ok((config, geometry))
 }
 
-/// Sectors that the smallest piece takes.
+/// Sectors of the smallest piece.
 fn min_stored_sectors(table: &Table<'_>) -> Result<u32, LocatedError> {
     let bytes = table.required_size("min_stored_size")?;
     let sectors = bytes.0 / SECTOR_BYTES;
     if bytes.0 % SECTOR_BYTES != 0 || ![1, 2, 4].contains(&sectors) {
         let message = format!("min_stored_size is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
-        let hint = "what a 4 KiB page takes at least, however well it compresses".to_owned();
+        let hint = "it is the least space of a 4 KiB page, however well it compresses".to_owned();
         return Err(table.error("min_stored_size", message, Some(hint)));
     }
     Ok(sectors as u32)

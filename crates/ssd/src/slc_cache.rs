@@ -1,15 +1,16 @@
-//! Flash used with one bit a cell, which takes host writes first: the section `[slc_cache]` of a
-//! device file.
+//! The SLC cache, flash with one bit per cell that takes host writes first: section `[slc_cache]`
+//! of a device file.
 //!
-//! A log in front of the FTL, in flash beside what the FTL manages. Host data go to its head at the
-//! speed of SLC. While the host is silent the oldest are folded: read, and written by the FTL to
-//! the main flash; when all are, the blocks behind are erased. What is written again or trimmed
-//! before that dies in the log and is never folded. The log is full when `size` lies between its
-//! tail and its head, dead data included: they take up pages until the tail has passed them.
+//! The cache is a log in front of the FTL, in flash that the FTL does not manage. Host data are
+//! appended at its head at the speed of SLC. While the host is idle, the oldest data are folded:
+//! read, and written to the main flash by the FTL; when all are folded, their blocks are erased.
+//! Data that are overwritten or trimmed before that become invalid in the log and are never folded.
+//! The log is full when the distance between tail and head is `size`, including invalid data, which
+//! occupy pages until the tail has passed them.
 //!
-//! The FTL's copy of a page is invalid from the moment that the log has newer data, so that
-//! GC does not move it. Everything here is decided by what was written, not by time: both
-//! clocks pass through the same states, but for what is folded in idle time.
+//! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
+//! relocate it. All decisions here depend on what was written and not on time, so both clocks go
+//! through the same states, except for folding in idle time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,22 +29,23 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlcCacheConfig {
-    /// Host data that it holds.
+    /// Capacity for host data.
     pub size: Bytes,
-    /// tPROG of a page of all planes.
+    /// tPROG of a page on all planes.
     pub program: Nanos,
     /// tR.
     pub read: Nanos,
-    /// Host writes go to the main flash while the cache is full; else each folds what it needs.
+    /// Whether host writes go to the main flash while the cache is full; else each write folds as
+    /// much as it needs.
     pub bypass: bool,
-    /// Share of `size` from which writes fold the more, the fuller the cache is.
+    /// Share of `size` from which writes fold data, the more the fuller the cache is.
     pub fold_at: Option<f64>,
 }
 
-/// Read the section.
+/// Reads the section.
 ///
 /// # Errors
-/// Names the key where a value is missing or impossible with this flash and capacity.
+/// Returns an error at the key that is missing or invalid for this flash and capacity.
 pub fn read(
     table: Table<'_>,
     geometry: &Geometry,
@@ -51,7 +53,7 @@ pub fn read(
 ) -> Result<SlcCacheConfig, LocatedError> {
     let size = table.required_size("size")?;
     if geometry.shape.cell == CellType::Slc {
-        let message = "the flash has one bit a cell already; leave the section out";
+        let message = "the flash already has one bit per cell; remove the section";
         return Err(table.error("size", message, None));
     }
     let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
@@ -75,20 +77,20 @@ pub fn read(
 }
 
 counts! {
-    /// What was done, in slots, since the drive was new.
+    /// Counters in slots since the drive was new.
     pub struct SlcCounters {
-        /// Host slots that the cache took.
+        /// Host slots written to the cache.
         writes,
         /// Slots folded to the main flash.
         folds,
-        /// Slots written again before they were folded.
+        /// Slots overwritten before they were folded.
         coalesced,
         trimmed,
-        /// Left empty in units that were closed early.
+        /// Slots left unused in units that were closed early.
         padding,
-        /// Slots that the host wrote past the full cache.
+        /// Slots that the host wrote to the main flash because the cache was full.
         bypassed,
-        /// Slots that wait for being folded now.
+        /// Slots in the cache that are not folded yet.
         held,
     }
 }
@@ -97,22 +99,22 @@ counters! { |c: SlcCounters|
     Integer "slc_write_bytes" Bytes: (c.writes + c.padding) * SLOT,
         "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)";
     Integer "slc_fold_bytes" Bytes: c.folds * SLOT,
-        "moved from the SLC cache to the main flash (`[slc_cache]`)";
+        "folded from the SLC cache to the main flash (`[slc_cache]`)";
     Integer "slc_coalesced_bytes" Bytes: c.coalesced * SLOT,
-        "written again before they were folded (`[slc_cache]`)";
+        "overwritten in the SLC cache before being folded (`[slc_cache]`)";
     Integer "slc_held_bytes" Bytes level: c.held * SLOT,
         "in the SLC cache and not folded yet (`[slc_cache]`)";
 }
 
 const SLOT: u64 = SLOT_BYTES as u64;
 
-/// What the cache needs of the flash, besides what the FTL does.
+/// Flash operations of the cache in addition to those of the FTL.
 pub trait SlcSink: FlashSink {
-    /// Read `slots` slots of a unit of the cache; their data go to the unit that `frontier` fills.
+    /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
-    /// A unit of the cache has `data_slots` slots of data and takes no more.
+    /// Programs a unit of the cache that contains `data_slots` slots of data.
     fn program_slc(&mut self, unit: u32, data_slots: u32);
-    /// Erase a block of the cache on all dies.
+    /// Erases a block of the cache on all dies.
     fn erase_slc(&mut self);
 }
 
@@ -122,44 +124,44 @@ impl SlcSink for FastForward {
     fn erase_slc(&mut self) {}
 }
 
-/// A slot of the log. Dead, or padding, without a logical page.
+/// A slot of the log; invalid data and padding have no logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     lpn: Lpn,
     stream: StreamId,
 }
 
-/// The frontier of the log, behind those of the FTL.
+/// The frontier of the log, numbered after those of the FTL.
 pub fn frontier(config: &DeviceConfig) -> FrontierId {
     FrontierId(2 * config.ftl.streams)
 }
 
-/// The section at work.
+/// Runtime state of the section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcCache {
     frontier: FrontierId,
     capacity: usize,
     bypass: bool,
-    /// Slots in the log from which writes fold.
+    /// Fill level of the log in slots from which writes fold data.
     fold_from: usize,
     unit_slots: u64,
     /// Slots of a block of each plane of all dies, which are erased together.
     block_slots: u64,
     blocks: u64,
-    /// Position up to which the head finds erased blocks.
+    /// Position up to which blocks are erased.
     erased_to: u64,
-    /// Position of the oldest entry; positions count up for ever.
+    /// Position of the oldest entry; positions increase without bound.
     tail: u64,
     entries: VecDeque<Entry>,
     /// Position of the newest data of a logical page.
     newest: BTreeMap<u32, u64>,
-    /// A bit for each logical page that is in `newest`: most look-ups are of pages that are not.
+    /// Bitmap of the logical pages in `newest`, because most look-ups are of pages that are not.
     cached: Vec<u64>,
-    /// The unit whose data were last read for folding, plus one.
+    /// Number of the unit whose data were last read for folding, plus one.
     fetched: u64,
-    /// What writes beyond `fold_from` owe, in parts of a fold.
+    /// Pending folding work of writes beyond `fold_from`, in fractions of a fold.
     owed: u64,
-    /// Streams that have written past the cache since a flush closed their units.
+    /// Streams that have bypassed the cache since a flush closed their units.
     direct: u128,
     host_bytes: u64,
     counters: SlcCounters,
@@ -174,7 +176,8 @@ impl SlcCache {
         let planes = if shape.multi_plane { 1 } else { shape.planes_per_die };
         let unit_slots = u64::from(geometry.slots_per_read_group);
         let block_units = u64::from(geometry.dies * planes * pages);
-        // One block more than it holds: what is erased is never what waits.
+        // One block more than the capacity, so that the block being erased never holds waiting
+        // data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
             section.fold_at.map_or(capacity, |share| (share * capacity as f64) as usize);
@@ -212,22 +215,22 @@ impl SlcCache {
         self.counters.folds
     }
 
-    /// Does anything wait for being folded or erased?
+    /// Whether data wait to be folded or blocks to be erased.
     pub fn wants_idle_time(&self) -> bool {
         !self.newest.is_empty() || self.wants_erase()
     }
 
-    /// Blocks of each plane that it uses.
+    /// Blocks per plane that the cache uses.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Slots programmed, or about to be.
-    pub fn placed_slots(&self) -> u64 {
+    /// Slots programmed or allocated for programming.
+    pub fn allocated_slots(&self) -> u64 {
         self.counters.writes + self.counters.padding
     }
 
-    /// Of the host's bytes, given those that the FTL has counted: folded slots are its writes too.
+    /// Bytes written by the host, given the FTL's count, which includes folded slots.
     pub fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl - self.counters.folds * u64::from(SLOT_BYTES) + self.host_bytes
     }
@@ -241,7 +244,7 @@ impl SlcCache {
         (self.head() % self.unit_slots) as u32
     }
 
-    /// Slots of all its flash.
+    /// Slots of all flash blocks of the cache.
     fn ring(&self) -> u64 {
         self.block_slots * self.blocks
     }
@@ -254,8 +257,8 @@ impl SlcCache {
         self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
     }
 
-    /// The unit that holds the newest data of a page, if the log has them; and whether that unit is
-    /// still being filled.
+    /// The unit that holds the newest data of a page, if they are in the log, and whether that unit
+    /// is still being filled.
     pub fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
         if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
             return None;
@@ -264,17 +267,17 @@ impl SlcCache {
         Some((self.unit_at(position), self.is_filling(position)))
     }
 
-    /// Has the stream written past the cache since a flush has closed its unit?
+    /// Whether the stream has bypassed the cache since a flush closed its unit.
     pub fn is_direct(&self, stream: u16) -> bool {
         self.direct >> stream & 1 != 0
     }
 
-    /// The units of all streams are closed.
+    /// Records that the units of all streams are closed.
     pub fn closed_all(&mut self) {
         self.direct = 0;
     }
 
-    /// Will the next slot go to the log? Folds what makes room for it.
+    /// Whether the next slot goes to the log; folds data to make room for it.
     pub fn admit<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         if self.entries.len() >= self.capacity {
@@ -295,7 +298,8 @@ impl SlcCache {
         true
     }
 
-    /// Put `bytes` bytes of a slot at the head. The rest of the slot is read from where it is.
+    /// Appends `bytes` bytes of a slot at the head. The rest of the slot is read from its current
+    /// location.
     pub fn write<S: SlcSink>(
         &mut self,
         lpn: Lpn,
@@ -313,7 +317,7 @@ impl SlcCache {
         }
         let head = self.head();
         if head == self.erased_to {
-            // What was folded from that block may wait in a unit of the main flash.
+            // Data folded from that block may wait in a unit of the main flash.
             self.direct = u128::MAX;
             self.erase_next(sink);
         }
@@ -327,7 +331,7 @@ impl SlcCache {
         }
     }
 
-    /// Write past the full log.
+    /// Writes to the main flash, bypassing the full log.
     pub fn write_past<S: SlcSink>(
         &mut self,
         lpn: Lpn,
@@ -342,8 +346,8 @@ impl SlcCache {
         ftl.write(lpn, stream, bytes, sink);
     }
 
-    /// The data of a page die, if the log has any; what a part of a slot leaves of them is read
-    /// for `frontier` before.
+    /// Invalidates the data of a page in the log, if any; reads the rest of a partly overwritten
+    /// slot for `frontier` first.
     fn replace<S: SlcSink>(
         &mut self,
         lpn: Lpn,
@@ -386,13 +390,13 @@ impl SlcCache {
         }
     }
 
-    /// Move the oldest data to the main flash. False if there are none.
+    /// Folds the oldest data to the main flash. Returns false if there are none.
     pub fn fold<S: SlcSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
         if !self.is_filling(self.tail) && self.fetched != unit + 1 {
-            // All that is alive of a page with one read; the rest waits in the controller.
+            // Read all valid data of a page at once; the rest waits in the controller.
             self.fetched = unit + 1;
             let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
             let live = self.entries.iter().take(rest).filter(|entry| entry.lpn != Lpn::NONE);
@@ -407,7 +411,7 @@ impl SlcCache {
         true
     }
 
-    /// Is it empty, with a block that could be erased before the head needs it?
+    /// Whether the cache is empty and a block can be erased before the head needs it.
     pub fn wants_erase(&self) -> bool {
         self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
     }
@@ -418,7 +422,7 @@ impl SlcCache {
         sink.erase_slc();
     }
 
-    /// Close the unit that is being filled, if one is.
+    /// Closes the unit that is being filled, if there is one.
     pub fn pad<S: SlcSink>(&mut self, sink: &mut S) {
         let filled = self.filled();
         if filled == 0 {
@@ -432,7 +436,7 @@ impl SlcCache {
         sink.program_slc(unit, filled);
     }
 
-    /// Back to "no writes". What it held is gone; counters go on.
+    /// Returns to the state of "no writes". All data are discarded; counters are kept.
     pub fn purge(&mut self) {
         (self.tail, self.fetched, self.owed, self.direct) = (0, 0, 0, 0);
         self.erased_to = self.ring();

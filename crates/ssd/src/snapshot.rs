@@ -1,9 +1,8 @@
-//! The complete state of a drive, to a file and back.
+//! Saves and restores the complete state of a drive.
 //!
-//! A drive is saved between two commands of the host. What it is still doing (programs, GC,
-//! transfers) is part of the state, so saving disturbs nothing: a run that saves now and then is
-//! the same run. The file carries the canonical device description; a state is never restored into
-//! another device.
+//! A drive is saved between two host commands. Work in progress (programs, GC, transfers) is part
+//! of the state, so saving does not change the run. The file contains the canonical device
+//! description, and a state cannot be restored into a different device.
 
 use std::io::{Read, Write};
 
@@ -16,7 +15,7 @@ use writecliff_base::words::{WordReader, WordWriter};
 pub use writecliff_base::saved_state::RestoreError;
 
 impl Ssd {
-    /// Write the state. The host has nothing outstanding.
+    /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut pending = WordWriter::default();
         self.save_pending(&mut pending);
@@ -25,7 +24,7 @@ impl Ssd {
         out.finish()
     }
 
-    /// Replace the state of this drive. On an error the drive must not be used further.
+    /// Replaces the state of this drive. After an error the drive must not be used.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
         let (mut input, words) = saved_state::open(input, &self.config.canonical)?;
         let mut pending = WordReader::new(&words);

@@ -1,4 +1,4 @@
-//! The drive: host commands through controller, buffer, FTL and flash, on two clocks.
+//! The drive: processes host commands through controller, buffer, FTL and flash, on two clocks.
 
 mod admin;
 pub mod counters;
@@ -29,7 +29,8 @@ use crate::slc_cache::SlcCache;
 use crate::ssd::mapping_core::MappingCore;
 use crate::thermal::Thermal;
 
-/// A simulated SSD. Submit commands in order of time; `step` runs it to the next completion.
+/// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
+/// completion.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
 pub struct Ssd {
     pub(crate) config: DeviceConfig,
@@ -38,14 +39,14 @@ pub struct Ssd {
     frontend: Frontend,
     pub(crate) data_placement: DataPlacement,
     commands: CommandTable<InFlight>,
-    /// Free slots of the write buffer. Negative while a command larger than the buffer is in it.
+    /// Free slots of the write buffer; negative while a command larger than the buffer is in it.
     buffer_free: i64,
-    /// Writes that wait for buffer space, and when firmware was done with them.
+    /// Writes waiting for buffer space, and the time when firmware had processed them.
     write_waiting: VecDeque<(u16, Nanos)>,
-    /// Writes whose data are on the link.
+    /// Writes whose data are being transferred over the link.
     writes_in_transfer: u32,
     mapping_core: Option<MappingCore>,
-    /// Firmware time of a read beyond that of other commands.
+    /// Additional firmware time of a read compared with other commands.
     longer_reads_by: Nanos,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
@@ -58,20 +59,20 @@ pub struct Ssd {
     thermal: Option<Box<Thermal>>,
     endurance: Option<Box<Endurance>>,
     slc: Option<Box<SlcCache>>,
-    /// Mechanisms that commands meet as they begin.
+    /// Whether mechanisms are active that affect the start of commands.
     mechanisms: u8,
     writes: WritePath,
-    /// The mapping core or the endurance plan may hold up writes.
+    /// Whether the mapping core or endurance throttling may delay writes.
     writes_may_wait: bool,
-    /// Neither the mapping core nor the SLC cache takes part in reads.
+    /// Whether reads involve neither the mapping core nor the SLC cache.
     reads_are_plain: bool,
     active: ActiveTime,
 }
 
-/// How host data reach flash.
+/// Path of host data to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WritePath {
-    /// Unchanged, at no cost of firmware, into units that may stay open for ever.
+    /// Unchanged, without firmware time, into units that may stay open indefinitely.
     Plain,
     /// As `Plain`, but mapping takes time.
     MappingCore,
@@ -95,7 +96,7 @@ impl WritePath {
 impl Ssd {
     pub fn new(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
-        // Its addresses are those that the FTL gives out.
+        // Its addresses are those that the FTL allocates.
         config.geometry = ftl.geometry().clone();
         let data_placement = DataPlacement::new(&config);
         if let Interface::Fdp(_) = data_placement.interface {
@@ -150,8 +151,8 @@ impl Ssd {
         self.backend.now
     }
 
-    /// Enable or disable the volatile write cache. Without it, and without power-loss protection, a
-    /// write completes when it is on flash.
+    /// Enables or disables the volatile write cache. When it is disabled and there is no power-loss
+    /// protection, a write completes once it is on flash.
     pub fn set_write_cache(&mut self, enabled: bool) {
         self.write_cache = enabled;
     }
@@ -160,17 +161,17 @@ impl Ssd {
         self.write_cache
     }
 
-    /// Bytes placed on flash so far, for whatever reason.
+    /// Bytes allocated on flash so far, for any reason.
     #[inline]
     pub fn nand_write_bytes(&self) -> u64 {
-        let in_slc = self.slc.as_ref().map_or(0, |slc| slc.placed_slots());
+        let in_slc = self.slc.as_ref().map_or(0, |slc| slc.allocated_slots());
         self.main_write_bytes() + in_slc * u64::from(SLOT_BYTES)
     }
 
-    /// The same without the SLC cache.
+    /// The same, excluding the SLC cache.
     #[inline]
     fn main_write_bytes(&self) -> u64 {
-        self.ftl.placed().total().0
+        self.ftl.allocated().total().0
     }
 
     #[inline]
@@ -179,8 +180,8 @@ impl Ssd {
         self.slc.as_ref().map_or(of_ftl, |slc| slc.host_bytes(of_ftl))
     }
 
-    /// Hand the drive a command at time `at`, which is not before anything that `step` has returned
-    /// and not after its next completion.
+    /// Submits a command at time `at`, which must not be earlier than any completion that `step`
+    /// has returned, nor later than the next completion.
     #[inline]
     pub fn submit(&mut self, at: Nanos, command: Command) {
         debug_assert!(at >= self.backend.now);
@@ -192,7 +193,7 @@ impl Ssd {
         }
     }
 
-    /// Run until the next completion, but not beyond `limit`.
+    /// Advances to the next completion, but not beyond `limit`.
     #[inline]
     pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some((time, event)) = self.backend.queue.pop_until(limit) {
@@ -256,7 +257,7 @@ impl Ssd {
         }
     }
 
-    /// `hiccup`: what the command takes longer unless it is a write, which has its own later.
+    /// `hiccup` is additional latency; writes have their own later.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_with(&mut self, command: Command, hiccup: Nanos) {
@@ -282,7 +283,7 @@ impl Ssd {
             }
             Operation::Write => {
                 let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
-                // Behind others that wait nothing can have changed for it.
+                // If others are already waiting, admission cannot have changed.
                 let first = self.write_waiting.is_empty();
                 self.write_waiting.push_back((number, ready));
                 if first {
@@ -323,8 +324,8 @@ impl Ssd {
         }
     }
 
-    /// Fold and garbage-collect in the background while the host is silent, about one read group
-    /// of each die at a time.
+    /// Folds and garbage-collects in the background while the host is idle, about one read group of
+    /// each die at a time.
     fn idle_check(&mut self) {
         self.idle_check_scheduled = false;
         if self.commands.in_flight() > 0 || self.quiescing {
@@ -338,7 +339,7 @@ impl Ssd {
         }
         if self.backend.is_quiet() && !self.fold_burst() {
             for _ in 0..self.config.geometry.dies {
-                if !self.ftl.collect_in_background(&mut self.backend) {
+                if !self.ftl.gc_in_background(&mut self.backend) {
                     return;
                 }
             }
@@ -346,13 +347,13 @@ impl Ssd {
         self.schedule_idle_check(now + self.config.timing.program_mean());
     }
 
-    /// Let everything under way come to its end. Completions must have been taken before: the host
-    /// has nothing outstanding.
+    /// Completes all work in progress. All completions must have been taken before; the host must
+    /// have nothing outstanding.
     pub fn quiesce(&mut self) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.quiescing = true;
         let lost = self.step(Nanos::MAX);
-        assert!(lost.is_none(), "a completion without a command");
+        assert!(lost.is_none(), "completion without a command");
         self.quiescing = false;
         self.idle_check_scheduled = false;
         self.backend.settle();
@@ -362,27 +363,29 @@ impl Ssd {
         }
     }
 
-    /// Let the drive be until `time`: it may collect in the background. Nothing may be outstanding.
+    /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
+    /// host must have nothing outstanding.
     ///
-    /// A drive that has not completed a command since it was opened, filled on the fast-forward
-    /// clock or quiesced is as idle as another: its patience runs from when that was.
+    /// If the drive has not completed a command since it was opened, filled on the fast-forward
+    /// clock or quiesced, its idle delay counts from then.
     pub fn idle_until(&mut self, time: Nanos) {
         let due = self.last_activity + self.config.controller.idle_delay;
         self.schedule_idle_check(due.max(self.backend.now));
         let lost = self.step(time);
-        assert!(lost.is_none(), "a completion without a command");
+        assert!(lost.is_none(), "completion without a command");
         self.backend.now = self.backend.now.max(time);
     }
 
-    /// Say that a command at `offset` will come soon: what it touches will be in the cache by then.
-    /// No effect on the state.
+    /// Announces a command at `offset`: prefetches the memory that it will access. Has no effect on
+    /// the state.
     #[inline]
     pub fn announce(&self, offset: u64) {
         self.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
     }
 
-    /// The fast-forward clock: the state after a write or TRIM, in no time. Reads and flushes
-    /// change nothing. The drive must be quiet; call `end_fast_forward` after the last one.
+    /// The fast-forward clock: applies the effect of a write or TRIM without its timing. Reads and
+    /// flushes change nothing. The drive must be idle; call `end_fast_forward` after the last
+    /// command.
     #[inline]
     pub fn fast_forward(&mut self, command: &Command) {
         match command.operation {
@@ -405,7 +408,7 @@ impl Ssd {
         }
     }
 
-    /// Returns whether the write went elsewhere than to flash as it is.
+    /// Handles writes that are not written to flash unchanged; returns whether it did.
     #[cold]
     fn fast_forward_otherwise(&mut self, command: &Command) -> bool {
         if self.slc.is_some() {
@@ -425,8 +428,8 @@ impl Ssd {
         self.resynchronise_errors();
     }
 
-    /// Bring the drive to "no writes": every block erased. Takes one erase of every block in turn
-    /// on all dies at once.
+    /// Returns the drive to the state of "no writes": erases every block. Takes the time of one
+    /// erase of every block in turn, on all dies at once.
     pub fn purge(&mut self) {
         self.quiesce();
         self.ftl.purge();

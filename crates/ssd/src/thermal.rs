@@ -1,10 +1,11 @@
-//! How warm a drive gets and what it does about it: the section `[thermal]` of a device file.
+//! Temperature and thermal throttling: section `[thermal]` of a device file.
 //!
-//! One body with a heat capacity, behind a thermal resistance to its surroundings, warmed by what
-//! `[power]` says. Its temperature is exact for power that is constant between two looks, and is
-//! looked at in each period while commands are in flight and when they come after a silence. From
-//! `throttle_at` until it is back at `recover_at` the controller stops its channels for a part of
-//! each period, so that all work takes `throttle_factor` times as long and takes less power.
+//! The drive is one body with a heat capacity and a thermal resistance to its surroundings, heated
+//! by the power of section `[power]`. Its temperature is exact if power is constant between two
+//! updates; it is updated in each period while commands are in flight, and when they resume after
+//! idle time. From `throttle_at` until it has fallen to `recover_at`, the controller blocks its
+//! channels for a part of each period, so that all work takes `throttle_factor` times as long and
+//! consumes less power.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -18,11 +19,11 @@ const PERIOD: Nanos = Nanos(100_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThermalConfig {
-    /// Degrees Celsius around the drive; it begins so warm.
+    /// Ambient temperature in degrees Celsius; also the initial temperature of the drive.
     pub ambient: f64,
-    /// Degrees a watt.
+    /// Thermal resistance in degrees Celsius per watt.
     pub resistance: f64,
-    /// Joules a degree.
+    /// Heat capacity in joules per degree Celsius.
     pub capacity: f64,
     pub throttle: Option<Throttle>,
     pub period: Nanos,
@@ -35,7 +36,7 @@ pub struct Throttle {
     pub factor: f64,
 }
 
-/// What a drive tells of its temperature.
+/// Temperature counters of a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThermalCounters {
     pub celsius: f64,
@@ -47,17 +48,17 @@ counters! { |c: ThermalCounters|
     Real "temperature_c" DegreesCelsius level of_any_size: c.celsius,
         "temperature of the drive (`[thermal]`)";
     Integer "throttled_ns" Nanoseconds: c.throttled.0,
-        "time throttled for the drive's temperature (`[thermal]`)";
+        "time with thermal throttling (`[thermal]`)";
 }
 
-/// Read the section.
+/// Reads the section.
 ///
 /// # Errors
-/// Names the key where a value is missing or impossible; the section wants `[power]`.
+/// Returns an error at the key that is missing or invalid; the section requires `[power]`.
 pub fn read(table: Table<'_>, has_power: bool) -> Result<ThermalConfig, LocatedError> {
     if !has_power {
-        let hint = "add [power] with idle = ... and what else the drive takes".to_owned();
-        let message = "temperature follows from power, and the file has no [power]";
+        let hint = "add a section [power] with idle and the other power values".to_owned();
+        let message = "[thermal] needs a section [power], which is missing";
         return Err(table.error("ambient", message, Some(hint)));
     }
     let config = ThermalConfig {
@@ -83,7 +84,7 @@ fn throttle(table: &Table<'_>) -> Result<Option<Throttle>, LocatedError> {
     let Some(at) = table.optional_physical("throttle_at", Physical::Temperature)? else {
         for key in ["recover_at", "throttle_factor"] {
             if table.has(key) {
-                return Err(table.error(key, "it says nothing without throttle_at", None));
+                return Err(table.error(key, "it has no effect without throttle_at", None));
             }
         }
         return Ok(None);
@@ -97,17 +98,17 @@ fn throttle(table: &Table<'_>) -> Result<Option<Throttle>, LocatedError> {
     Ok(Some(Throttle { at, recover_at, factor }))
 }
 
-/// The section at work.
+/// Runtime state of the section.
 #[derive(Clone, Debug)]
 pub struct Thermal {
     config: ThermalConfig,
     celsius: f64,
-    /// When the temperature was last looked at, and the energy taken until then.
+    /// Time of the last temperature update, and the energy consumed until then.
     at: Nanos,
     joules: f64,
     is_throttled: bool,
     throttled: Nanos,
-    /// The event of the next period is in the queue.
+    /// Whether the event of the next period is scheduled.
     pub(crate) scheduled: bool,
 }
 
@@ -124,7 +125,7 @@ impl Thermal {
         }
     }
 
-    /// The temperature at `now`, when `joules` have been taken since the drive was new.
+    /// Temperature at `now`, if `joules` have been consumed since the drive was new.
     pub fn celsius(&self, now: Nanos, joules: f64) -> f64 {
         let seconds = now.saturating_sub(self.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -140,7 +141,7 @@ impl Thermal {
         ThermalCounters { celsius: self.celsius(now, joules), throttled: self.throttled }
     }
 
-    /// Look at the temperature, and decide whether to throttle from now on.
+    /// Updates the temperature and decides whether to throttle from now on.
     pub fn look(&mut self, now: Nanos, joules: f64) {
         self.celsius = self.celsius(now, joules);
         (self.at, self.joules) = (now, joules);
@@ -150,12 +151,12 @@ impl Thermal {
         }
     }
 
-    /// The end of the period that `now` is in.
+    /// End of the current period.
     pub fn period_end(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.config.period.0 + 1) * self.config.period.0)
     }
 
-    /// For how long of the time until `until` the channels stop; counts it as throttled.
+    /// Time for which channels are blocked between `now` and `until`; counts it as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let Some(throttle) = self.config.throttle.filter(|_| self.is_throttled) else {
             return Nanos::ZERO;

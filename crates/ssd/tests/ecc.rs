@@ -140,7 +140,7 @@ fn mistakes_are_said_at_their_place() {
     let rows = [
         ("rber_at_rated = 1e-3", "rber_at_rated = 1e-6", ":41: ", "below rber"),
         ("correctable = 72", "corectable = 72", "line 43 has", "did you mean 'correctable'"),
-        ("codeword = \"1 KiB\"", "codeword = \"3 KiB\"", ":42: ", "fill a slot"),
+        ("codeword = \"1 KiB\"", "codeword = \"3 KiB\"", ":42: ", "whole number of codewords"),
         ("retries_max = 8", "retries_max = 64", ":45: ", "outside 0 to 63"),
         ("correctable = 72", "correctable = 9000", ":43: ", "outside 0 to 8192"),
         ("retries_max = 8", "retries_max = 8\nretry_gian = 0.5", ":46: ", "retry_gain"),

@@ -159,7 +159,11 @@ fn sections_that_cannot_be_are_refused_with_their_place() {
     let both = "compression = true\nduplicates = true\n";
     let small = format!("{both}min_stored_size = \"1 KiB\"\n");
     let cases = [
-        ("compression = false\nduplicates = false", "drive.toml:40: compression", "leave"),
+        (
+            "compression = false\nduplicates = false",
+            "drive.toml:40: compression",
+            "remove the section",
+        ),
         ("compression = true", "duplicates", "duplicates"),
         (both, "min_stored_size", "min_stored_size"),
         (
@@ -170,7 +174,7 @@ fn sections_that_cannot_be_are_refused_with_their_place() {
         (
             "compression = false\nduplicates = true\nmin_stored_size = \"1 KiB\"",
             "min_stored_size",
-            "belongs to",
+            "needs compression",
         ),
         (&format!("{small}leest = 1"), "leest", "unknown"),
         (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),

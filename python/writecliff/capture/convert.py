@@ -1,4 +1,4 @@
-"""Converts the events of a capture to a trace: the table and its metadata."""
+"""Converts the events of a capture to a trace: its table and metadata."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DATA = {
     Op.PUNCH: "punch",
 }
 _VIRTUAL = ("/proc/", "/sys/", "/dev/shm/", "/dev/pts/", "/memfd:", "/SYSV", "/[")
-# Roles that PostgreSQL's processes give themselves; all others are backends.
+# Roles in the titles of PostgreSQL's processes; all others are backends.
 _ROLES = (
     "archiver", "autovacuum launcher", "autovacuum worker", "background worker",
     "background writer", "checkpointer", "logger", "logical replication", "parallel worker",
@@ -39,7 +39,7 @@ _ROLES = (
 
 @dataclass(frozen=True)
 class Converted:
-    """A trace before it is written."""
+    """The table and metadata of a trace."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -47,7 +47,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows before their columns of text are made: parallel arrays, one value per row."""
+    """Rows without their text columns: parallel arrays with one value per row."""
 
     event: Integers
     op: Integers  # index into `OPS`
@@ -60,7 +60,7 @@ class _Rows:
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
     def taken(self, chosen: NDArray[Any]) -> _Rows:
-        """The rows of a mask, or in an order of indices."""
+        """Select rows by a mask, or by indices in their order."""
         return _Rows(*(column[chosen] for column in self._columns()))
 
     def _columns(self) -> list[Integers]:
@@ -72,10 +72,11 @@ class _Rows:
 
 
 def convert(events: Events, *, root: Path | None = None, source: str = "preload") -> Converted:
-    """The trace of `events`, which came from `source`.
+    """Convert `events` to a trace; `source` says how they were recorded.
 
-    With `root` only files below it are kept, with paths relative to it; without, all files but
-    those of kernel and memory file systems, with absolute paths unless below the current folder.
+    With `root`, only files below it are kept, with paths relative to it. Without, all files are
+    kept except those of kernel and memory file systems; paths below the current folder are relative
+    to it, all others absolute.
     """
     objects = _objects(events)
     rows = _all_rows(events, objects)
@@ -115,7 +116,7 @@ def _integers(values: Iterable[int]) -> Integers:
 
 
 def _dictionary(codes: NDArray[Any], words: list[str]) -> pa.DictionaryArray:
-    """A column of text; equal words are merged, unused ones left out."""
+    """A dictionary-encoded text column without duplicate or unused words."""
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str, int] = {}
     numbering = np.array([distinct.setdefault(words[c], len(distinct)) for c in used], np.int32)
@@ -142,20 +143,20 @@ def _objects(events: Events) -> Objects:
 
 
 class _Lookup:
-    """From (device, inode number, event) to the state that holds by then."""
+    """Looks up the state of a file by device, inode number and event."""
 
     def __init__(self, events: Events, objects: Objects) -> None:
         self._slots = events.slots
         keys = {key: code for code, key in enumerate({state.key for state in objects.states})}
         self._span = max(1, len(events.slots))
         stamps = _integers(keys[s.key] * self._span + s.since for s in objects.states)
-        # A stable sort keeps later states of the same event behind earlier ones.
+        # A stable sort keeps states of the same event in order.
         self._order = np.argsort(stamps, kind="stable")
         self._stamps = stamps[self._order]
         self._keys = keys
 
     def states(self, event: Integers) -> Integers:
-        """The state, at each event, of the file that the event is about; -1 if none is known."""
+        """Index of the file's state at each event; -1 if the file is unknown."""
         if not len(self._stamps):
             return np.full(len(event), -1, np.int64)
         pairs = np.empty(len(event), [("dev", "u8"), ("ino", "u8")])
@@ -172,7 +173,7 @@ class _Lookup:
 
 
 def _all_rows(events: Events, objects: Objects) -> _Rows:
-    """Data and naming together, in the order of events; removals moved to the last use."""
+    """All rows in event order; removals are moved to the last use of their file."""
     slots = events.slots
     lookup = _Lookup(events, objects)
     at = np.flatnonzero(np.isin(slots["op"], list(_DATA)))
@@ -202,7 +203,7 @@ def _file_of(objects: Objects, state: Integers) -> Integers:
 
 
 def _unseen_births(objects: Objects, data: _Rows) -> list[Row]:
-    """Files made inside a library (no `open` was seen), whose first write is all that they hold."""
+    """`create` rows of files created without a captured `open`, known by their first write."""
     if not len(data.state):
         return []
     files, first = np.unique(_file_of(objects, data.state), return_index=True)
@@ -217,7 +218,7 @@ def _unseen_births(objects: Objects, data: _Rows) -> list[Row]:
 
 
 def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) -> _Rows:
-    """A file without a name lives until it is closed: its space is free from its last use on."""
+    """`unlink` rows; an unlinked file's space is freed after its last use."""
     last = np.full(len(objects.files), -1, np.int64)
     if len(data.state):
         np.maximum.at(last, _file_of(objects, data.state), data.event)
@@ -232,14 +233,14 @@ def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) ->
 
 
 def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Paths as the trace shows them, and which of them belong in it."""
+    """Paths as shown in the trace, and a mask of those that belong in it."""
     base = os.path.realpath(root) if root is not None else str(Path.cwd())
     prefix = base.rstrip("/") + "/"
     if root is not None:
         kept = [path.startswith(prefix) for path in paths]
     else:
         kept = [not path.startswith(_VIRTUAL) for path in paths]
-    # Names are bytes; those that are not UTF-8 are shown with escapes.
+    # File names are bytes; those that are not UTF-8 are escaped.
     shown = [
         os.fsencode(path.removeprefix(prefix)).decode(errors="backslashreplace") for path in paths
     ]
@@ -247,7 +248,7 @@ def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArra
 
 
 def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
-    """The names of the processes, and the index of the one behind each event."""
+    """The names of the processes, and the index of the process of each event."""
     slots = events.slots
     names: dict[int, str] = {}
     for index in np.flatnonzero(np.isin(slots["op"], (Op.PROCESS, Op.TITLE))).tolist():
@@ -261,7 +262,7 @@ def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
 
 
 def _titled(name: str, title: bytes) -> str:
-    """`postgres: checkpointer` for a process that has set such a title."""
+    """`postgres: checkpointer` for a process with such a title, else `name`."""
     program = name.split(":", maxsplit=1)[0]
     head, found, role = _text(title.split(b"\0")[0]).partition("postgres: ")
     if program != "postgres" or not found or head.strip("/"):
@@ -332,7 +333,7 @@ def some_of(paths: Iterable[str]) -> str:
 
 
 def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
-    """Files made in the capture that are longer on disk than anything written to them."""
+    """Files created in the capture that are longer on disk than the captured writes."""
     if not len(rows.state):
         return {}
     file = _file_of(objects, rows.state)

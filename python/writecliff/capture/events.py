@@ -21,7 +21,7 @@ HEADER_BYTES = 4096
 NAMED_WORDS = 8192
 SLOTS_AT = HEADER_BYTES + 8 * NAMED_WORDS
 SLOT_BYTES = 64
-CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as it is needed
+CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows on demand
 CONTINUED = 255
 STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
 _HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
@@ -44,7 +44,7 @@ class Flag(IntEnum):
 
 @dataclass(frozen=True)
 class Events:
-    """The events in order; `text[i]` is the text of event `i` if it has one."""
+    """The events in order; `text[i]` is the text of event `i`, if it has one."""
 
     slots: NDArray[np.void]  # fields as in `slot_type`
     text: dict[int, bytes]
@@ -65,14 +65,14 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
     header = _HEADER.pack(MAGIC, CAPACITY_SLOTS, 0, 0, 0, time.monotonic_ns(), flags)
     try:
         with open(path, "wb") as file:
-            file.write(header.ljust(SLOTS_AT, b"\0"))  # no holes: the disk might fill up
-            os.fchmod(file.fileno(), 0o666)  # servers give up root before they write
+            file.write(header.ljust(SLOTS_AT, b"\0"))  # allocated, because the disk might fill up
+            os.fchmod(file.fileno(), 0o666)  # servers drop root privileges before they write
     except OSError as error:
         raise store_error(error, path) from error
 
 
 def stop(path: Path) -> None:
-    """Make programs that still run stop recording."""
+    """Stop recording in all programs that are still running."""
     with open(path, "r+b") as file:
         file.seek(_FLAGS_AT)
         (flags,) = struct.unpack("=I", file.read(4))
@@ -98,7 +98,7 @@ def read(path: Path) -> Events:
 
 
 def _texts(slots: NDArray[np.void]) -> dict[int, bytes]:
-    """The text of events by index: the slots that continue them, up to 62 bytes each."""
+    """Texts of events by index, from their continuation slots of up to 62 bytes."""
     raw = slots.view(np.uint8).reshape(-1, SLOT_BYTES)
     continued = slots["op"] == CONTINUED
     firsts = np.flatnonzero(continued & ~np.concatenate(([False], continued[:-1])))

@@ -1,8 +1,8 @@
-"""Resolves which file object an event is about, its path at that time, and its write hint.
+"""Resolves the file object of each event, its path at that time, and its write-lifetime hint.
 
-The kernel identifies files by device and inode number and reuses numbers of removed files. This
-module walks through the events that create, name and remove files and records from which event on
-a (device, inode) stands for which object. Transfers are then looked up column by column.
+The kernel identifies files by device and inode number and reuses the numbers of removed files. This
+module processes the events that create, name and remove files in order and records from which event
+on a (device, inode) refers to which object. Transfers are then looked up column by column.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class FileObject:
     path: str
     names: set[str] = field(default_factory=set)
     hint: int = NO_HINT
-    unlinked_at: int | None = None  # the event that took its last name
-    sized_bytes: int | None = None  # size when first seen, if it was not seen being made
+    unlinked_at: int | None = None  # the event that removed its last name
+    sized_bytes: int | None = None  # size when first seen, if its creation was not captured
 
 
 @dataclass(frozen=True)
 class State:
-    """From event `since` on, `key` is this object with this path and hint."""
+    """From event `since` on, `key` refers to this object, with this path and hint."""
 
     key: Key
     since: int
@@ -45,7 +45,7 @@ class State:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the trace that comes from a naming event, not from a transfer."""
+    """A row of the trace from an event that creates, names or removes a file."""
 
     event: int
     op: str
@@ -75,14 +75,14 @@ def _real_folder(folder: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """The path without `..` and with the links of its folder resolved, as the kernel has it."""
+    """The path as the kernel reports it: without `..`, symbolic links of the folder resolved."""
     path = posixpath.normpath(path)
     folder, name = posixpath.split(path)
     return posixpath.join(_real_folder(folder), name)
 
 
 class Objects:
-    """The files of a capture: their states by event, and the rows that naming gives."""
+    """The files of a capture: their states by event, and the rows of naming events."""
 
     def __init__(self) -> None:
         self.files: list[FileObject] = []
@@ -107,7 +107,7 @@ class Objects:
             self._hinted(event)
 
     def _new(self, event: ObjectEvent, path: str, *, seen: bool = False) -> FileObject:
-        """A new object; `seen`: it existed before, with the size that the event gives."""
+        """Add an object; `seen` if it existed before, with the size in the event."""
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
         found = FileObject(len(self.files), event.key, path, {path})
@@ -130,7 +130,7 @@ class Objects:
             if event.nlink == 0:
                 found.unlinked_at = event.index
         elif path == event.text and path not in found.names and event.nlink > 0:
-            # Renamed by something that was not captured: trust the kernel.
+            # The rename was not captured; trust the kernel's path.
             found.names = {path}
             found.path = path
             self._state(found, event.index)
@@ -144,7 +144,7 @@ class Objects:
         found = self._current.get(event.key)
         former = self._former.get(event.key)
         if former is not None and former.unlinked_at is None and path in former.names:
-            # Its number was reused before this event was recorded.
+            # The inode number was reused before this event was recorded.
             former.unlinked_at = event.index
             return
         if found is None:
@@ -158,7 +158,7 @@ class Objects:
             self._state(found, event.index)
 
     def _revive(self, file: FileObject, event: ObjectEvent) -> None:
-        """A file without a name gets one (linkat on an open file)."""
+        """Process a new name of an unlinked file (linkat on an open file)."""
         if file.unlinked_at is not None and event.nlink > 0:
             file.unlinked_at = None
             file.path = canonical(event.text)

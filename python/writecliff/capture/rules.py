@@ -1,18 +1,18 @@
-"""Rules that assign the writes of a trace to streams, from a TOML file.
+"""Rules that assign the writes of a trace to streams, read from a TOML file.
 
     [[rule]]
     path = "*/commitlog/*"
     stream = 1
     name = "commit log"
 
-Conditions of a rule, all of which must hold: `path`, `thread`, `process` (globs; `*` crosses
-slashes, and a path relative to the root also matches with a slash before it), `hint` (a number 0 to
-5 or its name), `min_size` and `max_size` (bytes, or text such as "64 MiB": the largest size that
-the file reaches in the trace, inclusive). The first rule that holds decides; if none does, the
-stream is `default` (0 unless the file says otherwise).
+A rule has one or more conditions, all of which must hold: `path`, `thread`, `process` (globs; `*`
+matches slashes, and a path relative to the root also matches with a leading slash), `hint` (a
+number from 0 to 5 or its name), `min_size` and `max_size` (inclusive, in bytes or as text such as
+"64 MiB", compared with the largest size that the file reaches in the trace). The first matching
+rule applies; if none matches, the stream is `default` (0 unless the file sets it).
 
-The size of a file stands for what the program knows when it begins to write: an LSM tree knows the
-sum of the tables that it merges. In a trace it is known only afterwards.
+The size of a file represents what the program knows when it begins to write: an LSM tree knows the
+total size of the tables that it merges. In a trace it is known only afterwards.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RuleError(ConfigError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: a stream and its name, and the conditions; None does not restrict."""
+    """One rule: a stream, its name and its conditions; None matches everything."""
 
     stream: int
     name: str
@@ -59,7 +59,7 @@ class Rule:
     max_size: int | None = None
 
     def matches(self, label: str, word: str) -> bool:
-        """Whether the glob for `label` ("path", "thread" or "process") admits `word`."""
+        """Whether the glob for `label` ("path", "thread" or "process") matches `word`."""
         pattern: re.Pattern[str] | None = getattr(self, label)
         words = (word, f"/{word}") if label == "path" else (word,)
         return pattern is None or any(pattern.match(one) for one in words)
@@ -75,7 +75,7 @@ class Rules:
 
     @property
     def streams(self) -> dict[int, str]:
-        """The streams that may occur, by number, and the names of what they hold."""
+        """The streams of these rules by number, with the names of their data."""
         names: dict[int, list[str]] = {self.default: []}
         for rule in self.rules:
             known = names.setdefault(rule.stream, [])
@@ -84,7 +84,7 @@ class Rules:
         return {s: ", ".join(names[s]) or "everything else" for s in sorted(names)}
 
     def assign(self, table: pa.Table) -> NDArray[np.uint16]:
-        """The stream of every row of a trace; rows other than writes get that of a write."""
+        """The stream of every row of a trace, assigned as if every row were a write."""
         if table.num_rows == 0:
             return np.zeros(0, np.uint16)
         labels = {name: codes(table, name) for name in _GLOBS}
@@ -98,8 +98,10 @@ class Rules:
         hint: NDArray[Any],
         size: NDArray[Any],
     ) -> NDArray[np.uint16]:
-        """The streams of many writes. `labels`: path, thread and process as indices and the words
-        that they stand for; `hint`: -1 for none; `size`: the largest size of the file, in bytes."""
+        """The streams of many writes.
+
+        `labels` has path, thread and process as indices and the words that they refer to; `hint` is
+        -1 for none; `size` is the largest size of the file in bytes."""
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):
             holds = np.ones(len(hint), bool)
@@ -117,8 +119,8 @@ class Rules:
         return streams
 
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
-        """A size that stands for each class between the limits of the rules, and each row's class
-        by the largest size that its file reaches; None if no rule restricts sizes."""
+        """A representative size of each class between the size limits of the rules, and the class
+        of each row by the largest size that its file reaches; None if no rule restricts sizes."""
         limits = {r.min_size for r in self.rules if r.min_size is not None}
         limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
         if not limits:
@@ -135,12 +137,12 @@ class Rules:
 
 
 def presets() -> list[str]:
-    """Names of the rule files that come with the program."""
+    """Names of the rule files that are included in the package."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def load_rules(path: Path | str) -> Rules:
-    """Rules from a file, or a preset by its name. Raises RuleError with file and rule."""
+    """Load rules from a file, or a preset by name. Raises RuleError with file and rule."""
     given = Path(path)
     if given.suffix != ".toml" and not given.is_file():
         if str(path) not in presets():
@@ -156,7 +158,7 @@ def load_rules(path: Path | str) -> Rules:
 
 
 def parse_rules(text: str, where: str) -> Rules:
-    """Rules from TOML. Raises RuleError that begins with `where`, and the line if it is known."""
+    """Parse rules in TOML. Raises RuleError with `where`, and the line if it is known."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -164,7 +166,7 @@ def parse_rules(text: str, where: str) -> Rules:
     _known(document, _TOP, where)
     entries = document.get("rule", [])
     if not isinstance(entries, list) or not entries:
-        raise RuleError(f"{where}: no rules", hint="each is a table headed [[rule]]")
+        raise RuleError(f"{where}: no rules", hint="add a table [[rule]] for each rule")
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
     rules = []
     for index, entry in enumerate(entries):
@@ -185,7 +187,7 @@ def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise RuleError(f"{where}: not a table", hint="each is headed [[rule]]")
+        raise RuleError(f"{where}: not a table", hint="write each rule as a table [[rule]]")
     _known(entry, _KEYS, where)
     if "stream" not in entry:
         raise RuleError(f"{where}: 'stream' is missing", hint="a number, 0 is the default stream")

@@ -1,7 +1,8 @@
 """Runs a command so that its file I/O is recorded, and writes the trace.
 
-The command stays in our process group, so that Ctrl-C reaches it as it would alone; a signal sent
-to us only is passed on. Events recorded before an interruption become the trace in any case.
+The command stays in writecliff's process group, so that Ctrl-C reaches it as usual; a signal that
+only writecliff receives is forwarded. Events recorded before an interruption are written to the
+trace in any case.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Session:
     started_ns: int = field(default_factory=time.monotonic_ns)
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment in which a program loads the library."""
+        """The environment with which a program loads the library."""
         merged = dict(os.environ if base is None else base)
         others = merged.get("LD_PRELOAD", "")
         merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
@@ -68,7 +69,7 @@ class Session:
     def finish(
         self, command: Sequence[str], program: str, exit_code: int | None, **more: Any
     ) -> Captured:
-        """Write the trace, with `more` in its metadata; the events are removed afterwards."""
+        """Write the trace with `more` in its metadata, then remove the events."""
         duration_ns = time.monotonic_ns() - self.started_ns
         events.stop(self.events)
         metadata = {"command": list(command), "program": program, "exit_code": exit_code, **more}
@@ -91,15 +92,15 @@ class Session:
         except WritecliffError:
             beside = self.options.output.absolute().with_name(self.events.name)
             if self.events != beside:
-                shutil.move(self.events, beside)  # out of a folder that will be removed
+                shutil.move(self.events, beside)  # because its folder will be removed
 
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
-    """A capture. If the trace cannot be written, its events are kept beside it.
+    """Start a capture. If the trace cannot be written, its events are kept beside it.
 
-    `public` is a folder that any user can enter, for programs that give up root: the library and
-    the events go there, as they may be unable to enter the user's own folders.
+    `public` is a folder that any user can enter, for programs that drop root privileges: library
+    and events are put there, because such programs may not be able to enter the user's own folders.
     """
     check_library()
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -110,11 +111,11 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
         library = Path(shutil.copy(LIBRARY, public))
     if path.exists():
         raise WritecliffError(
-            f"{path}: there are events of an earlier capture",
+            f"{path}: contains events of an earlier capture",
             hint=f"recover them with --recover {path}, or remove the file",
         )
     if options.output.exists():
-        options.output.unlink()  # so that it is not taken for the new one if that fails
+        options.output.unlink()  # otherwise it could be mistaken for the new one after a failure
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
@@ -139,7 +140,7 @@ def capture(
     stderr: int | None = None,
     program_name: str | None = None,
 ) -> Captured:
-    """Run `command` to its end and write its trace. Raises TargetError if it cannot be started."""
+    """Run `command` and write its trace. Raises TargetError if it cannot be started."""
     program = program_of(command)
     with session(options) as open_session:
         if is_static(Path(program)):
@@ -153,7 +154,7 @@ def capture(
 
 
 def recover(path: Path, options: Options) -> Captured:
-    """Write the trace from the events that a killed capture left behind."""
+    """Write the trace from the events of a capture that was killed."""
     if not path.is_file():
         raise TargetError(f"{path}: no such event file")
     note = "recovered: writecliff was killed while it captured"
@@ -162,7 +163,7 @@ def recover(path: Path, options: Options) -> Captured:
 
 
 def program_of(command: Sequence[str]) -> str:
-    """The path of a command's program. Raises TargetError."""
+    """The path of a command's program. Raises TargetError if it does not exist."""
     program = shutil.which(command[0])
     if program is None:
         raise TargetError(f"{command[0]}: no such program", hint="give the command as in a shell")
@@ -178,7 +179,7 @@ def write_converted(
     *,
     source: str = "preload",
 ) -> Captured:
-    """Write the trace of the events."""
+    """Convert the events and write the trace."""
     from writecliff.capture.convert import convert
     from writecliff.capture.trace import write_trace
 
@@ -203,7 +204,7 @@ def execute(
     *,
     executable: str | None = None,
 ) -> tuple[int, ProcessWatch]:
-    """Run a command to its end: its exit code, 128 + n if signal n ended it. Raises TargetError."""
+    """Run a command; return its exit code, or 128 + n for signal n. Raises TargetError."""
     try:
         child = subprocess.Popen(
             command, executable=executable, env=environment, stdout=stdout, stderr=stderr
@@ -223,7 +224,7 @@ def execute(
 
 
 def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
-    """Wait for the command, whatever signals arrive meanwhile; its exit code."""
+    """Wait for the command, regardless of signals; return its exit code."""
     asked = 0
     while True:
         try:
@@ -234,7 +235,7 @@ def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
             asked += 1
             if asked > 1:
                 child.kill()
-            elif not _in_foreground():  # else the terminal has signalled the command as well
+            elif not _in_foreground():  # in the foreground, the terminal signals the command itself
                 child.send_signal(signal.SIGINT)
 
 

@@ -1,12 +1,12 @@
-"""Captures with strace, for programs that the preload library cannot follow.
+"""Captures with strace, for programs that do not work with the preload library.
 
-Those are static programs, and mapped files where they are synced. strace stops the program at every
-call, which makes it several times slower, and shows less: hints without values, files by name. Its
-output becomes the same events as those of the library.
+These are static programs, and programs that write to mapped files and sync them. strace stops the
+program at every call, which makes it several times slower, and provides less information: hints
+without values, files by name. Its output is converted to the same events as those of the library.
 
 Not captured: writes through io_uring; the time of writes to mapped pages (a range passed to msync
-counts as written as a whole; without msync nothing is recorded); sizes of files from before the
-capture, so that appends to them begin at the known size.
+counts as written completely; without msync nothing is recorded); sizes of files from before the
+capture, so appends to them begin at the size known so far.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from writecliff.errors import TargetError
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
 
-# Calls that name files, or move offsets or data.
+# Calls that name files, change offsets or transfer data.
 _CALLS = (
     "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
     "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
@@ -34,7 +34,7 @@ _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 
 
 def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
-    """Run `command` under strace to its end and write its trace.
+    """Run `command` under strace and write its trace.
 
     Raises TargetError if strace is missing or may not trace, or the command cannot be started."""
     from writecliff.capture.run import execute, program_of, write_converted
@@ -58,7 +58,7 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
         if not log.exists() or not log.stat().st_size:
             raise TargetError(
                 "strace traced nothing",
-                hint="it may not be allowed to (kernel.yama.ptrace_scope, containers)",
+                hint="check whether tracing is allowed (kernel.yama.ptrace_scope, containers)",
             )
         with log.open(encoding="latin-1") as lines:
             read = events_of(lines, folder=Path.cwd(), before=before, reads=options.reads)

@@ -1,4 +1,4 @@
-"""Converts the calls that strace shows to the events of a capture."""
+"""Converts the system calls in strace's output to the events of a capture."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from writecliff.capture.strace_files import (
 from writecliff.capture.strace_lines import Call, calls
 from writecliff.capture.watch import uring_notes
 
-_DEVICE = 1  # of all files: their inode numbers are made up here
+_DEVICE = 1  # of all files, whose inode numbers are assigned here
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 
 @dataclass(frozen=True)
 class Read:
-    """The events, and notes about what is missing from them."""
+    """The events, and notes about what they lack."""
 
     events: Events
     notes: list[str]
@@ -43,14 +43,9 @@ class Read:
 def events_of(
     lines: Iterable[str], *, folder: Path, before: Set[bytes] = frozenset(), reads: bool = False
 ) -> Read:
-    """The events of a program that was started in `folder`.
+    """Convert the calls of a program that was started in `folder`.
 
-    `before`: the files that existed then, as far as known. `reads`: include reads."""
-    known = list(calls(lines))
-    reader = _Reader(known, os.fsencode(folder), before, reads)
-    for call in known:
-        reader.take(call)
-    return Read(reader.events(), reader.notes())
+    `before` has the files known to exist at the start; `reads` includes reads.
 
 
 class _Reader:
@@ -100,7 +95,7 @@ class _Reader:
         return parent.child(tid, shares_files="CLONE_FILES" in flags)
 
     def _executed(self, call: Call, process: Process) -> None:
-        # strace shows the previous name; the kernel's is that of the executed file.
+        # strace shows the previous name; the kernel uses that of the executed file.
         name = call.text(0).rpartition(b"/")[2][:15]
         process.mappings.clear()
         self._put(call, process, Op.PROCESS, None, comm=name)
@@ -145,7 +140,7 @@ class _Reader:
             process.descriptors[call.result] = found
 
     def _description(self, call: Call, process: Process, at: int = 0) -> Description | None:
-        """The open file behind a descriptor; if its opening was not seen, by its name."""
+        """The open file of a descriptor, found by name if its opening was not captured."""
         number, path = call.descriptor(at)
         found = process.descriptors.get(number)
         if found is not None or path is None:
@@ -202,7 +197,7 @@ class _Reader:
                 self._about(call, process, Op.READ, found.file, a=at, b=call.result)
 
     def _moved(self, found: Description, named: int | None, own: int, length: int) -> int:
-        """Where a transfer begins: at the `named` offset, or at its `own`, which then advances."""
+        """Start of a transfer: the `named` offset, or the descriptor's, which then advances."""
         if named is not None:
             return named
         found.offset_bytes = own + length
@@ -277,7 +272,7 @@ class _Reader:
     # Names ----------------------------------------------------------------------------------
 
     def _path(self, call: Call, process: Process, at: int) -> bytes:
-        """The path in argument `at`; the calls named `...at` have its folder in the one before."""
+        """The path in argument `at`; calls named `...at` have its folder in the argument before."""
         beside = call.name.rstrip("2").endswith("at")
         base = (call.descriptor(at - 1)[1] if beside else None) or process.folder
         return joined(base, call.text(at))
@@ -333,13 +328,13 @@ class _Reader:
     # Events ---------------------------------------------------------------------------------
 
     def _announce(self, call: Call, process: Process, file: File) -> None:
-        """Record a file that existed before, at its first use."""
+        """Record a file that existed before the capture, at its first use."""
         if not file.announced:
             file.announced = True
             self._put(call, process, Op.FILE, file, b=file.size_bytes, text=file.path)
 
     def _about(self, call: Call, process: Process, op: Op, file: File, **more: Any) -> None:
-        """An event about a file, which is announced before."""
+        """Record an event about a file, after announcing the file."""
         self._announce(call, process, file)
         self._put(call, process, op, file, **more)
 
@@ -368,7 +363,7 @@ class _Reader:
             self._mapped_files.append(file)
 
     def events(self) -> Events:
-        """All events so far."""
+        """All events recorded so far."""
         slots: NDArray[np.void] = np.zeros(len(self._slots), slot_type())
         names = ("op", "flags", "errno", "pid", "time_ns", "ino", "dev", "nlink", "a", "b")
         for name, column in zip(names, zip(*self._slots, strict=True), strict=False):
@@ -377,7 +372,7 @@ class _Reader:
         return Events(slots, self._text, self._start_ns, 0, self._reads)
 
     def notes(self) -> list[str]:
-        """Notes on what the events lack, or have only approximately."""
+        """Notes on what the events lack or approximate."""
         notes = []
         synced, silent = (
             sorted(
@@ -387,7 +382,7 @@ class _Reader:
         )
         if synced:
             notes.append(
-                "mapped files were written: ranges passed to msync count as written as a whole: "
+                "mapped files were written: ranges passed to msync count as written completely: "
                 f"{some_of(synced)}"
             )
         if silent:
@@ -402,7 +397,7 @@ class _Reader:
 
 
 def _position(call: Call) -> int | None:
-    """The offset that a call names; None if it uses that of the descriptor."""
+    """The offset in the arguments of a call; None if it uses the descriptor's."""
     at = call.number(3) if call.name.startswith("p") else None
     return None if at is None or at < 0 else at
 

@@ -1,8 +1,8 @@
 """Tracks the files of a program that runs under strace: descriptors, offsets, names.
 
-strace shows the name of every descriptor but neither inode numbers nor offsets of `write`. Files
-are therefore identified by name, followed through renames and links, and each open file description
-has its offset, shared by `dup` and `fork` as in the kernel.
+strace shows the name of every descriptor, but neither inode numbers nor the offsets of `write`.
+Files are therefore identified by name and tracked through renames and links, and each open file
+description has an offset that `dup` and `fork` share, as in the kernel.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
 
 @dataclass
 class File:
-    """A file, numbered as it is first seen."""
+    """A file, numbered in order of first use."""
 
     number: int
     path: bytes
     size_bytes: int = 0
     names: int = 1
-    announced: bool = False  # an event has named it
-    synced: bool = False  # msync has asked for a part of it
+    announced: bool = False  # an event has recorded its name
+    synced: bool = False  # msync was called for a part of it
     mapped: bool = False  # for writing
 
 
@@ -49,7 +49,7 @@ class Mapping:
 
 @dataclass
 class Process:
-    """The state that threads of a process share."""
+    """The state shared by the threads of a process."""
 
     pid: int
     folder: bytes
@@ -69,7 +69,7 @@ class Process:
 
 
 class Names:
-    """The named files, by name."""
+    """The files by name."""
 
     def __init__(self) -> None:
         self._files: dict[bytes, File] = {}
@@ -80,7 +80,7 @@ class Names:
         return self._files.get(path)
 
     def get(self, path: bytes) -> File | None:
-        """The file of that name, new if need be; None for paths that are not on a drive."""
+        """The file with that name, added if unknown; None for paths that are not on a drive."""
         if not path.startswith(b"/") or path.startswith(_UNKNOWN):
             return None
         file = self._files.get(path)
@@ -109,10 +109,10 @@ class Names:
 
 
 def joined(folder: bytes, path: bytes) -> bytes:
-    """An absolute, normalised path; links of folders are not resolved."""
+    """An absolute, normalised path; symbolic links are not resolved."""
     return posixpath.normpath(posixpath.join(folder, path))
 
 
 def existing(root: Path) -> frozenset[bytes]:
-    """The files below a folder: opening one of them with O_CREAT creates none."""
+    """The files below a folder, which opening with O_CREAT does not create."""
     return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))

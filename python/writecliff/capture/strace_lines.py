@@ -11,7 +11,7 @@ _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)")
 _UNFINISHED = " <unfinished ...>"
 _CALL = re.compile(r"(\w+)\((.*)\)\s+= (0x[0-9a-f]+|-?\d+)(.*)")
-# An argument; quoted text, brackets and names of descriptors may contain commas.
+# An argument; quoted text, brackets and descriptor names may contain commas.
 _ARGUMENT = re.compile(r'(?:[^,"<\[{(]|"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a"}
@@ -21,8 +21,8 @@ _ERROR = re.compile(r" (E[A-Z0-9]+)")
 
 @dataclass(frozen=True)
 class Call:
-    """A call that has returned. `time_ns` is the time of its return, so that calls are in the order
-    of their effect."""
+    """A call that has returned. `time_ns` is the time of its return, so that calls are ordered by
+    effect."""
 
     tid: int
     comm: bytes
@@ -30,7 +30,7 @@ class Call:
     name: str
     args: tuple[str, ...]
     result: int
-    shown: str  # behind the result: the name of a descriptor, or an error
+    shown: str  # text after the result: the name of a descriptor, or an error
 
     @property
     def error(self) -> str | None:
@@ -49,11 +49,11 @@ class Call:
         return unescaped(self.args[at].rpartition('"')[0].partition('"')[2])
 
     def descriptor(self, at: int) -> tuple[int, bytes | None]:
-        """Argument `at` as number (-1 for the present folder) and the name of the file."""
+        """Argument `at` as number (-1 for the current folder), and the name of its file."""
         return _descriptor(self.args[at]) if at < len(self.args) else (-1, None)
 
     def opened(self) -> bytes | None:
-        """The name of the descriptor that is the result."""
+        """The name of the returned descriptor."""
         return _descriptor(f"{self.result}{self.shown}")[1]
 
 
@@ -66,7 +66,7 @@ def _descriptor(text: str) -> tuple[int, bytes | None]:
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes that strace wrote with escapes."""
+    """Decode strace's escape sequences to bytes."""
 
     def one(found: re.Match[bytes]) -> bytes:
         what = found[1]

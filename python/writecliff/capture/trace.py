@@ -1,4 +1,4 @@
-"""The trace file: Parquet, schema "writecliff/trace/1". Defines its columns and their constraints.
+"""The trace file: Parquet with schema "writecliff/trace/1". Defines columns and constraints.
 
 time_ns       int64   since the capture began, monotonic
 op            string  one of `OPS`
@@ -7,13 +7,13 @@ file          int32   number of the file object: renames keep it, a new file wit
 path          string  current path (the new one of a rename), relative to the root where below it
 offset_bytes  int64   write, read, punch: offset; truncate: the new size; hint: the requested hint
 length_bytes  int64   write, read, punch: length; hint: 0 if the kernel accepted it, else its errno
-thread        string  thread name, as the kernel has it (15 bytes)
+thread        string  thread name in the kernel (15 bytes)
 process       string  process name
-hint          int8    write-lifetime hint that the program gave the file, null before it gave one
+hint          int8    write-lifetime hint that the program set for the file, null before the first
 
-Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long,
-5 extreme. The column has what the program requested, even if the kernel refused it; the metadata
-count both.
+Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long, 5
+extreme. The column contains what the program requested, even if the kernel rejected it; the
+metadata count both.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_trace(path: Path) -> Trace:
     if not path.is_file():
         raise TraceError(f"{path}: no such trace", hint="create one with `writecliff capture`")
     try:
-        # pyarrow takes a path such as tr:1.parquet for a URI.
+        # pyarrow would parse a path such as tr:1.parquet as a URI.
         with path.open("rb") as raw, pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
             metadata = _metadata(path, file.schema_arrow.metadata)
             table = file.read()
@@ -146,7 +146,7 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """A text column as indices and the words that they stand for."""
+    """A text column as indices and the words that they refer to."""
     column = _as_dictionary(table.column(name))
     words = [str(word) for word in column.dictionary.to_pylist()]
     return np.ascontiguousarray(column.indices.to_numpy(), np.int32), words

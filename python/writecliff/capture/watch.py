@@ -1,4 +1,4 @@
-"""Detects programs that the preload library cannot follow, from ELF headers and /proc."""
+"""Detects programs whose I/O the preload library cannot capture, from ELF headers and /proc."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def family(pid: int) -> list[int]:
     """`pid` and all its living descendants."""
     found, at = [pid], 0
     while at < len(found):
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # it has ended
             for task in Path(f"/proc/{found[at]}/task").iterdir():
                 found += [int(word) for word in (task / "children").read_text().split()]
         at += 1
@@ -66,12 +66,12 @@ class ProcessWatch:
                 self._uring.add(_name(pid))
 
     def notes(self) -> list[str]:
-        """Notes for the trace about what is missing from it."""
+        """Notes about writes that are missing from the trace."""
         return uring_notes(self._uring)
 
 
 def uring_notes(programs: Iterable[str]) -> list[str]:
-    """The note about programs whose writes through io_uring are not in the trace, if any."""
+    """A note about programs whose io_uring writes are not in the trace, if there are any."""
     names = ", ".join(sorted(programs))
     return [f"{names} used io_uring: writes through it are not in the trace"] if names else []
 

@@ -1,12 +1,12 @@
-//! d-choices: draw `d` closed units with replacement, collect the one with the fewest valid slots
-//! (Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based
-//! solid state drives", SIGMETRICS 2013). `d` = 1 is random GC.
+//! d-choices: draws `d` closed units with replacement and chooses the one with the fewest valid
+//! slots (Van Houdt, "A mean field model for a class of garbage collection algorithms in
+//! flash-based solid state drives", SIGMETRICS 2013). `d` = 1 is random GC.
 
 use writecliff_base::{Prng, ReclaimUnitId};
 
 use crate::table::{Among, UnitTable};
 
-/// Rejections before falling back to a scan; reached only when almost nothing is closed.
+/// Rejected draws before falling back to a scan; reached only when almost nothing is closed.
 const TRIES: u32 = 64;
 
 pub(super) fn choose(

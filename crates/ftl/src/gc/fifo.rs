@@ -1,7 +1,7 @@
-//! FIFO: the unit that was closed longest ago (Menon, "A performance comparison of RAID-5 and
-//! log-structured arrays", HPDC 1995; the cyclic log of Desnoyers, SYSTOR 2012).
+//! FIFO: chooses the unit that was closed longest ago (Menon, "A performance comparison of RAID-5
+//! and log-structured arrays", HPDC 1995; the cyclic log of Desnoyers, SYSTOR 2012).
 //!
-//! It takes completely valid units too: rotating them is what a cyclic log does.
+//! It also chooses completely valid units, because a cyclic log rotates them.
 
 use writecliff_base::ReclaimUnitId;
 

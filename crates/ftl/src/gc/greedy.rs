@@ -1,8 +1,9 @@
-//! Greedy: the closed unit with the fewest valid slots; the one closed first among equals, so
-//! that equally empty units take turns and wear evenly.
+//! Greedy: chooses the closed unit with the fewest valid slots. Ties go to the unit closed first,
+//! so that equally empty units take turns and wear evenly.
 //!
 //! Optimal for uniform traffic (Hu et al., "Write amplification analysis in flash-based solid state
-//! drives", SYSTOR 2009). A completely valid unit is no victim: moving it frees nothing.
+//! drives", SYSTOR 2009). A completely valid unit is never chosen, because relocating it frees
+//! nothing.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -1,8 +1,8 @@
-//! Garbage collection policies: which closed reclaim unit to collect next.
+//! Victim selection policies of garbage collection.
 //!
-//! A policy is a pure choice over the unit table; it keeps no state of its own, so that a saved
-//! drive needs none. It scans: a drive has a few thousand reclaim units and chooses a victim once
-//! in thousands of writes, which is cheaper than keeping buckets in order on every write.
+//! A policy is a pure function of the unit table and has no state that would have to be saved. It
+//! scans the table: a drive has a few thousand reclaim units and selects a victim once in thousands
+//! of writes, which is cheaper than keeping buckets sorted on every write.
 
 mod cost_benefit;
 mod d_choices;
@@ -14,23 +14,23 @@ use writecliff_base::{Prng, ReclaimUnitId};
 
 use crate::table::{Among, UnitTable};
 
-/// The policies by name, as device files have them.
+/// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPolicy {
     /// Fewest valid slots.
     Greedy,
-    /// Closed longest ago.
+    /// The unit closed longest ago.
     Fifo,
     /// Fewest valid slots among `d` drawn at random; `d` = 1 is random GC.
     DChoices { d: u32 },
-    /// Most space gained for the copying, weighted by age.
+    /// Most space gained per copied slot, weighted by age.
     CostBenefit,
     /// Fewest valid slots among the `window` units closed longest ago.
     WindowedGreedy { window: u32 },
 }
 
 impl GcPolicy {
-    /// The next victim among some units, or `None` when none of them is closed and would free a
+    /// Selects the next victim from `among`, or `None` if none of them is closed and would free a
     /// slot.
     pub fn choose(
         self,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_takes_its_own_victim() {
+    fn each_policy_chooses_its_victim() {
         let (table, mut random) = (table(), Prng::new(1));
         let rows = [
             (GcPolicy::Greedy, 3),
@@ -94,8 +94,7 @@ mod tests {
             let chosen = policy.choose(&table, Among::All, 50, &mut random);
             assert_eq!(chosen, Some(ReclaimUnitId(victim)), "{}", policy.name());
         }
-        // At time 1000 unit 4 has aged almost as much as unit 3 but costs twice: still unit 3.
-        // With unit 3 young, age decides.
+        // At time 1000 unit 4 is almost as old as unit 3 but costs more: still unit 3.
         let mut aged = table.clone();
         aged.closed_at[3] = 995;
         let chosen = GcPolicy::CostBenefit.choose(&aged, Among::All, 1000, &mut random);
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn open_units_are_never_chosen_and_nothing_closed_means_none() {
+    fn open_units_are_never_chosen_and_no_closed_units_give_no_victim() {
         let mut table = table();
         table.state.fill(UnitState::Open);
         let mut random = Prng::new(1);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn random_collection_reaches_every_closed_unit() {
+    fn random_gc_reaches_every_closed_unit() {
         let (table, mut random) = (table(), Prng::new(3));
         let mut seen = [0; 5];
         for _ in 0..4000 {

@@ -1,9 +1,9 @@
-//! Windowed greedy: of the `window` units that were closed longest ago, the one with the fewest
-//! valid slots (Hu et al., "Write amplification analysis in flash-based solid state drives", SYSTOR
-//! 2009).
+//! Windowed greedy: of the `window` units that were closed longest ago, chooses the one with the
+//! fewest valid slots (Hu et al., "Write amplification analysis in flash-based solid state drives",
+//! SYSTOR 2009).
 //!
-//! A window of one unit is FIFO; one that holds every closed unit is greedy, except that a
-//! completely valid unit is relocated if there is no other.
+//! A window of one unit is FIFO; a window of all closed units is greedy, except that a completely
+//! valid unit is relocated if there is no other.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -1,6 +1,6 @@
-//! Host unit: relocated data go back into the unit that the host is filling in their stream. One
-//! open unit per stream is enough; fresh and surviving data share it, so that cold data keep being
-//! moved with hot ones.
+//! Host unit: relocated data go to the unit that the host is filling in their stream. One open unit
+//! per stream is enough, but new and relocated data share it, so cold data are relocated again and
+//! again together with hot ones.
 
 use crate::frontier::FrontierId;
 use crate::table::Owner;

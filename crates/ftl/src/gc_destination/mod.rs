@@ -1,4 +1,4 @@
-//! Destination policies: the frontier that the data of a victim are relocated to.
+//! GC destination policies: the frontier that relocated data go to.
 
 mod host_unit;
 mod per_handle;
@@ -10,16 +10,16 @@ use writecliff_base::StreamId;
 use crate::frontier::FrontierId;
 use crate::table::Owner;
 
-/// The policies by name, as device files have them.
+/// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcDestination {
-    /// Back into the stream they came from, in units of their own (FDP: persistently isolated).
+    /// To units of their own in their stream (FDP: persistently isolated).
     PerStream,
-    /// Back into the stream they came from, together with what the host writes there now.
+    /// To the unit that the host is writing in their stream.
     HostUnit,
-    /// Into one stream for all relocated data (FDP: initially isolated).
+    /// To one common unit for all streams (FDP: initially isolated).
     Shared,
-    /// As `Own` for the streams whose bit is set in `isolated`, as `Shared` for the others.
+    /// As `PerStream` for the streams whose bit is set in `isolated`, as `Shared` for the others.
     PerHandle { isolated: u128 },
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_policy_sends_collected_data_to_its_own_frontier() {
+    fn each_policy_relocates_data_to_its_frontier() {
         let per_handle = GcDestination::PerHandle { isolated: 0b101 };
         let rows = [
             (GcDestination::PerStream, [8, 9, 10, 11]),
@@ -72,7 +72,7 @@ mod tests {
         ];
         for (policy, frontiers) in rows {
             for (stream, expected) in frontiers.into_iter().enumerate() {
-                let owner = Owner { stream: StreamId(stream as u16), collected: false };
+                let owner = Owner { stream: StreamId(stream as u16), relocated: false };
                 assert_eq!(policy.frontier(owner, 8), FrontierId(expected), "{}", policy.name());
             }
         }

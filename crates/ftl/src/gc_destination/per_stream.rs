@@ -1,4 +1,4 @@
-//! Per stream: relocated data stay in their stream. Streams never mix, not even after GC.
+//! Per stream: relocated data stay in their stream, so streams never mix, even after GC.
 
 use crate::frontier::FrontierId;
 use crate::table::Owner;

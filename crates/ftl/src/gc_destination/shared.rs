@@ -1,5 +1,5 @@
-//! Shared: what survives GC goes to one common unit, whatever its stream. It needs only one
-//! open unit for GC; units that the host writes still hold one stream each.
+//! Shared: all relocated data go to one common unit, regardless of their stream. GC needs only one
+//! open unit; units that the host writes still hold one stream each.
 
 use crate::frontier::FrontierId;
 use crate::table::Owner;

@@ -1,23 +1,23 @@
 //! Data reduction: controllers that store less than the host writes.
 //!
-//! A compressing controller packs pieces of whole sectors into program units; one that detects
-//! duplicates stores data once that several logical pages hold. Space is then counted in sectors
-//! instead of slots: valid counts, idle space, pacing and victims follow, so GC
-//! gains from whatever the data leave free. What the host sees keeps its capacity, as on the drives
-//! that did so. An address is a page and the offset in it where a piece begins, finer than a read
-//! (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim 1).
+//! A compressing controller packs pieces of whole sectors into program units; a deduplicating one
+//! stores data that several logical pages share only once. Space is then counted in sectors instead
+//! of slots: valid counts, idle space, pacing and victims follow, so GC benefits from whatever
+//! space the data leave free. The user capacity is unchanged, as on real drives of this kind. An
+//! address is a page and the offset at which a piece starts, finer than a read (Cohen,
+//! "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
-//! | `mod.rs` | writing and giving up a piece |
-//! | `pack.rs` | where in a unit the next piece begins |
-//! | `shared.rs` | data that several logical pages hold |
+//! | `mod.rs` | writing and invalidating pieces |
+//! | `pack.rs` | packing of pieces into units |
+//! | `shared.rs` | data that several logical pages share |
 //! | `state.rs` | save, restore, digest |
-//! | `check.rs` | the invariants |
+//! | `check.rs` | invariant checks |
 //!
-//! Simplified: sizes count in sectors, a piece may cross from a program unit into the next but not
-//! into another reclaim unit, and to read it costs the read of the page where it begins. A
-//! duplicate is found if the host wrote the same data before and they are still there.
+//! Simplifications: sizes are whole sectors; a piece may cross from a program unit into the next
+//! but not into another reclaim unit, and reading it costs the read of the page where it starts. A
+//! duplicate is detected if the host wrote the same data before and they are still stored.
 
 mod check;
 mod pack;
@@ -39,20 +39,20 @@ use crate::sink::FlashSink;
 use pack::Pack;
 pub(crate) use shared::{Shared, is_shared};
 
-/// What a controller does to save space.
+/// Data reduction by the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReductionConfig {
-    /// Least sectors that a piece takes: 1, 2, 4 or 8; 8: nothing is compressed.
+    /// Minimum size of a piece in sectors: 1, 2, 4 or 8; 8 disables compression.
     pub min_stored_sectors: u32,
-    /// Data that are on the drive already are not stored again.
+    /// Whether data that are already on the drive are not stored again (deduplication).
     pub duplicates: bool,
 }
 
 impl ReductionConfig {
-    /// The flash with addresses for as many pieces as may be on it.
+    /// The geometry with addresses for as many pieces as the flash may hold.
     ///
     /// # Errors
-    /// Where `min_stored_sectors` is none of its values, or the addresses are too many.
+    /// Fails if `min_stored_sectors` is not one of its values, or if there are too many addresses.
     pub fn addresses(self, geometry: Geometry) -> Result<Geometry, ConfigError> {
         if ![1, 2, 4, 8].contains(&self.min_stored_sectors) {
             let message = format!(
@@ -68,40 +68,40 @@ impl ReductionConfig {
 }
 
 counts! {
-    /// What was stored, in sectors (512 B), since the drive was new.
+    /// Data stored since the drive was new, in sectors (512 B).
     pub struct ReductionCounters {
-        /// For the host.
+        /// Stored for the host.
         host_sectors,
         gc_sectors,
         wear_sectors,
-        /// Left empty because a unit was closed early.
+        /// Left unused because a unit was closed early.
         padding_sectors,
-        /// Host slots that were on the drive already.
+        /// Host slots whose data were already on the drive.
         duplicate_slots,
     }
 }
 
 counters! { |c: ReductionCounters|
     Integer "stored_bytes" Bytes: c.stored_bytes(),
-        "left to store of what the host wrote (`[reduction]`)";
+        "host data stored after reduction (`[reduction]`)";
     Integer "duplicate_bytes" Bytes: c.duplicate_slots * u64::from(SLOT_BYTES),
-        "of what the host wrote, on the drive already (`[reduction]`)";
+        "host data that were already on the drive (`[reduction]`)";
 }
 
 impl ReductionCounters {
-    /// What was left to store of what the host wrote.
+    /// Host data stored after reduction, in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.host_sectors * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
     }
 }
 
-/// The state behind it.
+/// State of data reduction.
 #[derive(Clone, Debug)]
 pub(crate) struct Reduction {
     config: ReductionConfig,
-    /// Sectors of a logical page's own piece; of no meaning where it has none.
+    /// Sectors of a logical page's own piece; undefined if it has none.
     sectors: Vec<u8>,
-    /// By frontier.
+    /// Indexed by frontier.
     packs: Vec<Pack>,
     pub(crate) shared: Shared,
     pub(crate) counters: ReductionCounters,
@@ -120,28 +120,28 @@ impl Reduction {
         })
     }
 
-    /// Back to "no writes".
+    /// Returns to the state of "no writes".
     pub(crate) fn forget_data(&mut self) {
         self.packs.fill(Pack::default());
         self.shared = Shared::default();
     }
 
-    /// Pieces that begin in the unit which a frontier is filling.
+    /// Pieces that start in the program unit that a frontier is filling.
     pub(crate) fn pieces(&self, frontier: FrontierId) -> u32 {
         self.packs[frontier.index()].pieces
     }
 
-    /// Sectors that are taken of it.
+    /// Used sectors of the program unit that a frontier is filling.
     pub(crate) fn used(&self, frontier: FrontierId) -> u32 {
         self.packs[frontier.index()].used
     }
 
-    /// Sectors that data take.
+    /// Sectors that data occupy.
     fn stored(&self, content: Content) -> u32 {
         content.sectors.clamp(self.config.min_stored_sectors, SECTORS_PER_SLOT)
     }
 
-    /// Sectors of the piece that a reverse entry names.
+    /// Sectors of the piece that a reverse entry refers to.
     #[inline]
     fn size(&self, holder: Lpn) -> u32 {
         match self.shared.get(Ppa(holder.0)) {
@@ -152,12 +152,12 @@ impl Reduction {
 }
 
 impl Ftl {
-    /// What the drive has stored, if it reduces data.
+    /// Counters of data reduction, if the drive reduces data.
     pub fn reduction(&self) -> Option<&ReductionCounters> {
         self.reduction.as_ref().map(|r| &r.counters)
     }
 
-    /// Sectors on flash of the data of a logical page; 1 (a slot) where nothing is reduced.
+    /// Allocation units of a logical page's data: sectors, or 1 slot without data reduction.
     #[inline]
     pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(r) = &self.reduction else { return 1 };
@@ -165,7 +165,7 @@ impl Ftl {
         r.shared.get(ppa).map_or_else(|| r.size(lpn), |data| u32::from(data.sectors))
     }
 
-    /// Will the write of a slot take up space? Not if its data are on the drive already.
+    /// Whether writing a slot takes space, which it does not if its data are already stored.
     pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
         let Some(r) = &self.reduction else { return true };
         let original = self.forward.get(content.same_as.index());
@@ -208,7 +208,7 @@ impl Ftl {
         let r = self.reduction.as_ref().expect("a drive that reduces data");
         let sectors = r.stored(content);
         let ppa = self.allocate_packed(frontier, lpn, sectors, sink);
-        // Only now: making room for the new piece may have moved the old one.
+        // Look up only now, because making room for the new piece may have relocated the old one.
         let old = self.forward[lpn.index()];
         if old.is_none() {
             self.mapped += 1;
@@ -221,7 +221,7 @@ impl Ftl {
         r.counters.host_sectors += u64::from(sectors);
     }
 
-    /// Count what GC or wear levelling has relocated.
+    /// Counts sectors relocated by GC or wear levelling.
     pub(crate) fn count_moved(&mut self, sectors: u32) {
         let for_wear = self.collection.is_for_wear();
         let Some(r) = &mut self.reduction else { return };
@@ -229,7 +229,7 @@ impl Ftl {
         *(if for_wear { &mut c.wear_sectors } else { &mut c.gc_sectors }) += u64::from(sectors);
     }
 
-    /// `lpn` no longer holds what is at `old`, its entry of the map.
+    /// Removes the reference of `lpn` to `old`, its map entry.
     pub(crate) fn release(&mut self, lpn: Lpn, old: Ppa) {
         let Some(r) = &mut self.reduction else { return };
         let (ppa, sectors) = match r.shared.get(old) {
@@ -247,7 +247,7 @@ impl Ftl {
         self.table.valid[unit] -= u32::from(sectors);
     }
 
-    /// `lpn` holds from now on what `original` holds.
+    /// Makes `lpn` refer to the data of `original`.
     fn refer(&mut self, lpn: Lpn, original: Lpn) {
         let r = self.reduction.as_mut().expect("a drive that reduces data");
         r.counters.duplicate_slots += 1;

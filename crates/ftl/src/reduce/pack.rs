@@ -1,7 +1,7 @@
-//! Packing: pieces of different sizes into program units, one behind the other.
+//! Packs pieces of different sizes into program units.
 //!
-//! A piece gets the first free address of the read group in which it begins, so that an address
-//! leads to the die and page to read. Addresses that no piece begins at stay unused.
+//! A piece gets the first free address of the read group in which it starts, so that its address
+//! determines the die and page to read. Addresses at which no piece starts stay unused.
 
 use writecliff_base::{Lpn, Ppa, StreamId};
 use writecliff_host_interface::Content;
@@ -13,12 +13,12 @@ use crate::ftl::{Ftl, WRITE_AHEAD, prefetch};
 use crate::garbage_collection::LiveSlots;
 use crate::sink::FlashSink;
 
-/// How far a frontier's program unit is filled.
+/// Fill level of a frontier's program unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pack {
-    /// Sectors taken, what has crossed from the unit before included.
+    /// Used sectors, including those of a piece that crossed over from the previous unit.
     pub used: u32,
-    /// Pieces that begin in the unit.
+    /// Pieces that start in the unit.
     pub pieces: u32,
 }
 
@@ -28,8 +28,7 @@ impl Ftl {
         self.geometry.slots_per_program_unit * SECTORS_PER_SLOT
     }
 
-    /// Sectors that a frontier has not filled of its reclaim unit; `used` are filled of its current
-    /// program unit.
+    /// Sectors left in a frontier's reclaim unit, of whose current program unit `used` are filled.
     pub(crate) fn unpacked(&self, f: &Frontier, used: u32) -> i64 {
         if f.needs_unit() {
             return 0;
@@ -39,8 +38,8 @@ impl Ftl {
         i64::from(units * self.sectors_per_program_unit()) - i64::from(used)
     }
 
-    /// Put a piece of `sectors` behind what `frontier` has; `holder` is its reverse entry. The
-    /// caller maps it.
+    /// Appends a piece of `sectors` to `frontier`; `holder` is its reverse entry. The caller
+    /// updates the map.
     pub(super) fn allocate_packed<S: FlashSink>(
         &mut self,
         frontier: FrontierId,
@@ -55,14 +54,14 @@ impl Ftl {
         self.append(frontier, holder, sectors, sink)
     }
 
-    /// Before the host writes data that it will wait for: close the unit that they do not fit into.
+    /// Closes the host's open unit if data that the host is about to write do not fit into it.
     pub fn make_fit<S: FlashSink>(&mut self, stream: StreamId, content: Content, sink: &mut S) {
         let Some(r) = &self.reduction else { return };
         let sectors = r.stored(content);
         self.close_if_short(self.host_frontier(stream), sectors, sink);
     }
 
-    /// At the end of a reclaim unit with less room than `sectors`: close it.
+    /// Closes a reclaim unit that has less space left than `sectors`.
     fn close_if_short<S: FlashSink>(&mut self, frontier: FrontierId, sectors: u32, sink: &mut S) {
         let sectors_per_program_unit = self.sectors_per_program_unit();
         let f = self.frontiers[frontier.index()];
@@ -72,12 +71,12 @@ impl Ftl {
         }
     }
 
-    /// Close the program unit that a frontier is filling with what it has.
+    /// Closes the partly filled program unit of a frontier.
     fn close_packed<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         let sectors_per_program_unit = self.sectors_per_program_unit();
         let Some(r) = &mut self.reduction else { return };
         let pack = &mut r.packs[frontier.index()];
-        // What is beyond the unit's end has crossed into the next one.
+        // Sectors beyond the unit's end have crossed over into the next one.
         let empty = sectors_per_program_unit.saturating_sub(pack.used);
         let crossed = pack.used.saturating_sub(sectors_per_program_unit);
         let pieces = pack.pieces;
@@ -89,7 +88,7 @@ impl Ftl {
         self.program_filled(frontier, pieces, sink);
     }
 
-    /// [`Ftl::pad`] on a drive that packs.
+    /// [`Ftl::pad`] on a drive that reduces data.
     pub(crate) fn pad_packed<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         let filled = self.reduction.as_ref().is_some_and(|r| r.packs[frontier.index()].used > 0);
         if filled {
@@ -98,7 +97,7 @@ impl Ftl {
         filled
     }
 
-    /// The frontier has a reclaim unit with room for the piece.
+    /// Appends a piece to a frontier whose reclaim unit has space for it.
     fn append<S: FlashSink>(
         &mut self,
         frontier: FrontierId,
@@ -130,8 +129,8 @@ impl Ftl {
         Ppa(ppa)
     }
 
-    /// The pieces that begin in `first..first + group` and are current, by their reverse entries;
-    /// returns how many.
+    /// Finds the valid pieces that start in `first..first + group` by their reverse entries;
+    /// returns their number.
     pub(crate) fn live_pieces(&self, first: u32, group: u32, live: &mut LiveSlots) -> usize {
         let Some(r) = &self.reduction else { return 0 };
         let (begin, group) = (first as usize, group as usize);
@@ -148,8 +147,8 @@ impl Ftl {
         count
     }
 
-    /// Read the pieces that begin in the read group at `first` and relocate them to `frontier`.
-    /// Returns how many sectors they take.
+    /// Reads the pieces that start in the read group at `first` and relocates them to `frontier`.
+    /// Returns the number of sectors that they occupy.
     #[cold]
     pub(crate) fn relocate_group_packed<S: FlashSink>(
         &mut self,
@@ -177,7 +176,7 @@ impl Ftl {
             if self.frontiers[frontier.index()].needs_unit() {
                 self.open(frontier, sink);
             }
-            // Before the piece may fill the unit, with which the count goes out.
+            // Count before appending, because a full unit is programmed with its count.
             if self.is_host_frontier(frontier) {
                 self.frontiers[frontier.index()].moved += 1;
             }

@@ -1,27 +1,28 @@
-//! Data that several logical pages hold: stored once, with a count of references. The map entries
-//! of their holders name the data instead of an address, so that moving them changes one entry.
+//! Data shared by several logical pages: stored once, with a reference count. The map entries of
+//! these pages contain a number of the shared data instead of an address, so relocating the data
+//! changes one entry.
 
 use writecliff_base::Ppa;
 
-/// The bit of a map entry that marks a number of shared data instead of an address.
+/// Bit of a map entry that marks a shared-data number instead of an address.
 const SHARED: u32 = 1 << 31;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SharedData {
     pub ppa: Ppa,
-    /// Logical pages that hold them; 0: the number is free.
+    /// Number of logical pages that refer to the data; 0 if the number is free.
     pub references: u32,
     pub sectors: u8,
 }
 
-/// All shared data, by number; numbers are reused, the last freed first.
+/// All shared data by number; numbers are reused, last freed first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shared {
     pub(super) all: Vec<SharedData>,
     pub(super) free: Vec<u32>,
 }
 
-/// The number of the shared data that a map entry names.
+/// The shared-data number in a map entry.
 #[inline]
 pub(super) fn number(entry: Ppa) -> Option<usize> {
     (entry.0 & SHARED != 0 && !entry.is_none()).then_some((entry.0 & !SHARED) as usize)
@@ -29,36 +30,36 @@ pub(super) fn number(entry: Ppa) -> Option<usize> {
 
 /// The map entry of shared data.
 pub(super) fn entry(number: u32) -> Ppa {
-    // Never all ones: there are fewer than 2^31 - 1 logical pages to share anything.
+    // Never all ones, because there are fewer than 2^31 - 1 logical pages.
     Ppa(SHARED | number)
 }
 
-/// Is a map entry, forward or reverse, one of shared data?
+/// Whether a map entry, forward or reverse, is one of shared data.
 pub(crate) fn is_shared(entry: u32) -> bool {
     number(Ppa(entry)).is_some()
 }
 
 impl Shared {
-    /// Is `ppa` where the shared data are that a reverse entry names? The entry may be older than
-    /// what goes by its number now.
+    /// Whether `ppa` holds the shared data of a reverse entry. The entry may be older than the data
+    /// that now use its number.
     #[inline]
     pub(super) fn is_at(&self, entry: u32, ppa: Ppa) -> bool {
         number(Ppa(entry)).and_then(|n| self.all.get(n)).is_some_and(|data| data.ppa == ppa)
     }
 
-    /// The shared data that a map entry names, if it does not name an address.
+    /// The shared data of a map entry, if it does not contain an address.
     #[inline]
     pub(crate) fn get(&self, entry: Ppa) -> Option<&SharedData> {
         number(entry).map(|n| &self.all[n])
     }
 
-    /// The physical address that a map entry leads to.
+    /// The physical address of a map entry.
     #[inline]
     pub(crate) fn resolve(&self, entry: Ppa) -> Ppa {
         self.get(entry).map_or(entry, |data| data.ppa)
     }
 
-    /// Make what one logical page holds at `ppa` shared; returns its map entry.
+    /// Makes the data of one logical page at `ppa` shared; returns its new map entry.
     pub(super) fn share(&mut self, ppa: Ppa, sectors: u8) -> Ppa {
         let data = SharedData { ppa, references: 1, sectors };
         let number = self.free.pop().unwrap_or_else(|| {
@@ -74,7 +75,7 @@ impl Shared {
         self.all[n].references += 1;
     }
 
-    /// Returns whether that was the last one: nobody holds the data any more.
+    /// Removes a reference; returns whether it was the last one.
     pub(super) fn drop_reference(&mut self, entry: Ppa) -> bool {
         let n = number(entry).expect("an entry of shared data");
         let data = &mut self.all[n];

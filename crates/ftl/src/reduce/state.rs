@@ -1,4 +1,4 @@
-//! Saving and restoring what a controller knows that reduces data.
+//! Saves and restores the state of data reduction.
 
 use std::io::{Read, Write};
 
@@ -61,7 +61,7 @@ impl Reduction {
 }
 
 impl Ftl {
-    /// The forward map is there already; shared data are what its entries name.
+    /// The forward map is already restored; its entries determine the shared data.
     pub(crate) fn restore_reduction<R: Read>(
         &mut self,
         input: &mut StateReader<R>,

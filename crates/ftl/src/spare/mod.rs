@@ -1,9 +1,9 @@
-//! Spare space between streams: which stream has to give up a unit next.
+//! Spare policies: division of spare space between streams.
 //!
-//! A GC policy (`gc/`) knows which unit is the cheapest; it does not know which stream can
-//! do with less spare space. The policies here answer that first, and let the GC policy
-//! choose within the stream. This is the one kind of policy that learns: what it has learnt is part
-//! of the drive's state, and is saved with it.
+//! A GC policy (`gc/`) selects the cheapest unit, but not the stream that can do with less spare
+//! space. The policies here select the stream first and let the GC policy select the unit within
+//! it. This is the only kind of policy that measures the workload; its measurements are part of the
+//! drive's state and are saved with it.
 
 mod self_tuned;
 
@@ -16,15 +16,15 @@ pub use self_tuned::StreamSpare;
 
 use self_tuned::SelfTuned;
 
-/// The policies by name, as device files have them.
+/// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SparePolicy {
-    /// None of its own: the GC policy chooses among all units, and spare space falls to the
-    /// streams as it happens. Under greedy collection every stream ends at the same valid share of
-    /// its victims, so separating random hot and cold data gains almost nothing by itself.
+    /// The GC policy selects from all units, and the division of spare space follows from that.
+    /// With greedy GC, the victims of all streams end up with the same valid share, so separating
+    /// random hot and cold data gains almost nothing by itself.
     Global,
-    /// Spare space is split so that no other split would write less, as far as the drive can tell
-    /// from what it measures itself. Wants streams kept apart (`GcDestination::PerStream`).
+    /// Divides spare space so that no other division would reduce writes, as far as the drive can
+    /// estimate from its own measurements. Requires separate streams (`GcDestination::PerStream`).
     SelfTuned,
 }
 
@@ -37,7 +37,7 @@ impl SparePolicy {
     }
 }
 
-/// A spare policy and what it has learnt.
+/// A spare policy and its measurements.
 #[derive(Clone, Debug)]
 pub(crate) enum Spare {
     Global,
@@ -52,14 +52,14 @@ impl Spare {
         }
     }
 
-    /// The host has begun a unit of `stream`.
+    /// Records that the host has opened a unit of `stream`.
     pub(crate) fn host_opened(&mut self, stream: StreamId) {
         if let Self::SelfTuned(tuned) = self {
             tuned.host_opened(stream);
         }
     }
 
-    /// The next victim, or `None` when no closed unit would free a slot.
+    /// Selects the next victim, or `None` if no closed unit would free a slot.
     pub(crate) fn choose(
         &mut self,
         gc: GcPolicy,
@@ -73,7 +73,7 @@ impl Spare {
         }
     }
 
-    /// What is known of each stream; empty under a policy that learns nothing.
+    /// Measurements of each stream; empty with a policy that measures nothing.
     pub(crate) fn streams(&self) -> &[StreamSpare] {
         match self {
             Self::Global => &[],
@@ -89,8 +89,8 @@ impl Spare {
         }
     }
 
-    /// Take over what `to_words` gave for the same policy and number of streams; false if the words
-    /// cannot be that.
+    /// Restores the state from `to_words` of the same policy and number of streams; returns false
+    /// if the words are invalid.
     pub(crate) fn set_words(&mut self, words: &[u64]) -> bool {
         match self {
             Self::Global => words.is_empty(),

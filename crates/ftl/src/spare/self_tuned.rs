@@ -1,20 +1,20 @@
-//! Self-tuned: spare space goes to the streams in proportion to what more of it would save there.
+//! Self-tuned: divides spare space between streams according to its marginal benefit.
 //!
-//! With `r` the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its
-//! write amplification, copying is least where `r dA/dS` is the same for all streams (Desnoyers,
-//! "Analytic modeling of SSD write performance", SYSTOR 2012, splits the space of hot and cold data
-//! so). A drive measures `r`, and `A = 1 / (1 − v)` from the valid share `v` of the stream's
-//! victims. What it needs in addition is the slope. Of a stream that overwrites `U` of its slots at
-//! random, `v = exp(−(U + S) / (U A))`. Whatever the stream really does, there is one `U` for which
-//! that gives what was measured; taking it, with `a = U / (U + S) = −(1 − v) / ln v`,
+//! Let `r` be the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its
+//! write amplification. Copying is least if `r dA/dS` is the same for all streams (Desnoyers,
+//! "Analytic modeling of SSD write performance", SYSTOR 2012, divides the space of hot and cold
+//! data in this way). A drive can measure `r`, and `A = 1 / (1 − v)` from the valid share `v` of
+//! the stream's victims. It also needs the slope. For a stream that overwrites `U` of its slots at
+//! random, `v = exp(−(U + S) / (U A))`. For any actual stream there is one `U` that yields the
+//! measured `v`; with this `U` and `a = U / (U + S) = −(1 − v) / ln v`,
 //!
 //! ```text
 //! −r dA/dS = r g(v) / S        g(v) = v / (1 − v) · (1 − a) / (a − v)
 //! ```
 //!
-//! so that at the optimum `S` is proportional to `r g(v)`: no shares, sizes or rates have to be
-//! told. A sequential stream has `v = 0` and gets nothing beyond the unit that it is overwriting; a
-//! stream that stops has `r = 0` and gives all back.
+//! so that at the optimum `S` is proportional to `r g(v)`, and shares, sizes or rates need not be
+//! configured. A sequential stream has `v = 0` and gets no spare space beyond the unit that it is
+//! overwriting; a stream that stops has `r = 0` and returns all its spare space.
 
 use writecliff_base::{Prng, ReclaimUnitId, StreamId};
 
@@ -23,43 +23,44 @@ use crate::table::{Among, UnitTable};
 
 /// Victims of a stream over which the valid share is averaged.
 const VICTIMS: f64 = 64.0;
-/// Host units over which the rates are averaged, and victims over which budgets follow their
-/// targets, as shares of the drive's units: slower than the units turn over, or the loop swings.
+/// Number of host units over which rates are averaged, and of victims over which budgets approach
+/// their targets, as shares of the drive's units. Both are slower than the turnover of units,
+/// because the control loop would oscillate otherwise.
 const RATE_HORIZON: f64 = 0.25;
 const BUDGET_HORIZON: f64 = 0.125;
-/// Valid share above which the slope is not resolved any more.
+/// Valid share above which the slope cannot be resolved.
 const VALID_MAX: f64 = 0.999;
-/// A victim that gains this much less than the best one on the drive is dear: two of them never
-/// follow each other, so that writes do not stall while a stream gives its spare space back.
-const DEAR: u32 = 32;
+/// A victim is expensive if it gains less than 1/32 of the best one on the drive. Two of them are
+/// never chosen in a row, so that writes do not stall while a stream returns its spare space.
+const EXPENSIVE: u32 = 32;
 
-/// What the drive has learnt of one stream.
+/// Measurements of one stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StreamSpare {
     /// Share of the host's writes.
     pub rate: f64,
     /// Mean valid share of its victims; negative before the first one.
     pub valid: f64,
-    /// Share of the spare space that it may keep.
+    /// Budget: share of the spare space that the stream may keep.
     pub budget: f64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct SelfTuned {
     streams: Vec<StreamSpare>,
-    /// The last victim was a dear one.
-    after_dear: bool,
+    /// Whether the last victim was expensive.
+    after_expensive: bool,
     rate_step: f64,
     budget_step: f64,
 }
 
-/// What one look over the closed units shows.
+/// Result of a scan of the closed units.
 struct Census {
     /// Invalid slots of each stream.
     spare: Vec<u64>,
-    /// Most invalid slots in one unit.
+    /// The most invalid slots in one unit.
     best_gain: u32,
-    /// The unit without valid data that closed first.
+    /// The first-closed unit without valid data.
     dead: Option<ReclaimUnitId>,
 }
 
@@ -69,7 +70,7 @@ impl SelfTuned {
         let step = |share: f64| 1.0 / (share * f64::from(units)).max(8.0);
         Self {
             streams: vec![unknown; streams as usize],
-            after_dear: false,
+            after_expensive: false,
             rate_step: step(RATE_HORIZON),
             budget_step: step(BUDGET_HORIZON),
         }
@@ -96,7 +97,7 @@ impl SelfTuned {
         let census = self.census(table);
         self.follow_targets();
         let victim = match census.dead {
-            // Costs nothing, and no stream can use it.
+            // It costs nothing, and no stream can use its space.
             Some(dead) => dead,
             None => self.choose_alive(gc, table, now, random, &census)?,
         };
@@ -115,12 +116,12 @@ impl SelfTuned {
         let stream = self.most_over_budget(census, table.alloc_units_per_reclaim_unit)?;
         let victim = gc.choose(table, Among::Stream(stream), now, random)?;
         let gain = table.alloc_units_per_reclaim_unit - table.valid[victim.index()];
-        let dear = gain.saturating_mul(DEAR) < census.best_gain;
-        if dear && self.after_dear {
-            self.after_dear = false;
+        let expensive = gain.saturating_mul(EXPENSIVE) < census.best_gain;
+        if expensive && self.after_expensive {
+            self.after_expensive = false;
             return gc.choose(table, Among::All, now, random);
         }
-        self.after_dear = dear;
+        self.after_expensive = expensive;
         Some(victim)
     }
 
@@ -142,8 +143,8 @@ impl SelfTuned {
         census
     }
 
-    /// The stream whose spare space is furthest above its budget, among those that have any. Every
-    /// stream may keep one unit's worth, for the unit that it is overwriting.
+    /// The stream whose spare space exceeds its budget most, among those with any. Every stream may
+    /// keep one unit for the data that it is overwriting.
     fn most_over_budget(
         &self,
         census: &Census,
@@ -163,7 +164,7 @@ impl SelfTuned {
         best.map(|(_, stream)| stream)
     }
 
-    /// Budgets move towards shares in proportion to `r g(v)`.
+    /// Moves budgets towards shares proportional to `r g(v)`.
     fn follow_targets(&mut self) {
         let weight = |s: &StreamSpare| s.rate * slope(s.valid);
         let total: f64 = self.streams.iter().map(weight).sum();
@@ -185,7 +186,7 @@ impl SelfTuned {
 
     pub(super) fn to_words(&self) -> Vec<u64> {
         let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
-        fields.map(f64::to_bits).chain([u64::from(self.after_dear)]).collect()
+        fields.map(f64::to_bits).chain([u64::from(self.after_expensive)]).collect()
     }
 
     pub(super) fn set_words(&mut self, words: &[u64]) -> bool {
@@ -203,12 +204,12 @@ impl SelfTuned {
         for (s, f) in self.streams.iter_mut().zip(fields.chunks_exact(3)) {
             *s = StreamSpare { rate: share(f[0]), valid: share(f[1]), budget: share(f[2]) };
         }
-        self.after_dear = flag == 1;
+        self.after_expensive = flag == 1;
         true
     }
 }
 
-/// `g(v)` of the module text; 0 for a stream that has had no victims or only dead ones.
+/// `g(v)` of the module documentation; 0 for a stream without victims or with only empty ones.
 fn slope(valid: f64) -> f64 {
     if valid <= 0.0 {
         return 0.0;
@@ -230,7 +231,7 @@ mod tests {
         for (index, &(stream, valid)) in units.iter().enumerate() {
             table.state[index] = UnitState::Closed;
             table.valid[index] = valid;
-            table.owner[index] = Owner { stream: StreamId(stream), collected: false };
+            table.owner[index] = Owner { stream: StreamId(stream), relocated: false };
             table.closed_at[index] = index as u64;
         }
         table
@@ -248,7 +249,7 @@ mod tests {
         tuned.choose(GcPolicy::Greedy, table, 1000, &mut Prng::new(1)).map(|unit| unit.0)
     }
 
-    /// `g(v) / S` is the slope of the closed form at any point of it.
+    /// `g(v) / S` equals the slope of the closed form at every point.
     #[test]
     fn the_slope_is_that_of_theory() {
         for op in [0.03, 0.07, 0.3, 1.0, 3.0] {
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_stream_above_its_budget_gives_up_a_unit() {
-        // Spare of 300 and 300 slots; the greediest victim is in stream 0.
+        // Both streams have 300 spare slots; the victim with the fewest valid slots is in stream 0.
         let units = [
             (0, 30),
             (0, 30),
@@ -289,15 +290,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_unit_goes_first_and_a_full_drive_has_no_victim() {
+    fn an_empty_unit_goes_first_and_a_full_drive_has_no_victim() {
         let mut one = tuned(&[(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)]);
         assert_eq!(greedy(&mut one, &table(&[(1, 50), (0, 0), (0, 0)])), Some(1));
         assert_eq!(greedy(&mut one, &table(&[(1, 100), (0, 100)])), None);
     }
 
     #[test]
-    fn dear_victims_never_follow_each_other() {
-        // Stream 1 has stopped: its units, one slot short of full, are over its budget of nothing.
+    fn expensive_victims_are_never_chosen_in_a_row() {
+        // Stream 1 has stopped: its units, one slot short of full, exceed its budget of 0.
         let mut units = vec![(0, 20), (0, 20)];
         units.extend([(1, 98); 900]);
         let table = table(&units);
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_follow_what_is_measured() {
+    fn budgets_follow_measurements() {
         let mut tuned = SelfTuned::new(3, 64);
         for n in 0..2000 {
             tuned.host_opened(StreamId(n % 3));
@@ -324,9 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn words_bring_it_back_and_nonsense_is_refused() {
+    fn state_is_restored_from_words_and_invalid_words_are_rejected() {
         let mut before = tuned(&[(0.9, 0.5, 0.9), (0.1, -1.0, 0.1)]);
-        before.after_dear = true;
+        before.after_expensive = true;
         let words = before.to_words();
         let mut after = SelfTuned::new(2, 64);
         assert!(after.set_words(&words));
@@ -337,6 +338,6 @@ mod tests {
             words[index] = bad.to_bits();
             assert!(!after.set_words(&words), "word {index}");
         }
-        assert_eq!(after.to_words(), words, "refused words change nothing");
+        assert_eq!(after.to_words(), words, "rejected words change nothing");
     }
 }

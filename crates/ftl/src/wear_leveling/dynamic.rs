@@ -1,4 +1,4 @@
-//! Dynamic wear levelling: the least worn of the free units; the one freed first among equals.
+//! Dynamic wear levelling: opens the least worn free unit; ties go to the unit freed first.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,4 @@
-//! Wear-levelling policies: which free unit to open next, and when to move cold data for wear's
-//! sake.
+//! Wear-levelling policies: choice of the free unit to open, and relocation of cold data.
 
 mod dynamic;
 mod oldest;
@@ -12,20 +11,21 @@ use writecliff_flash::Wear;
 
 use crate::table::UnitTable;
 
-/// The policies by name, as device files have them.
+/// The policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WearPolicy {
-    /// No wear levelling: the unit that has been free longest.
+    /// No wear levelling: opens the unit that has been free longest.
     None,
-    /// Open the least worn free unit.
+    /// Opens the least worn free unit.
     Dynamic,
-    /// Dynamic, and when a closed unit lags the mean erase count by more than `threshold`, move its
-    /// (cold) data to the most worn free unit.
+    /// Dynamic; in addition, when the erase count of a closed unit lags the mean by more than
+    /// `threshold`, relocates its (cold) data to the most worn free unit.
     Static { threshold: u32 },
 }
 
 impl WearPolicy {
-    /// Take a unit out of `free` (in order of becoming free). `cold`: for data known to be cold.
+    /// Takes a unit from `free`, which is in order of becoming free. `cold` is set for data known
+    /// to be cold.
     pub fn take(
         self,
         free: &mut VecDeque<ReclaimUnitId>,
@@ -40,8 +40,8 @@ impl WearPolicy {
         free.remove(position)
     }
 
-    /// A closed unit whose data should move because its blocks have been spared too long.
-    /// `since_last`: reclaim-unit erases since the last such move.
+    /// A closed unit whose data should be relocated because its blocks lag in wear. `since_last` is
+    /// the number of reclaim-unit erases since the last such relocation.
     pub fn cold_unit(
         self,
         table: &UnitTable,
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_opens_its_own_unit() {
+    fn each_policy_chooses_the_unit_to_open() {
         let wear = Wear::from_counts(vec![5, 3, 9, 3], 1000);
         let fixed = WearPolicy::Static { threshold: 10 };
         let rows = [
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn cold_data_move_only_beyond_the_threshold_and_not_too_often() {
+    fn cold_data_are_relocated_only_beyond_the_threshold_and_at_a_limited_rate() {
         let mut table = UnitTable::new(4, 8);
         table.state = vec![UnitState::Closed; 4];
         let policy = WearPolicy::Static { threshold: 10 };

@@ -1,4 +1,4 @@
-//! No wear levelling: first freed, first used.
+//! No wear levelling: opens the unit that was freed first.
 
 use std::collections::VecDeque;
 

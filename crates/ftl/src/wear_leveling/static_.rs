@@ -1,5 +1,5 @@
-//! Static wear levelling: blocks that sit under cold data are spared while others wear out, so cold
-//! data are moved onto the most worn free unit, and the spared blocks go back into circulation
+//! Static wear levelling: blocks with cold data are not erased while others wear out. Cold data are
+//! therefore relocated to the most worn free unit, and their less worn blocks return to circulation
 //! (the cold-data migration surveyed by Gal and Toledo, ACM Computing Surveys 37(2), 2005).
 
 use std::collections::VecDeque;
@@ -9,8 +9,8 @@ use writecliff_flash::Wear;
 
 use crate::table::UnitTable;
 
-/// At most one move for this many collections, which bounds what levelling may add to the write
-/// amplification.
+/// At least this many erases between relocations, which bounds the write amplification that wear
+/// levelling adds.
 const ERASES_BETWEEN_MOVES: u64 = 16;
 
 pub(super) fn most_worn(free: &VecDeque<ReclaimUnitId>, wear: &Wear) -> Option<usize> {
@@ -27,8 +27,8 @@ pub(super) fn cold_unit(
         return None;
     }
     let mean = wear.total() / u64::from(table.len());
-    // The oldest data among the spared units: a spared unit that is written again and again is
-    // already back in circulation and will catch up by itself.
+    // Choose the oldest data among the less worn units: a unit that is rewritten frequently is
+    // already in circulation and will catch up by itself.
     table
         .closed()
         .filter(|&u| u64::from(wear.of(u)) + u64::from(threshold) < mean)

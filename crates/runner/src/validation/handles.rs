@@ -114,7 +114,7 @@ impl EmulatorDrive {
         if self.until_look == 0 {
             self.until_look = self.slots_a_look;
             if self.ftl.free_units() <= self.early_below {
-                self.ftl.collect_early(EARLY_VALID_MAX, &mut FastForward);
+                self.ftl.gc_early(EARLY_VALID_MAX, &mut FastForward);
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
-use writecliff_ftl::{ConfigError, FastForward, Ftl, Placed, ReductionConfig, theory};
+use writecliff_ftl::{Allocated, ConfigError, FastForward, Ftl, ReductionConfig, theory};
 use writecliff_host_interface::Content;
 
 use super::{Collecting, PLAIN, WafCase, WafRow, drive};
@@ -54,12 +54,12 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     let mut host = Host { random: Prng::new(case.seed), data, original: Lpn::NONE };
     (0..user).for_each(|lpn| host.write(&mut ftl, Lpn(lpn)));
     host.overwrite(&mut ftl, case.warm_up);
-    let before = ftl.placed();
+    let before = ftl.allocated();
     host.overwrite(&mut ftl, case.measured);
-    let placed = |all: &dyn Fn(&Placed) -> u64| (all(&ftl.placed()) - all(&before)) as f64;
-    let total = placed(&|p| p.total().0);
+    let allocated = |all: &dyn Fn(&Allocated) -> u64| (all(&ftl.allocated()) - all(&before)) as f64;
+    let total = allocated(&|p| p.total().0);
     // What is left empty at the end of a unit is space that there is not.
-    let lost = placed(&|p| p.padding.0) / total;
+    let lost = allocated(&|p| p.padding.0) / total;
     let written = 4096.0 * f64::from(user) * f64::from(case.measured);
     Ok(WafRow { waf_measured: total / written, waf_theory: theory(lost).unwrap_or(f64::NAN) })
 }

@@ -69,7 +69,7 @@ impl DriveCounters {
 
 impl Ssd {
     pub fn counters(&self) -> DriveCounters {
-        let (c, placed) = (self.ftl.counters(), self.ftl.placed());
+        let (c, allocated) = (self.ftl.counters(), self.ftl.allocated());
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
         let slc = self.slc.as_ref().map(|slc| slc.counters());
         DriveCounters {
@@ -77,9 +77,9 @@ impl Ssd {
             host_read_bytes: self.host_read_bytes,
             unmapped_read_bytes: bytes(self.unmapped_read_slots),
             nand_write_bytes: self.nand_write_bytes(),
-            gc_moved_bytes: placed.gc.0,
-            wear_moved_bytes: placed.wear.0,
-            padding_bytes: placed.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
+            gc_moved_bytes: allocated.gc.0,
+            wear_moved_bytes: allocated.wear.0,
+            padding_bytes: allocated.padding.0 + bytes(slc.map_or(0, |slc| slc.padding)),
             trimmed_bytes: bytes(c.trimmed_slots + slc.map_or(0, |slc| slc.trimmed)),
             collections: c.collections,
             wear: self.ftl.wear().summary(),

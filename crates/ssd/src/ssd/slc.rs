@@ -159,6 +159,6 @@ impl Ssd {
     /// Is there anything to do in idle time?
     #[inline]
     pub(super) fn wants_idle_time(&self) -> bool {
-        self.ftl.wants_background() || self.slc.as_ref().is_some_and(|slc| slc.wants_idle_time())
+        self.ftl.needs_background_gc() || self.slc.as_ref().is_some_and(|slc| slc.wants_idle_time())
     }
 }
