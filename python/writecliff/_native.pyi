@@ -348,10 +348,10 @@ def validate_handles(
     settled: tuple[float, float] | None = None,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """Write amplification of a drive that collects as the emulator WARP does, under its three
+    """Write amplification of a drive with the GC policy of the emulator WARP, under its three
     writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
     written, and between the two volumes of `settled`, also in capacities (NaN without them).
-    `persistent`: survivors stay with their handle. Raises NativeConfigError."""
+    `persistent`: relocated data stay with their handle. Raises NativeConfigError."""
 
 def validate_reduction(
     policy: str,

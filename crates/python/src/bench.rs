@@ -13,7 +13,8 @@ pub(crate) fn bench_cases() -> Vec<&'static str> {
     CASES.to_vec()
 }
 
-/// Runs cases on a device; `scale` shortens what is measured. A case prepares what it needs.
+/// Runs cases on a device; `scale` changes the length of the measured part. A case prepares its own
+/// preconditions.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct SimBench {
     inner: std::sync::Mutex<Bench>,

@@ -45,7 +45,7 @@ fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
     names.iter().map(find).collect()
 }
 
-/// A drive that is an SSD, for as long as nobody else may have it.
+/// Exclusive access to a drive that is an SSD.
 struct SsdGuard<'a>(MutexGuard<'a, AnyDrive>);
 
 impl<'a> SsdGuard<'a> {
@@ -167,7 +167,7 @@ impl DataPlacementCommands {
         self.ssd()?.fdp_enable_events(id, &kinds, enabled).map_err(|e| refusal(&e))
     }
 
-    /// Nothing on a drive without them, a hard disk included.
+    /// Has no effect on a drive without FDP, including hard disks.
     fn fdp_enable_all_events(&self) {
         if let Ok(mut ssd) = self.ssd() {
             ssd.fdp_enable_all_events();

@@ -1,4 +1,4 @@
-//! `Device`: a device file, described for people and reports, and device files derived from it.
+//! `Device`: a parsed device file and device files derived from it.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -59,7 +59,7 @@ impl PyDevice {
         Ok(Self { inner })
     }
 
-    /// What reports and listings show of the drive.
+    /// Properties of the drive for reports and listings.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let config = self.inner.config();
         let result = PyDict::new(py);
@@ -124,7 +124,7 @@ fn rows<'py>(py: Python<'py>, toml: &LocatedToml) -> PyResult<Bound<'py, PyList>
     PyList::new(py, rows.map(|row| (row.key, row.value, row.comment, row.line)))
 }
 
-/// Keys of a TOML text with their values as they are written, comments and lines.
+/// Keys of a TOML text with their values as written, comments and lines.
 #[pyfunction]
 pub(crate) fn toml_rows<'py>(
     py: Python<'py>,
@@ -135,7 +135,7 @@ pub(crate) fn toml_rows<'py>(
     rows(py, &toml)
 }
 
-/// The text with other values; all else of it, comments included, stays.
+/// The text with changed values; everything else, including comments, is preserved.
 #[pyfunction]
 pub(crate) fn toml_changed(
     text: &str,

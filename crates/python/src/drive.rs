@@ -28,7 +28,7 @@ type Clock = fn(
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
-    /// The drive, unless it is running: a hook that asks for it would wait for itself.
+    /// The drive, unless it is running: a hook that requested it would deadlock.
     pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, AnyDrive>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -120,8 +120,7 @@ impl Drive {
         counters_to_dict(py, &self.get()?.counters())
     }
 
-    /// Check every invariant of the drive's state; raises `ValueError` naming the first violated
-    /// one.
+    /// Checks all invariants of the drive's state; raises `ValueError` with the first violation.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let drive = self.get()?;
         let drive = &*drive;
@@ -141,7 +140,7 @@ impl Drive {
         })
     }
 
-    /// Go back to a saved state. If that fails half way, the drive is a new one.
+    /// Restores a saved state. After a failure the drive is a new one.
     fn restore(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         let mut drive = self.get()?;
         let drive = &mut *drive;

@@ -39,7 +39,7 @@ impl PyHistogram {
     }
 
     fn merge(&self, other: &Self) {
-        // A copy: `other` may be this very histogram.
+        // Copy, because `other` may be this histogram.
         let other = other.get().clone();
         self.get().merge(&other);
     }

@@ -1,6 +1,6 @@
-//! The module `writecliff._native`. Its public face, types included, is `_native.pyi`; the public
-//! API is pure Python. Nothing here decides anything: it carries values over the seam, and lets go
-//! of the interpreter while the simulator works.
+//! The module `writecliff._native`. `_native.pyi` documents it with types; the public API is pure
+//! Python. This crate only converts values between Python and Rust and releases the interpreter
+//! lock while the simulator runs.
 
 mod bench;
 mod data_placement;
@@ -43,6 +43,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validation::validate_data_placement, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_handles, module)?)?;
     module.add_function(wrap_pyfunction!(validation::validate_reduction, module)?)?;
-    // The stub says what is public.
+    // The stub defines what is public.
     module.delattr("__all__")
 }

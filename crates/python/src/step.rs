@@ -17,8 +17,7 @@ use crate::histogram::PyHistogram;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
 
-/// Calls the hook with each look, and stops the step when Python raises: the hook itself, or a
-/// signal.
+/// Calls the hook and stops the step when Python raises, in the hook or by a signal.
 pub(crate) struct Hook {
     pub(crate) callback: Option<Py<PyAny>>,
     pub(crate) raised: Option<PyErr>,
@@ -120,8 +119,8 @@ pub(crate) fn counters_to_dict<'py>(
     Ok(result)
 }
 
-/// All counters that a drive may have: name, unit, meaning, whether it is a level, whether it grows
-/// with the size of the drive, whether it is not a whole number.
+/// All counters that a drive may have: name, unit, description, whether it is a level, whether it
+/// scales with the size of the drive, whether it is a real number.
 #[pyfunction]
 pub(crate) fn counter_declarations()
 -> Vec<(&'static str, &'static str, &'static str, bool, bool, bool)> {

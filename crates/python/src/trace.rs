@@ -1,4 +1,4 @@
-//! Traces of file I/O: columns in, requests kept, replays out.
+//! Traces of file I/O: takes columns, keeps requests, runs replays.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -137,7 +137,7 @@ impl FileTrace {
 #[pyclass(name = "BlockTrace", module = "writecliff._native", frozen)]
 pub(crate) struct PyBlockTrace {
     inner: BlockTrace,
-    /// Found when the oracle first asks.
+    /// Computed when the oracle first needs them.
     deaths: OnceLock<Vec<u32>>,
 }
 
@@ -323,13 +323,13 @@ pub(crate) fn assign_schemes() -> Vec<&'static str> {
     Scheme::ALL.map(Scheme::name).to_vec()
 }
 
-/// Allocators by name: where a file system puts what files get new.
+/// File-system allocators by name.
 #[pyfunction]
 pub(crate) fn allocators() -> Vec<&'static str> {
     Allocator::ALL.map(Allocator::name).to_vec()
 }
 
-/// The file operations of a small log-structured merge store, in columns.
+/// The file operations of a small LSM tree store, in columns.
 #[pyfunction]
 pub(crate) fn synthetic_trace(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The drive against theory.
+//! Validation against theory.
 
 use pyo3::prelude::*;
 use writecliff_ftl::gc::GcPolicy;
@@ -8,14 +8,14 @@ use writecliff_ftl::{ConfigError, GcPacing};
 use writecliff_runner::validation::data_placement::{Lifetimes, Load, data_placement};
 use writecliff_runner::validation::handles::{HandlesCase, handles};
 use writecliff_runner::validation::reduction::{Data, reduction};
-use writecliff_runner::validation::{self, Collecting, WafCase, WafRow, uniform};
+use writecliff_runner::validation::{self, Policies, WafCase, WafRow, uniform};
 
 use crate::errors;
 
 type Measured = Result<WafRow, ConfigError>;
 
-/// Measure one case; returns (measured, theory). `policy`: "greedy", "fifo", "random", "d=N", or
-/// "streams" (four sequential writers, a stream each).
+/// Measures one case; returns (measured, theory). `policy`: "greedy", "fifo", "random", "d=N", or
+/// "streams" (four sequential writers, each in its own stream).
 #[pyfunction]
 #[pyo3(signature = (
     policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
@@ -37,8 +37,8 @@ pub(crate) fn validate_waf(
     row(py.detach(|| run(&case)))
 }
 
-/// Measure a drive that stores less than the host writes; returns (measured, theory). `sizes`: the
-/// sectors that slots take, each as often; `duplicates`: the share of the writes that repeat data.
+/// Measures a drive with data reduction; returns (measured, theory). `sizes`: compressed sizes of
+/// slots in sectors, equally frequent; `duplicates`: share of the writes that are duplicates.
 #[pyfunction]
 #[pyo3(signature = (
     policy, overprovision, sizes, duplicates, *, pages_per_block, blocks, seed = 1, warm_up = 10,
@@ -97,7 +97,7 @@ fn unknown(what: &str, name: &str) -> PyErr {
     errors::config(&format!("unknown {what} '{name}'"), None)
 }
 
-/// Measure what keeping data apart is worth; returns (measured, best possible). `load`: "hot-cold"
+/// Measures the benefit of separating data; returns (measured, best possible). `load`: "hot-cold"
 /// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
 /// requests of `request` slots). `gc_destination`: "per-stream", "host-unit" or "shared";
 /// `gc_pacing`: "incremental" or "per-victim".
@@ -144,7 +144,7 @@ pub(crate) fn validate_data_placement(
         "per-victim" => GcPacing::PerVictim,
         other => return Err(unknown("gc_pacing", other)),
     };
-    let how = Collecting { gc_pacing, gc_destination, spare, reduction: None };
+    let how = Policies { gc_pacing, gc_destination, spare, reduction: None };
     let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
     row(py.detach(|| data_placement(&case, load, streams, how)))
 }

@@ -1,10 +1,10 @@
 //! The speed of the simulator itself: fixed cases, CPU time, memory.
 //!
-//! A case is a workload on a device and what it costs this machine; results of the workload are
-//! none of its business. CPU time, not wall time: the machine may be shared. Cases on the device as
-//! shipped follow each other on one drive, which the first of them preconditions.
+//! A case runs a workload on a device and measures its cost on this machine, not the results of the
+//! workload. It measures CPU time instead of wall time, because the machine may be shared. Cases on
+//! the unmodified device share one drive, which the first of them preconditions.
 
-// The one module that measures this machine, and not a drive.
+// The only module that measures this machine and not a drive.
 #![allow(clippy::disallowed_types)]
 
 use std::fs::File;
@@ -26,8 +26,8 @@ use crate::outcome::{StepOutcome, Unobserved};
 use crate::replay::ReplayOptions;
 use crate::{drive, fast_forward, replay};
 
-/// All cases, in the order that does the least preconditioning. `growth-*` build drives of their
-/// own.
+/// All cases, in the order that needs the least preconditioning. `growth-*` create their own
+/// drives.
 pub const CASES: [&str; 9] = [
     "ff-960",
     "read-qd32",
@@ -42,7 +42,7 @@ pub const CASES: [&str; 9] = [
 
 /// I/Os of a closed-loop case at scale 1: a few seconds.
 const CLOSED_IOS: f64 = 20e6;
-/// Bytes that the store of the replayed trace logs at scale 1; it writes about 20 times that.
+/// Bytes logged by the store of the replayed trace at scale 1; it writes about 20 times as much.
 const REPLAY_LOGGED: u64 = 1 << 30;
 const DAY_NS: f64 = 86_400e9;
 const BUFFER: usize = 1 << 20;
@@ -65,24 +65,24 @@ pub enum BenchError {
     Trace(#[from] TraceError),
 }
 
-/// What a case cost.
+/// Cost of a case.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub case: String,
     pub host_ios: u64,
-    /// Slots programmed for whatever reason.
+    /// Slots programmed for any reason.
     pub page_programs: u64,
     /// User and system time of the process, all threads.
     pub cpu_s: f64,
     pub wall_s: f64,
-    /// The largest the process has been so far.
+    /// Peak memory of the process so far.
     pub peak_rss_mib: f64,
     /// Further figures by name: `waf`, `save_s`, `restore_s`, `state_bytes`.
     pub more: Vec<(&'static str, f64)>,
 }
 
 impl Row {
-    /// Every figure by its name in JSON; what cannot be (no I/Os, no programs) is NaN.
+    /// Every figure by its name in JSON; undefined figures (no I/Os, no programs) are NaN.
     pub fn fields(&self) -> Vec<(&'static str, f64)> {
         let per = |n: u64| if n == 0 { f64::NAN } else { self.cpu_s * 1e9 / n as f64 };
         let mut fields = vec![
@@ -99,7 +99,7 @@ impl Row {
     }
 }
 
-/// Runs cases on a device. `scale` shortens (or stretches) what is measured, not the
+/// Runs cases on a device. `scale` changes the length of the measured part, not of the
 /// preconditioning.
 pub struct Bench {
     device: DeviceConfig,
@@ -188,9 +188,9 @@ impl Bench {
         Ok(row)
     }
 
-    /// A trace of a merge store in 4 KiB writes: laid out, assigned to streams as it says, and
-    /// fast-forwarded, on the device cut down to so many word lines that the store fills it.
-    /// A host I/O is a write of 4 KiB.
+    /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, with the streams of the trace,
+    /// on the device reduced to so few word lines that the store fills it. Each host I/O is a write
+    /// of 4 KiB.
     fn replay(&mut self, case: &str) -> Result<Row, BenchError> {
         self.ready = None;
         let store = synthetic::Store {
@@ -226,8 +226,8 @@ impl Bench {
         Ok(row)
     }
 
-    /// The device with so few word lines a block that it offers `user_slots`; blocks, dies and
-    /// over-provisioning stay.
+    /// The device with as few word lines per block as give it `user_slots`; blocks, dies and
+    /// over-provisioning are kept.
     fn filled_by(&self, user_slots: u64) -> Result<DeviceConfig, BenchError> {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
@@ -351,7 +351,7 @@ fn usage() -> (f64, f64) {
     (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as f64 / 1024.0)
 }
 
-/// Elsewhere wall time has to do, and memory is not known.
+/// Other systems: uses wall time and reports no memory.
 #[cfg(not(unix))]
 fn usage() -> (f64, f64) {
     use std::sync::OnceLock;

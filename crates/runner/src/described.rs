@@ -1,4 +1,4 @@
-//! A device file of either kind, parsed once: what it describes, and device files derived from it.
+//! A parsed device file of either kind, and device files derived from it.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{Change, LocatedError, LocatedToml};
@@ -15,7 +15,7 @@ pub struct Device {
     config: AnyConfig,
 }
 
-/// Why there is no drive of another size: the wish, or the device file that came of it.
+/// Why a derived drive cannot be created.
 #[derive(Debug)]
 pub enum DeriveError {
     Located(LocatedError),
@@ -30,7 +30,7 @@ impl From<LocatedError> for DeriveError {
 }
 
 impl Device {
-    /// Parse and check a device file. `file_name` is for messages only.
+    /// Parses and checks a device file. `file_name` is used in messages only.
     pub fn read(text: &str, file_name: &str) -> Result<Self, LocatedError> {
         let toml = LocatedToml::parse(text, file_name)?;
         let config = AnyConfig::describe(&toml, 1)?;
@@ -45,7 +45,7 @@ impl Device {
         &self.config
     }
 
-    /// The description of a drive whose own random choices follow from `seed`.
+    /// The configuration with `seed` for the drive's random choices.
     pub fn with_seed(&self, seed: u64) -> AnyConfig {
         let mut config = self.config.clone();
         match &mut config {
@@ -55,7 +55,7 @@ impl Device {
         config
     }
 
-    /// Factors by which the drive can be made smaller, the largest first; 1 is not among them.
+    /// Supported scale factors, largest first, without 1.
     pub fn scales(&self) -> Vec<f64> {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::scales(config),
@@ -63,8 +63,8 @@ impl Device {
         }
     }
 
-    /// The drive at 1/`scale` of its size, which answers as the whole one would under loads whose
-    /// largest command is `largest_io`.
+    /// The drive at 1/`scale` of its size, with the same performance for loads whose largest
+    /// command is `largest_io`.
     pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, LocatedError> {
         self.changed(&match &self.config {
             AnyConfig::Ssd(config) => ssd::scaled(config, scale, largest_io),
@@ -72,8 +72,8 @@ impl Device {
         })
     }
 
-    /// The drive with so many streams and, where `capacity` is given, with about that capacity and
-    /// about so many reclaim `units`.
+    /// The drive with `streams` streams and, if `capacity` is given, about that capacity and
+    /// `units` reclaim units.
     pub fn for_streams(
         &self,
         streams: u16,

@@ -1,8 +1,8 @@
-//! What a host needs of a drive, and the two kinds that there are.
+//! The interface between host and drive, and the two kinds of drives.
 //!
-//! Hosts are generic over [`DriveModel`], so each kind has a loop of its own and a command costs no
-//! choice between them. [`AnyDrive`] chooses once a step, for callers that have a device file and
-//! want to know nothing else.
+//! Hosts are generic over [`DriveModel`], so each kind of drive has its own specialised loop
+//! without dynamic dispatch per command. [`AnyDrive`] dispatches once per step, for callers that
+//! only have a device file.
 
 use std::io::{Read, Write};
 
@@ -21,35 +21,35 @@ use writecliff_workload::{SpecError, WorkloadSpec};
 use crate::outcome::{Observer, StepOutcome};
 use crate::{drive, fast_forward};
 
-/// A drive in virtual time. See `Ssd` for what each method promises.
+/// A drive in virtual time. See `Ssd` for the contract of each method.
 pub trait DriveModel {
     fn capacity(&self) -> Bytes;
-    /// Numbers that a load may name as streams, with the default one.
+    /// Number of streams that a load may use, including the default one.
     fn streams(&self) -> u16;
-    /// Why TRIM cannot be asked of it, if it cannot.
+    /// Why the drive does not support TRIM, if it does not.
     fn refuses_trim(&self) -> Option<&'static str>;
     fn now(&self) -> Nanos;
     fn submit(&mut self, at: Nanos, command: Command);
     fn step(&mut self, limit: Nanos) -> Option<Completion>;
-    /// A command at `offset` will come soon.
+    /// Announces a command at `offset`.
     fn announce(&self, offset: u64);
     fn idle_until(&mut self, time: Nanos);
     fn quiesce(&mut self);
     fn fast_forward(&mut self, command: &Command);
     fn end_fast_forward(&mut self);
     fn counters(&self) -> Counters;
-    /// What is seen of the data placement interface; `None` without one.
+    /// Status of the data placement interface; `None` without one.
     fn data_placement_status(&mut self) -> Option<DataPlacementStatus>;
     fn host_write_bytes(&self) -> u64;
-    /// `None` without flash that is written.
+    /// `None` for drives that do not write flash.
     fn nand_write_bytes(&self) -> Option<u64>;
-    /// Energy until `time`, as far as is known; `None` if the description says nothing of power.
+    /// Energy until `time`; `None` if the device file has no power section.
     fn joules_until(&self, time: Nanos) -> Option<f64>;
-    /// Temperature at `time`; `None` if the description says nothing of it.
+    /// Temperature at `time`; `None` if the device file has no thermal section.
     fn celsius_at(&self, time: Nanos) -> Option<f64>;
 }
 
-/// The same expression for either kind, in a method of an enum of both.
+/// Evaluates the same expression for either kind of drive.
 macro_rules! either {
     ($any:expr, $of:ident => $do:expr) => {
         match $any {
@@ -59,7 +59,7 @@ macro_rules! either {
     };
 }
 
-/// What a drive counts, since it was new.
+/// Counters of a drive since it was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "two a step, and copied")]
 pub enum Counters {
@@ -76,7 +76,7 @@ impl Counters {
         either!(self, c => c.host_read_bytes)
     }
 
-    /// Of the reads, what held no data; platters always hold some.
+    /// Reads of unmapped addresses; always 0 for disks.
     pub fn unmapped_read_bytes(&self) -> u64 {
         match self {
             Self::Ssd(c) => c.unmapped_read_bytes,
@@ -84,7 +84,7 @@ impl Counters {
         }
     }
 
-    /// Bytes on flash, for whatever reason; `None` for platters.
+    /// Bytes written to flash for any reason; `None` for disks.
     pub fn nand_write_bytes(&self) -> Option<u64> {
         match self {
             Self::Ssd(c) => Some(c.nand_write_bytes),
@@ -98,7 +98,7 @@ counters! { |c: Counters|
     Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
 }
 
-/// All counters that a drive of either kind may have, with the values of this one.
+/// All counters of both kinds of drives, with the values of this one.
 pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
     let (ssd, disk) = match counters {
         Some(Counters::Ssd(ssd)) => (Some(ssd), None),
@@ -227,8 +227,8 @@ pub enum AnyConfig {
 }
 
 impl AnyConfig {
-    /// Read a device file that is parsed already: a table `[disk]` makes it a disk's. `seed` feeds
-    /// the drive's own random choices.
+    /// Reads a parsed device file: a table `[disk]` makes it a disk's. `seed` seeds the drive's
+    /// random choices.
     pub fn describe(toml: &LocatedToml, seed: u64) -> Result<Self, LocatedError> {
         if writecliff_disk::device_file::is_disk(toml) {
             let config = writecliff_disk::device_file::describe(toml, seed)?;
@@ -258,7 +258,7 @@ impl AnyConfig {
         }
     }
 
-    /// The text that the device hash is taken over.
+    /// The text from which the device hash is computed.
     pub fn canonical(&self) -> &str {
         either!(self, config => &config.canonical)
     }
@@ -271,7 +271,7 @@ pub enum AnyDrive {
 }
 
 impl AnyDrive {
-    /// A new drive; `Err` says what is impossible.
+    /// Creates a drive; `Err` explains why that is impossible.
     pub fn new(config: AnyConfig) -> Result<Self, String> {
         match config {
             AnyConfig::Ssd(config) => {
@@ -308,7 +308,8 @@ impl AnyDrive {
         either!(self, drive => fast_forward::run(&mut **drive, spec, observer))
     }
 
-    /// Bring flash to "no writes". A disk has nothing of the kind: it writes what its cache holds.
+    /// Returns flash to the state of "no writes". A disk has no such state and only writes back its
+    /// cache.
     pub fn purge(&mut self) {
         match self {
             Self::Ssd(ssd) => ssd.purge(),
@@ -332,7 +333,7 @@ impl AnyDrive {
         either!(self, drive => DriveModel::counters(&**drive))
     }
 
-    /// Check every invariant of the drive's state; the first violated one.
+    /// Checks all invariants of the drive's state; returns the first violation.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Ssd(ssd) => ssd.ftl().check_invariants(),
@@ -344,7 +345,7 @@ impl AnyDrive {
         either!(self, drive => drive.save(out))
     }
 
-    /// Go back to a saved state. On an error the drive is a new one.
+    /// Restores a saved state. After an error the drive is a new one.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
         let restored = either!(self, drive => drive.restore(input));
         if restored.is_err()

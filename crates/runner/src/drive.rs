@@ -21,13 +21,13 @@ use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, S
 use crate::overflow;
 use crate::series::{Cell, IntervalSeries};
 
-/// Completions between two looks of the observer.
+/// Completions between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
 
-/// Share of reads without data from which on a step is worth a warning.
+/// Share of unmapped reads from which a step gets a warning.
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
-/// A request that the drive has.
+/// An outstanding request.
 #[derive(Clone, Copy)]
 struct Outstanding {
     thread: u32,
@@ -53,8 +53,8 @@ struct Run<'a, D> {
     counters: IntervalCounters,
 }
 
-/// Run `spec` on the drive to its end. The drive goes on from where it is; it is not quiesced
-/// after, so that steps follow each other without a gap.
+/// Runs `spec` on the drive to its end. The drive continues from its current state and is not
+/// quiesced afterwards, so steps follow each other without a gap.
 pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
@@ -106,7 +106,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             }
         }
         if self.table.is_empty() {
-            // Nothing has begun: the drive's time for itself counts from now.
+            // Nothing has begun, so the idle time of the drive counts from now.
             self.drive.idle_until(Nanos(self.start_ns));
         }
     }
@@ -127,7 +127,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 let now = self.drive.now().0;
                 verdict = observer.look(&self.live(last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
-                // Stopped: let what is outstanding complete, issue nothing more.
+                // Stopped: complete outstanding I/Os and issue no more.
                 self.stopping = verdict.is_break();
                 if self.stopping {
                     self.timers.clear();
@@ -202,7 +202,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
     }
 
-    /// Let a thread issue whatever it may issue at `now`.
+    /// Issues all I/Os that a thread may issue at `now`.
     #[inline]
     fn issue(&mut self, index: usize, now: u64) {
         if self.stopping || self.threads[index].asleep {
@@ -224,7 +224,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
                 return;
             }
             if let Some(burst) = job.paused_until(now) {
-                // A pause that lasts until the end needs no waking up.
+                // A pause that lasts until the end needs no wake-up.
                 if job.may_issue(burst) {
                     self.sleep(index, burst);
                 }
@@ -252,7 +252,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             let (arrival, request) = *thread.next.get_or_insert_with(|| {
                 let request = thread.requests.next(drive);
                 if request.op == Operation::Flush {
-                    // It belongs to the write before it: the rate is one of I/Os.
+                    // A flush belongs to the write before it, because the rate counts I/Os.
                     return (now, request);
                 }
                 let due = thread.pacing.next_arrival_ns(request.length).unwrap_or(0);
@@ -340,7 +340,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
     }
 
-    /// Open loops that ended behind their schedule: their response times lack the worst.
+    /// Warnings for open loops that ended behind their schedule, because their response times lack
+    /// the worst ones.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
@@ -361,7 +362,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
     }
 }
 
-/// Reads of addresses without data need no flash: a result that rests on them is not the drive's.
+/// Warns of reads of unmapped addresses, which need no flash and do not represent the drive.
 fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
     let read = after.host_read_bytes() - before.host_read_bytes();
     let unmapped = after.unmapped_read_bytes() - before.unmapped_read_bytes();

@@ -1,9 +1,9 @@
-//! The fast-forward clock: the requests of a workload, in the order in which a fair host would
-//! issue them, without time. It is for preconditioning; nothing is measured but what the drive
-//! counts.
+//! The fast-forward clock: applies the requests of a workload without timing, in the order in which
+//! a fair host would issue them. It is used for preconditioning; only the drive's counters are
+//! measured.
 //!
-//! Closed-loop threads take turns, each with as many I/Os a turn as its queue holds, which is their
-//! share on a drive that serves all alike. Open-loop threads go by their schedules.
+//! Closed-loop threads take turns, each issuing as many I/Os per turn as its queue holds, which is
+//! its share on a fair drive. Open-loop threads follow their schedules.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,10 +16,10 @@ use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
 use crate::overflow;
 use crate::series::Columns;
 
-/// Requests between two looks of the observer.
+/// Requests between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 20;
 
-/// Bring the drive to the state after `spec`. Jobs need an end by volume or number of I/Os.
+/// Brings the drive to the state after `spec`. Jobs must end by volume or number of I/Os.
 pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
@@ -93,7 +93,7 @@ impl<D: DriveModel> Run<'_, D> {
         }
     }
 
-    /// A thread's turn; false when its job has ended.
+    /// One turn of a thread; false when its job has ended.
     fn turn(&mut self, index: usize) -> bool {
         for _ in 0..self.threads[index].queue_depth {
             if self.stop || !self.one(index) {

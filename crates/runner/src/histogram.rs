@@ -4,8 +4,8 @@
 //! simulated drives share one file format and one code for quantiles. But where fio folds all
 //! above 2^34 ns (17 s) into its last bucket, these go on to 2^64.
 //!
-//! A bucket is at most 1/64 of its lower bound wide. Minimum, maximum, mean and deviation are those
-//! of the I/Os ([`Moments`]), never of the buckets.
+//! The width of a bucket is at most 1/64 of its lower bound. Minimum, maximum, mean and deviation
+//! are those of the I/Os ([`Moments`]), never of the buckets.
 
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ pub enum HistogramError {
     Lengths(usize, usize),
     #[error("histogram: {0}")]
     Inconsistent(&'static str),
-    #[error("histogram: a quantile lies between 0 and 1, both excluded, not at {0}")]
+    #[error("histogram: quantile {0} is not between 0 and 1 (exclusive)")]
     Quantile(String),
     #[error("not a writecliff histogram (it does not begin with WCH1)")]
     NotAHistogram,
@@ -47,7 +47,7 @@ impl Default for Histogram {
     }
 }
 
-/// Where a value is counted. For values below 128 that is the value itself.
+/// Bucket index of a value. For values below 128 it is the value itself.
 #[inline]
 const fn bucket_of(value: u64) -> usize {
     // With the octave's shift e, `value >> e` is in 64..128: the bit 6 in it adds one octave.
@@ -82,13 +82,13 @@ impl Histogram {
         self.moments.record(value_ns);
     }
 
-    /// `count` times the same latency.
+    /// Records the same latency `count` times.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         self.counts[bucket_of(value_ns)] += count;
         self.moments.record_many(value_ns, count);
     }
 
-    /// As if all of `other` had been recorded here.
+    /// Adds all values recorded in `other`.
     pub fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts.iter()) {
             *count += more;
@@ -126,7 +126,7 @@ impl Histogram {
         self.moments.sd()
     }
 
-    /// The `q` quantile, 0 < q < 1, with its evidence.
+    /// The `q` quantile, 0 < q < 1, with its confidence interval.
     pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
         Quantile::of(self, q)
     }
@@ -139,8 +139,8 @@ impl Histogram {
 
     /// Bounds of the sample of `rank` (from 1), narrowed by the exact minimum and maximum.
     ///
-    /// The outermost buckets reach to the extremes even beyond their own bounds: fio keeps all
-    /// above 17 s in one bucket, and only its maximum tells how far that bucket really goes.
+    /// The outermost buckets extend to the extremes, even beyond their own bounds: fio counts all
+    /// values above 17 s in one bucket, whose real upper end only the maximum shows.
     pub(crate) fn bounds_of_rank(&self, rank: u64) -> (u64, u64) {
         debug_assert!((1..=self.count()).contains(&rank));
         let mut below = 0;
@@ -157,8 +157,9 @@ impl Histogram {
         unreachable!("the counts of the buckets add up to the count of the I/Os")
     }
 
-    /// From pairs such as fio's json+ `bins` (each value anywhere in its bucket) and the exact
-    /// moments that the tool printed beside them; `sd_ns` with n - 1, as fio has it.
+    /// Creates a histogram from pairs such as fio's json+ `bins` (each value anywhere in its
+    /// bucket) and the exact moments that the tool reported with them; `sd_ns` with n - 1, as in
+    /// fio.
     pub fn from_buckets(
         values_ns: &[u64],
         counts: &[u64],
@@ -182,7 +183,7 @@ impl Histogram {
         if min_ns > max_ns {
             return Err(Inconsistent("the minimum exceeds the maximum"));
         }
-        // Means are printed rounded, so the last digit may pass the extremes.
+        // Reported means are rounded, so the last digit may exceed the extremes.
         let slack = 1e-6 * mean_ns + 1.0;
         if !(min_ns as f64 - slack..=max_ns as f64 + slack).contains(&mean_ns) {
             return Err(Inconsistent("the mean is not between minimum and maximum"));
@@ -194,8 +195,8 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// Compact form: `WCH1`, then as LEB128 the count, the minimum, the maximum, the sum, the sum
-    /// of squares, and for each non-empty bucket its distance from the one before and its count.
+    /// Compact form: `WCH1`, then in LEB128 the count, minimum, maximum, sum, sum of squares, and
+    /// for each non-empty bucket its distance from the previous one and its count.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let m = &self.moments;

@@ -1,4 +1,4 @@
-//! The host: jobs and their threads, each with what it has outstanding and what it does next.
+//! The host: jobs and their threads, with their outstanding I/Os and next actions.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::{Command, Operation};
@@ -9,16 +9,15 @@ use writecliff_workload::{
 
 use crate::device::DriveModel;
 
-/// Requests that are drawn at a time.
+/// Requests drawn per batch.
 const BATCH: usize = 32;
 
-/// A thread's requests, drawn one or two batches early and announced to the drive: by the time that
-/// it looks up their map entries, these are in the cache. In batches, because a core waits for the
-/// address translation of an announcement, but for several at once. What is drawn does not depend
-/// on when.
+/// Requests of a thread, drawn one or two batches early and announced to the drive, so that their
+/// map entries are in the cache by the time they are needed. Batches let the address translations
+/// (TLB misses) of announcements overlap. The timing of draws does not affect the requests.
 pub(crate) struct Requests {
     generator: ThreadGenerator,
-    /// Two batches; when one is used up, it is drawn anew, while the other one is used.
+    /// Two batches; when one is used up, it is redrawn while the other is in use.
     drawn: [IoRequest; 2 * BATCH],
     next: usize,
 }
@@ -39,7 +38,7 @@ impl Requests {
         request
     }
 
-    /// Draw the batch before `next` anew.
+    /// Redraws the batch before `next`.
     #[cold]
     fn draw<D: DriveModel>(&mut self, drive: &D) {
         let used = &mut self.drawn[self.next - BATCH..self.next];
@@ -58,19 +57,19 @@ pub(crate) struct Thread {
     pub pacing: ThreadPacing,
     pub outstanding: u32,
     pub queue_depth: u32,
-    /// Open loop: the request to come and its intended arrival.
+    /// Open loop: the next request and its intended arrival.
     pub next: Option<(u64, IoRequest)>,
-    /// Closed loop: idle this long once nothing is outstanding.
+    /// Closed loop: idle time once nothing is outstanding.
     pub pause: Option<u64>,
-    /// A timer will wake the thread.
+    /// Whether a timer will wake the thread.
     pub asleep: bool,
     pub ios: u64,
 }
 
-/// A job's ends and what is left until them.
+/// End conditions of a job and what remains until them.
 pub(crate) struct Job {
     pub name: String,
-    /// On the device's clock.
+    /// In device time.
     pub deadline_ns: Option<u64>,
     pub bytes_left: Option<u64>,
     pub ios_left: Option<u64>,
@@ -100,7 +99,7 @@ impl Cycle {
         })
     }
 
-    /// In a pause: when the next burst begins.
+    /// In a pause, when the next burst begins.
     fn next_burst_ns(&self, now_ns: u64) -> Option<u64> {
         let since = (now_ns - self.begin.0) % self.period.0;
         (since >= self.burst.0).then(|| now_ns + (self.period.0 - since))
@@ -124,13 +123,13 @@ impl Job {
         }
     }
 
-    /// The job is in a pause: when its next burst begins.
+    /// If the job is in a pause, when its next burst begins.
     #[inline]
     pub(crate) fn paused_until(&self, now_ns: u64) -> Option<u64> {
         self.cycle.as_ref().and_then(|cycle| cycle.next_burst_ns(now_ns))
     }
 
-    /// May the job issue another I/O at `now`?
+    /// Whether the job may issue another I/O at `now`.
     #[inline]
     pub(crate) fn may_issue(&self, now_ns: u64) -> bool {
         self.deadline_ns.is_none_or(|d| now_ns < d)
@@ -149,7 +148,7 @@ impl Job {
         }
     }
 
-    /// How far the job is towards its nearest end, 0 to 1.
+    /// Progress of the job towards its nearest end, 0 to 1.
     pub(crate) fn fraction(&self, start_ns: u64, now_ns: u64) -> f64 {
         let share = |left: Option<u64>, total: Option<u64>| match (left, total) {
             (Some(left), Some(total)) if total > 0 => 1.0 - left as f64 / total as f64,
@@ -164,7 +163,7 @@ impl Job {
     }
 }
 
-/// The workload as it is on this drive, if the drive can run it.
+/// The workload resolved for this drive, if the drive can run it.
 pub(crate) fn checked<D: DriveModel>(
     spec: &WorkloadSpec,
     drive: &D,
@@ -205,7 +204,7 @@ pub(crate) fn threads(
     Ok(threads)
 }
 
-/// A request as the drive's command. `queue`: each thread uses its own submission queue, as hosts
+/// Converts a request to a drive command. Each thread uses its own submission queue, as real hosts
 /// do.
 #[inline]
 pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {

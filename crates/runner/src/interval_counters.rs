@@ -1,14 +1,14 @@
-//! What is watched of a whole drive from interval to interval.
+//! Changes of drive counters between intervals.
 
 use writecliff_base::Nanos;
 
 use crate::device::DriveModel;
 use crate::series::WholeDrive;
 
-/// The drive's counters when they were last looked at.
+/// The drive's counters at the end of the last interval.
 pub(crate) struct IntervalCounters {
     host_bytes: u64,
-    /// None where nothing is written to flash.
+    /// `None` if nothing is written to flash.
     nand_bytes: Option<u64>,
     joules: Option<f64>,
     at_ns: u64,
@@ -28,7 +28,7 @@ impl IntervalCounters {
         }
     }
 
-    /// What the drive did since the last look, until `at_ns`.
+    /// Activity of the drive from the last call until `at_ns`.
     pub(crate) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
         let before = std::mem::replace(self, Self::at(drive, at_ns));
         let host = self.host_bytes - before.host_bytes;

@@ -1,12 +1,12 @@
 //! Running a workload on a simulated drive, and measuring it.
 //!
 //! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
-//! [`fast_forward::run`] is the other one: the same requests, no time. [`validation`] holds the
-//! drive against theory. [`replay`] replays traces of file I/O, with streams.
+//! [`fast_forward::run`] applies the same requests without timing. [`validation`] compares the
+//! drive with theory. [`replay`] replays traces of file I/O, with streams.
 //!
-//! [`Histogram`] holds every latency of a step, [`Quantile`] reads it with its evidence, and
-//! [`IntervalSeries`] keeps the rows by interval. None of them knows the source of a latency: real
-//! drives measured through fio fill the same types.
+//! [`Histogram`] holds all latencies of a step, [`Quantile`] computes quantiles with confidence
+//! intervals, and [`IntervalSeries`] holds the rows of the time series. They do not depend on the
+//! source of the latencies: real drives measured through fio use the same types.
 
 pub mod bench;
 pub mod described;

@@ -1,10 +1,10 @@
 //! Count, minimum, maximum, mean and standard deviation of whole numbers, exactly.
 //!
-//! Sums are 128-bit integers, so the result does not depend on the order of the I/Os and merging
-//! loses nothing. Squares may wrap: the variance is formed modulo 2^128 and is right as long as it
-//! fits itself, which latencies of centuries would not break.
+//! Sums are 128-bit integers, so the result does not depend on the order of the I/Os, and merging
+//! loses nothing. Sums of squares may wrap: the variance is computed modulo 2^128 and is correct as
+//! long as it fits into 128 bits, which holds for latencies below centuries.
 
-/// Running moments; all are of the I/Os themselves, never of histogram buckets.
+/// Running moments of the I/Os themselves, never of histogram buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
     pub(crate) count: u64,
@@ -34,7 +34,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.wrapping_add(value * value);
     }
 
-    /// `count` times the same value.
+    /// Records the same value `count` times.
     pub fn record_many(&mut self, value: u64, count: u64) {
         if count == 0 {
             return;
@@ -61,7 +61,8 @@ impl Moments {
             return Self::EMPTY;
         }
         let n = u128::from(count);
-        // The tool printed a rounded mean of whole numbers: the nearest whole sum is theirs.
+        // The tool reported a rounded mean of whole numbers; the nearest whole sum is the exact
+        // one.
         let sum = (mean * count as f64).round() as u128;
         let (quotient, rest) = (sum / n, sum % n);
         let central = (sd * sd * (count - 1) as f64).round() as u128;

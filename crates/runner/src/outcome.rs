@@ -1,4 +1,4 @@
-//! What a step measured, and what can be seen of it while it runs.
+//! Results of a step, and its live state while it runs.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use crate::device::Counters;
 use crate::histogram::Histogram;
 use crate::series::Columns;
 
-/// Operations that results are kept by: read, write, trim.
+/// Number of operations with separate results: read, write, trim.
 pub const OPERATIONS: usize = 3;
 
 /// One operation of one job.
@@ -16,9 +16,9 @@ pub const OPERATIONS: usize = 3;
 pub struct OperationOutcome {
     pub ios: u64,
     pub bytes: u64,
-    /// From issue to completion.
+    /// Service times, from issue to completion.
     pub service: Histogram,
-    /// From intended arrival to completion; jobs with a rate only.
+    /// Response times, from intended arrival to completion, for jobs with a rate only.
     pub response: Option<Histogram>,
 }
 
@@ -30,7 +30,7 @@ pub struct JobOutcome {
     pub thread_ios: Vec<u64>,
 }
 
-/// Everything measured in one step.
+/// All results of one step.
 #[derive(Clone, Debug)]
 pub struct StepOutcome {
     pub started_ns: u64,
@@ -42,30 +42,30 @@ pub struct StepOutcome {
     /// The data placement interface before and after; `None` for a drive without one.
     pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
     pub warnings: Vec<String>,
-    /// The observer asked to stop before the step's end.
+    /// Whether the observer stopped the step before its end.
     pub interrupted: bool,
 }
 
-/// A live look at a running step.
+/// Live state of a running step.
 #[derive(Clone, Copy, Debug)]
 pub struct Live {
-    /// Of the step's end that is nearest, 0 to 1.
+    /// Progress towards the step's nearest end, 0 to 1.
     pub fraction: f64,
     pub elapsed_ns: u64,
     pub ios: u64,
-    /// Over the time since the last look.
+    /// Since the last call of the observer.
     pub iops: f64,
     pub waf: Option<f64>,
-    /// The drive's own counters, since it was new.
+    /// The drive's counters since it was new.
     pub counters: Counters,
 }
 
-/// Looks at a running step now and then; may stop it.
+/// Called periodically while a step runs; may stop it.
 pub trait Observer {
     fn look(&mut self, live: &Live) -> ControlFlow<()>;
 }
 
-/// Watches nothing.
+/// An observer that does nothing.
 pub struct Unobserved;
 
 impl Observer for Unobserved {

@@ -1,11 +1,11 @@
-//! Streams that a load names and the drive does not have: their writes are counted, and said.
+//! Counts writes to streams that the drive does not have, and warns of them.
 
 use writecliff_base::Bytes;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::device::DriveModel;
 
-/// Numbers that a warning names one by one.
+/// Maximum number of streams that a warning lists individually.
 const NAMED: usize = 8;
 
 /// The interface before and after a step.
@@ -16,7 +16,7 @@ pub(crate) fn both<D: DriveModel>(
     before.zip(drive.data_placement_status())
 }
 
-/// Bytes of a step that named a stream which they did not get, by its number.
+/// Bytes of a step whose stream was not available, by stream number.
 pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {
     let earlier = |number| {
         let found = before.overflow_by_number.iter().find(|(n, _)| *n == number);
@@ -26,7 +26,7 @@ pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(
     added.filter(|&(_, bytes)| bytes > 0).collect()
 }
 
-/// What a step has to say about them.
+/// The warning of a step about them, if there are any.
 pub(crate) fn warning(both: Option<&(DataPlacementStatus, DataPlacementStatus)>) -> Option<String> {
     let (before, after) = both?;
     let added = since(before, after);

@@ -1,4 +1,4 @@
-//! Quantiles of a histogram, with the evidence that they have.
+//! Quantiles of a histogram, with confidence intervals.
 //!
 //! Point value: nearest rank. Of N sorted samples the `q` quantile is number `ceil(q N)`, and its
 //! value the upper bound of its bucket, never above the exact maximum (a p99.9 above the maximum is
@@ -27,13 +27,13 @@ const EXACT_VARIANCE: f64 = 1e6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
     pub q: f64,
-    /// Samples that it stands on.
+    /// Number of samples.
     pub count: u64,
-    /// `None`: not enough samples.
+    /// `None` if there are not enough samples.
     pub value_ns: Option<u64>,
-    /// Lower end of the 95 % interval; `None`: the samples do not bound it from below.
+    /// Lower end of the 95 % interval; `None` if the samples do not bound it from below.
     pub low_ns: Option<u64>,
-    /// Upper end; `None`: the samples do not bound it from above.
+    /// Upper end; `None` if the samples do not bound it from above.
     pub high_ns: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ fn has_support(count: u64, q: f64) -> bool {
     count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }
 
-/// `ceil(q N)`, forgiving the binary fraction: 0.07 of 100 samples is number 7, not 8.
+/// `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
 fn nearest_rank(count: u64, q: f64) -> u64 {
     let exact = q * count as f64;
     let near = exact.round();

@@ -1,9 +1,9 @@
-//! Replaying a trace of file I/O on a simulated drive, its writes in streams.
+//! Replays a trace of file I/O on a simulated drive with streams.
 //!
-//! The trace is fast-forwarded, which tells write amplification; its end may be replayed on the
-//! timed clock, as fast as the drive takes it, with reads of live data beside it, which tells what
-//! reads suffer. Both clocks pass through the same states. What is written in the second half of
-//! the volume counts as measured: the first one brings the drive to its steady state.
+//! The trace is fast-forwarded, which determines write amplification. Its end may be replayed on
+//! the timed clock, as fast as the drive accepts it, with concurrent reads of live data, which
+//! determines read latencies. Both clocks go through the same states. Only the second half of the
+//! written volume is measured; the first half brings the drive to steady state.
 
 mod ledger;
 mod timed;
@@ -24,54 +24,54 @@ use crate::Histogram;
 use crate::device::Counters;
 use crate::outcome::{Live, Observer};
 
-/// Requests ahead of which the drive is told of an address.
+/// Distance in requests at which addresses are announced to the drive.
 const AHEAD: usize = 12;
-/// Rows of the series.
+/// Rows of the time series.
 const ROWS: u64 = 128;
-/// Requests between two looks of the observer.
+/// Requests between two calls of the observer.
 const LOOK_EVERY: usize = 1 << 19;
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayOptions {
     pub scheme: Scheme,
-    /// Streams that may be used, stream 0 included; the drive has as many or more.
+    /// Number of streams to use, including stream 0; at most the drive's.
     pub streams: u16,
-    /// Share of the writes that go to a wrong stream.
+    /// Share of the writes sent to a wrong stream.
     pub mistag: f64,
     pub seed: u64,
     pub timed: Option<Timed>,
 }
 
-/// What a replay measured.
+/// Results of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOutcome {
-    /// Where measuring began, and the end.
+    /// Counters at the start and end of the measured part.
     pub before: DriveCounters,
     pub after: DriveCounters,
-    /// The same two moments in FDP's figures.
+    /// FDP statistics at the same two times.
     pub statistics: (FdpStatistics, FdpStatistics),
     /// The data placement interface at the end; `None` for a drive without one.
     pub data_placement: Option<DataPlacementStatus>,
-    /// Bytes that the rules gave to a stream which may not be used, by its number: they went to the
+    /// Bytes by stream number that the rules assigned to unavailable streams; they went to the
     /// default stream.
     pub overflow: BTreeMap<u16, u64>,
-    /// Blocks written by the host and by the drive, since the replay began.
+    /// Blocks written by host and drive since the replay began.
     pub series: Vec<(u64, u64)>,
     pub ledger: Ledger,
     /// Latencies of the timed part.
     pub reads: Histogram,
     pub writes: Histogram,
     pub timed_ns: u64,
-    /// Of the timed part.
+    /// Duration of the timed part.
     pub timed_written_bytes: u64,
-    /// The oracle's choice.
+    /// The bucketing that the oracle chose.
     pub bucketing: Option<Bucketing>,
     pub interrupted: bool,
 }
 
 impl ReplayOutcome {
-    /// Bytes on flash for each byte of the host, in the measured part; `None` if it wrote nothing.
+    /// Bytes written to flash per host byte in the measured part; `None` if the host wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.after.host_write_bytes - self.before.host_write_bytes;
         let nand = self.after.nand_write_bytes - self.before.nand_write_bytes;
@@ -79,8 +79,8 @@ impl ReplayOutcome {
     }
 }
 
-/// Replay `trace` on a new drive that `make` makes. `deaths` are the trace's; only the oracle needs
-/// them. The oracle tries its bucketings on drives of their own and keeps the best.
+/// Replays `trace` on a new drive created by `make`. `deaths` are the trace's death times, which
+/// only the oracle needs. The oracle tries its bucketings on separate drives and keeps the best.
 pub fn run<E>(
     make: &dyn Fn() -> Result<Ssd, E>,
     trace: &BlockTrace,
@@ -116,8 +116,8 @@ pub fn run<E>(
     }
 }
 
-/// Epochs by the spare space: data that are dead in units that are not may take no more than that.
-/// Powers by the capacity, from 1/2 to 1/256 of it. The streams of the trace, if it has any.
+/// Candidate bucketings: epochs sized so that dead data in live units take at most the spare space;
+/// powers from 1/2 to 1/256 of the capacity; the streams of the trace, if it has any.
 fn bucketings(ssd: &Ssd, trace: &BlockTrace) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
     let capacity = config.user_capacity.0 / BLOCK_BYTES;
@@ -196,7 +196,7 @@ fn once(
     }
 }
 
-/// What both clocks need.
+/// State common to both clocks.
 struct Run<'a> {
     assigner: Box<dyn Assigner + 'a>,
     ledger: Ledger,
@@ -204,7 +204,7 @@ struct Run<'a> {
     before: DriveCounters,
     statistics: FdpStatistics,
     overflow: BTreeMap<u16, u64>,
-    /// Streams that may be used, where the trace says which.
+    /// Number of streams to use, if the trace assigns them.
     given: Option<u16>,
     series: Vec<(u64, u64)>,
     row_blocks: u64,
@@ -215,7 +215,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// A request's entry in the ledger: its pieces are in `self.pieces` if it is a write.
+    /// Records a request in the ledger; the pieces of a write are in `self.pieces`.
     #[inline]
     fn book(&mut self, request: &BlockRequest, ssd: &Ssd) {
         let clock = self.ledger.clock();
@@ -256,7 +256,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether the observer has stopped it.
+    /// Fast-forwards requests; returns whether the observer stopped the replay.
     fn fast(
         &mut self,
         ssd: &mut Ssd,
@@ -298,7 +298,7 @@ fn look(observer: &mut dyn Observer, ssd: &Ssd, done: usize, whole: usize) -> bo
     observer.look(&live).is_break()
 }
 
-/// Most blocks in a command: its length has 32 bits.
+/// Maximum blocks per command, because lengths have 32 bits.
 const COMMAND_BLOCKS: u32 = 1 << 19;
 
 fn write(block: u32, count: u32, stream: u16) -> Command {

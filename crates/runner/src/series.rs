@@ -1,4 +1,4 @@
-//! Rows by interval: what each (job, operation) did between two ticks of virtual time.
+//! Time series: activity of each (job, operation) per interval of virtual time.
 //!
 //! An I/O belongs to the interval in which it completes; interval k of width w covers the times
 //! `(start + k w, start + (k + 1) w]`, so the I/O that completes as a step ends is in the last row
@@ -7,7 +7,7 @@
 
 use crate::moments::Moments;
 
-/// Column vectors of one length, a row an (interval, cell).
+/// Columns of equal length, one row per (interval, cell).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// End of the interval, since the series' start.
@@ -31,7 +31,7 @@ pub struct Columns {
     pub celsius: Vec<f64>,
 }
 
-/// What the whole drive did during an interval; NaN where unknown.
+/// Activity of the whole drive during an interval; NaN where unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeDrive {
     pub waf: f64,
@@ -39,7 +39,7 @@ pub struct WholeDrive {
     pub celsius: f64,
 }
 
-/// What gets a row in every interval: an operation that a job may issue.
+/// A row per interval: an operation that a job may issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub job: u32,
@@ -54,7 +54,7 @@ struct Accumulator {
     latency: Moments,
 }
 
-/// Gathers completions and turns each passed interval into rows.
+/// Collects completions and turns each completed interval into rows.
 #[derive(Clone, Debug)]
 pub struct IntervalSeries {
     start_ns: u64,
@@ -97,8 +97,8 @@ impl IntervalSeries {
         self.open_ios += 1;
     }
 
-    /// Close every interval that ends before `now_ns`. `drive` is asked once for each, with its end
-    /// on the caller's clock, and answers for the time since it was last asked.
+    /// Closes every interval that ends before `now_ns`. `drive` is called once for each, with its
+    /// end on the caller's clock, and returns the activity since the previous call.
     pub fn advance(&mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) {
         while self.is_due(now_ns) {
             let whole = drive(self.end_ns);
@@ -107,8 +107,7 @@ impl IntervalSeries {
         }
     }
 
-    /// Close all intervals up to `now_ns`, the last one short if it is not over, and hand out the
-    /// rows.
+    /// Closes all intervals up to `now_ns`, the last one possibly short, and returns the rows.
     pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
         self.advance(now_ns, &mut drive);
         let opened = self.end_ns - self.width_ns;

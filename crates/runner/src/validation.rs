@@ -1,5 +1,5 @@
-//! The drive against theory: write amplification of the shipped FTL under the loads for which a
-//! closed form exists.
+//! Validation against theory: write amplification of the FTL under loads for which a closed form
+//! exists.
 
 pub mod data_placement;
 pub mod handles;
@@ -22,12 +22,12 @@ pub struct WafCase {
     pub units: u32,
     pub slots: u32,
     pub seed: u64,
-    /// Overwrites of the whole capacity before and while measuring.
+    /// Overwrites of the whole capacity before and during measurement.
     pub warm_up: u32,
     pub measured: u32,
 }
 
-/// What was measured, and what theory says.
+/// Measured and theoretical write amplification.
 #[derive(Clone, Copy, Debug)]
 pub struct WafRow {
     pub waf_measured: f64,
@@ -68,8 +68,9 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
     Ok(WafRow { waf_measured, waf_theory })
 }
 
-/// Four sequential writers at equal rates over ranges of unequal size, a stream each: every reclaim
-/// unit dies whole, so nothing is ever moved and the write amplification is exactly 1.
+/// Four sequential writers at equal rates over ranges of different size, each in its own stream:
+/// all data of a reclaim unit die together, so nothing is relocated and the write amplification is
+/// exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     let mut ftl = drive(case, LIFETIMES.len() as u16, PLAIN)?;
     let user = u64::from(ftl.config().user_slots);
@@ -96,24 +97,24 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     Ok(WafRow { waf_measured, waf_theory: 1.0 })
 }
 
-/// How a drive moves what it collects, splits its spare space, and stores less.
+/// FTL policies of a validation drive: GC, spare space, data reduction.
 #[derive(Clone, Copy, Debug)]
-pub struct Collecting {
+pub struct Policies {
     pub gc_pacing: GcPacing,
     pub gc_destination: GcDestination,
     pub spare: SparePolicy,
     pub reduction: Option<ReductionConfig>,
 }
 
-const PLAIN: Collecting = Collecting {
+const PLAIN: Policies = Policies {
     gc_pacing: GcPacing::Incremental,
     gc_destination: GcDestination::PerStream,
     spare: SparePolicy::Global,
     reduction: None,
 };
 
-/// A drive whose over-provisioning counts what GC circulates through under one stream.
-fn drive(case: &WafCase, streams: u16, how: Collecting) -> Result<Ftl, ConfigError> {
+/// A drive whose over-provisioning covers only what GC circulates through with one stream.
+fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError> {
     let geometry = flat_geometry(case.units, case.slots)?;
     let mut config = FtlConfig {
         user_slots: 0,

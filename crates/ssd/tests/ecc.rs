@@ -1,4 +1,4 @@
-//! Reads that have to be repeated, against closed formulas and at their gates.
+//! Tests read errors and retries against closed formulas and at their limits.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn each_retry_takes_its_time_until_the_data_are_correct() {
 }
 
 #[test]
-fn a_die_that_repeats_a_read_serves_nobody_else() {
+fn a_die_serves_no_other_read_during_retries() {
     let keys = "rber = 0.02\nrber_at_rated = 0.02\nretry_gain = 0.05\nretries_max = 5";
     let mut ssd = settled(keys);
     let from = ssd.now();
@@ -124,7 +124,7 @@ fn data_that_are_kept_long_are_read_more_often_until_they_are_written_again() {
 }
 
 #[test]
-fn collection_reads_flash_with_the_same_errors() {
+fn gc_reads_have_the_same_errors() {
     let mut ssd = drive("rber = 8e-3\nrber_at_rated = 8e-3\nretries_max = 5");
     precondition(&mut ssd, 2);
     let (user, mut random) = (user_slots(&ssd), Prng::new(5));
@@ -134,7 +134,7 @@ fn collection_reads_flash_with_the_same_errors() {
 }
 
 #[test]
-fn mistakes_are_said_at_their_place() {
+fn errors_name_their_line() {
     let good = "rber = 1e-5\nrber_at_rated = 1e-3\ncodeword = \"1 KiB\"\ncorrectable = 72\n\
                 retry_time = \"60 us\"\nretries_max = 8";
     let rows = [

@@ -1,4 +1,4 @@
-//! Writes at the pace of a planned life.
+//! Tests endurance throttling.
 
 mod common;
 
@@ -51,7 +51,7 @@ fn the_gate_opens_when_the_plan_has_caught_up() {
 }
 
 #[test]
-fn a_drive_that_rests_has_credit_again_and_untimed_writes_use_it_up() {
+fn idle_time_restores_credit_and_fast_forward_writes_use_it_up() {
     let mut ssd = planned("life = \"10000 s\"\nreserve = \"0 %\"");
     ssd.idle_until(Nanos::from_secs(100));
     let free = alone(&mut ssd, write(0, 1));
@@ -74,7 +74,7 @@ fn without_throttling_the_section_changes_nothing() {
 }
 
 #[test]
-fn mistakes_are_said_at_their_place() {
+fn errors_name_their_line() {
     let rows = [
         ("life = \"0 s\"", ":40: ", "above zero"),
         ("life = 5", ":40: ", "unit"),

@@ -38,7 +38,7 @@ fn available(ssd: &mut Ssd, id: usize) -> u64 {
 }
 
 #[test]
-fn the_configuration_says_what_the_device_file_does() {
+fn the_configuration_matches_the_device_file() {
     use Isolation::{Initially, Persistently};
     let mut ssd = with("handles = [1, 3]", &[]);
     let c = ssd.fdp_configuration().unwrap();
@@ -82,7 +82,7 @@ fn available_writes_count_down_and_begin_anew_with_the_next_unit() {
 }
 
 #[test]
-fn an_update_leaves_the_unit_and_says_so_once() {
+fn an_update_abandons_the_unit_and_logs_one_event() {
     let mut ssd = fdp();
     ssd.fdp_enable_events(1, &[EventType::NotFullyWritten], true).unwrap();
     write_to(&mut ssd, 1, 0, 10);
@@ -154,7 +154,7 @@ fn a_write_with_an_invalid_identifier_goes_to_handle_0_and_is_an_event() {
 }
 
 #[test]
-fn a_look_has_the_log_of_host_and_controller() {
+fn the_status_has_the_log_of_host_and_controller() {
     let mut ssd = with("handles = [0, 2]", &[SHARED]);
     write_to(&mut ssd, 9, 0, 1);
     assert!(ssd.data_placement_status().unwrap().fdp.unwrap().log.is_empty(), "none is enabled");
@@ -218,7 +218,7 @@ fn media_are_reallocated_for_initially_isolated_handles_only() {
 }
 
 #[test]
-fn collected_data_that_fill_the_hosts_unit_modify_its_handle_implicitly() {
+fn relocated_data_that_fill_the_hosts_unit_modify_its_handle_implicitly() {
     let mut ssd = with("", &[REJOIN]);
     precondition(&mut ssd, 0);
     churn(&mut ssd, 20_000);
@@ -293,7 +293,7 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
 }
 
 #[test]
-fn who_looks_sees_the_time_that_is_left_and_what_was_ended_meanwhile() {
+fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     let mut ssd = with(LIMITED, &[]);
     let left = |ssd: &mut Ssd| -> Vec<u32> {
         ssd.fdp_handle_status().unwrap().iter().map(|row| row.time_remaining_s).collect()

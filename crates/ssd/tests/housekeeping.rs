@@ -1,4 +1,4 @@
-//! What the firmware does besides, against closed formulas and at its gates.
+//! Tests background work of the firmware against closed formulas and at its limits.
 
 mod common;
 
@@ -165,7 +165,7 @@ fn a_checkpoint_stops_the_firmware_for_all_commands_after_it() {
 }
 
 #[test]
-fn hiccups_come_with_their_probability_and_hold_nobody_else_up() {
+fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
     let mut ssd = settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"");
     let (count, mut random) = (20_000, Prng::new(2));
     let rows = user_slots(&ssd) / 32;
@@ -208,7 +208,7 @@ fn hiccups_of_the_flush() -> u64 {
 }
 
 #[test]
-fn mistakes_are_said_at_their_place() {
+fn errors_name_their_line() {
     let rows = [
         ("media_intervall = \"5 ms\"", ":40: ", "media_interval"),
         ("media_time = \"5 ms\"", ":40: ", "without media_interval"),

@@ -100,8 +100,8 @@ fn sustained_writes_take_what_the_work_of_the_dies_takes() {
     // Half of the pages are slow: 0.8 ms in the mean. Every erase works on four dies.
     let by_dies = joules(0.06, programs * 800_000)
         + joules(0.08, (ssd.ftl().wear().total() - erases) * 4 * 3_000_000);
-    let collected = after.flash - before.flash - by_dies;
-    assert!(collected > 0.0 && collected < 0.1 * by_dies, "the rest are reads of collection");
+    let relocation = after.flash - before.flash - by_dies;
+    assert!(relocation > 0.0 && relocation < 0.1 * by_dies, "reads by GC take {relocation} J");
     let took = (ssd.now() - from).as_secs_f64();
     let controller = after.controller - before.controller;
     assert!((controller / (2.0 * took) - 1.0).abs() < 0.01, "active all the time");
@@ -136,7 +136,7 @@ fn a_drive_without_the_section_has_no_energy() {
 }
 
 #[test]
-fn mistakes_are_said_at_their_place() {
+fn errors_name_their_line() {
     let rows = [
         ("idle = 1.2", ":40: ", "\"1.5 W\""),
         ("idle = \"1.2 V\"", ":40: ", "W, mW, uW"),

@@ -1,4 +1,4 @@
-//! Drives that compress and de-duplicate, in time.
+//! Tests the timing of drives with data reduction.
 
 mod common;
 
@@ -80,7 +80,7 @@ fn spare_space_grows_by_what_is_saved() {
         bytes as f64 / (after.host_write_bytes - before.host_write_bytes) as f64
     };
     let (whole, half) = (waf(8), waf(4));
-    assert!(whole > 1.3, "collection has work: {whole}");
+    assert!(whole > 1.3, "GC has too little work: {whole}");
     assert!((0.5..0.54).contains(&half), "half the data, and next to nothing to move: {half}");
 }
 
@@ -155,7 +155,7 @@ fn a_repetition_is_durable_when_what_it_repeats_is() {
 }
 
 #[test]
-fn sections_that_cannot_be_are_refused_with_their_place() {
+fn invalid_sections_are_rejected_with_their_line() {
     let both = "compression = true\nduplicates = true\n";
     let small = format!("{both}min_stored_size = \"1 KiB\"\n");
     let cases = [

@@ -310,7 +310,7 @@ fn mixed(ssd: &mut Ssd, seed: u64, written: &mut BTreeSet<u64>) -> Vec<Completio
 }
 
 #[test]
-fn every_page_is_in_one_place_and_a_restored_drive_goes_on_the_same() {
+fn every_page_is_stored_once_and_a_restored_drive_continues_identically() {
     let off = ("write_cache = true", "write_cache = false");
     for changes in [&SLC[..], &IN_FRONT[..], &[SLC[0], off], &[IN_FRONT[0], common::PLACING[0]]] {
         let mut ssd = drive(changes);
@@ -355,7 +355,7 @@ fn refusal(change: (&str, &str)) -> String {
 }
 
 #[test]
-fn sizes_that_cannot_be_are_refused_with_their_place() {
+fn invalid_sizes_are_rejected_with_their_line() {
     let small = refusal(("size = \"4 MiB\"", "size = \"32 KiB\""));
     assert!(
         small.starts_with("test.toml:40: size: size is 32 KiB; it must be 64 KiB (a page"),

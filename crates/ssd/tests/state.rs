@@ -39,7 +39,7 @@ fn same_device_load_and_seed_give_the_same_run() {
     assert_ne!(run(1).1, run(2).1);
 }
 
-/// Ways to treat streams and to collect, as changes of the device file.
+/// Stream and GC policies, as changes of the device file.
 const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
     &[],
     &[(
@@ -142,7 +142,7 @@ fn both_clocks_agree(changes: &[(&str, &str)]) {
         fast.fast_forward(command);
     }
     fast.end_fast_forward();
-    assert!(fast.counters().collections > 100, "collection took part");
+    assert!(fast.counters().collections > 100, "GC did not run");
     assert_eq!(timed.ftl().digest(), fast.ftl().digest());
     assert_eq!(timed.slc_cache(), fast.slc_cache());
 }

@@ -124,7 +124,7 @@ fn a_drive_without_the_section_has_no_temperature() {
 }
 
 #[test]
-fn mistakes_are_said_at_their_place() {
+fn errors_name_their_line() {
     let good = "ambient = \"35 C\"\nresistance = \"10 C/W\"\ncapacity = \"20 J/C\"\n\
                 throttle_at = \"70 C\"\nrecover_at = \"65 C\"\nthrottle_factor = 2";
     let rows = [

@@ -164,7 +164,7 @@ fn a_queue_full_of_commands_makes_the_next_one_wait_at_the_host() {
 }
 
 #[test]
-fn nothing_is_lost_under_mixed_load_with_collection() {
+fn no_command_is_lost_under_mixed_load_with_gc() {
     let mut ssd = drive(&[]);
     precondition(&mut ssd, 2);
     let user = common::user_slots(&ssd);
@@ -183,7 +183,7 @@ fn nothing_is_lost_under_mixed_load_with_collection() {
 }
 
 #[test]
-fn an_idle_drive_collects_in_the_background() {
+fn an_idle_drive_runs_gc_in_the_background() {
     let mut ssd = drive(&[]);
     precondition(&mut ssd, 3);
     let before = ssd.counters();
@@ -253,10 +253,10 @@ fn core_bound() -> [(&'static str, &'static str); 3] {
 }
 
 #[test]
-fn placing_holds_up_writes_when_the_buffer_is_full_of_it() {
+fn mapping_delays_writes_when_the_buffer_is_full_of_unmapped_data() {
     let mut ssd = drive(&core_bound());
     let arrives = CONTROLLER + LINK_COMMAND + LINK_SLOT;
-    // A buffer of 256 slots takes 12.8 ms to place. Until then writes complete from the buffer.
+    // Mapping a buffer of 256 slots takes 12.8 ms. Until then writes complete from the buffer.
     let done = closed_loop(&mut ssd, 1, 2000, |n| write(u64::from(n), 1));
     let times: Vec<u64> = done.windows(2).map(|w| (w[1].at - w[0].at).0).collect();
     let free = times.iter().take_while(|&&time| time == arrives).count();
@@ -272,7 +272,7 @@ fn placing_holds_up_writes_when_the_buffer_is_full_of_it() {
 }
 
 #[test]
-fn collection_is_paid_for_by_the_writes_that_need_it() {
+fn relocation_time_is_charged_to_the_writes_that_need_it() {
     let mut ssd = drive(&core_bound());
     precondition(&mut ssd, 3);
     let user = common::user_slots(&ssd);
@@ -281,7 +281,7 @@ fn collection_is_paid_for_by_the_writes_that_need_it() {
     let count = 20_000;
     closed_loop(&mut ssd, 32, count, |_| write(random.below(user), 1));
     let moved = ssd.ftl().counters().moved_slots() - before.1.moved_slots();
-    assert!(moved > u64::from(count) / 10, "collection had work to do");
+    assert!(moved > u64::from(count) / 10, "GC had too little work");
     // At the end it still owes a buffer's worth.
     let expected = f64::from(count) * 50e-6 + moved as f64 * 30e-6 - 256.0 * 50e-6;
     let took = (ssd.now() - before.0).as_secs_f64();
@@ -291,7 +291,7 @@ fn collection_is_paid_for_by_the_writes_that_need_it() {
 }
 
 #[test]
-fn reads_take_time_of_the_placing_core_but_do_not_wait_for_it() {
+fn reads_take_time_of_the_mapping_core_but_do_not_wait_for_it() {
     let lookup =
         ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nlookup_time = \"40 us\"");
     let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();

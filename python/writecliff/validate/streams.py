@@ -37,7 +37,7 @@ SEQUENTIAL_OVERPROVISIONS = (0.07, 0.145, 0.28)
 TREATMENTS: dict[str, dict[str, Any]] = {
     "one stream": {"streams": False},
     "streams": {"streams": True},
-    "streams, collected data shared": {"streams": True, "gc_destination": "shared"},
+    "streams, relocated data shared": {"streams": True, "gc_destination": "shared"},
     "streams, self-tuned spare": {"streams": True, "self_tuned": True},
 }
 TUNED = "streams, self-tuned spare"

@@ -1,10 +1,10 @@
-//! Who wrote what to which stream, and how long it lived.
+//! Counts blocks by origin, stream and lifetime.
 
 use writecliff_workload::assign::Piece;
 use writecliff_workload::trace::BlockTrace;
 
-/// Buckets of lifetimes: bucket n holds 2^(n-1) up to below 2^n blocks written, the last one what
-/// was alive when the trace ended.
+/// Lifetime buckets: bucket n counts lifetimes from 2^(n-1) to below 2^n blocks written, the last
+/// one data alive at the end of the trace.
 pub const BUCKETS: usize = 34;
 const ALIVE: usize = BUCKETS - 1;
 const NEVER: u32 = u32::MAX;
@@ -41,12 +41,12 @@ impl Ledger {
         self.clock
     }
 
-    /// The number of streams that it counts by.
+    /// Number of streams.
     pub fn streams(&self) -> u16 {
         self.streams
     }
 
-    /// Blocks by origin, stream and bucket, the last one running fastest.
+    /// Blocks by origin, stream and bucket, in row-major order.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -79,7 +79,7 @@ impl Ledger {
         }
     }
 
-    /// Bring a block's entry into the cache.
+    /// Prefetches a block's entry into the cache.
     #[inline]
     pub(super) fn announce(&self, block: u32) {
         #[cfg(target_arch = "x86_64")]
@@ -95,7 +95,7 @@ impl Ledger {
         let _ = block;
     }
 
-    /// Blocks of the drive.
+    /// Capacity in blocks.
     pub(super) fn blocks(&self) -> usize {
         self.written.len()
     }
@@ -107,7 +107,7 @@ impl Ledger {
         self.written.iter().enumerate().filter_map(alive)
     }
 
-    /// Count what is alive, and forget where it is.
+    /// Counts the blocks that are alive and clears the entries.
     pub(super) fn finished(mut self) -> Self {
         for index in 0..self.written.len() {
             self.count(index, |_| ALIVE);

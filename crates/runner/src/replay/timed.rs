@@ -1,8 +1,8 @@
-//! The end of a trace on the timed clock: its writes as fast as the drive takes them, and readers
-//! of live data beside them.
+//! Replays the end of a trace on the timed clock: writes as fast as the drive accepts them, with
+//! concurrent reads of live data.
 //!
-//! A TRIM waits until the writes before it are done, as file systems have it: they discard blocks
-//! that they have freed for good.
+//! A TRIM waits until all previous writes are complete, as in file systems, which discard blocks
+//! only after they are freed durably.
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
@@ -19,16 +19,16 @@ const NONE: u32 = u32::MAX;
 /// How the timed part is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// Writes that the host has outstanding.
+    /// Outstanding writes of the host.
     pub queue_depth: u32,
-    /// Random 4 KiB reads of live data that it has outstanding beside them.
+    /// Outstanding random 4 KiB reads of live data.
     pub readers: u32,
-    /// Reads for each block written: a program that reads and writes in a fixed proportion, which
-    /// writes no more until the reads that are due have begun. `None`: readers never pause.
+    /// Reads per block written, for a program with a fixed proportion of reads to writes, whose
+    /// writes wait until due reads have begun. `None` if readers never pause.
     pub reads_per_block: Option<f64>,
-    /// Blocks of one write command at most.
+    /// Maximum blocks per write command.
     pub command_blocks: u32,
-    /// Blocks written in the timed part, half of the trace at most.
+    /// Blocks written in the timed part, at most half of the trace.
     pub written_blocks: u64,
 }
 
@@ -48,7 +48,7 @@ impl Timed {
     }
 }
 
-/// Blocks that hold data, to draw from.
+/// Blocks that hold data, from which reads are drawn.
 struct LiveSet {
     list: Vec<u32>,
     position: Vec<u32>,
@@ -90,11 +90,12 @@ struct Host<'a> {
     reads: u32,
     readers: u32,
     reads_per_block: f64,
-    /// Reads that may yet begin.
+    /// Reads that are due but have not begun.
     due: f64,
 }
 
-/// Returns whether the observer has stopped it. `latencies`: of reads and of writes.
+/// Runs the timed part; returns whether the observer stopped it. `latencies` are those of reads and
+/// writes.
 #[expect(clippy::too_many_arguments, reason = "one caller; a struct would only rename them")]
 pub(super) fn run(
     ssd: &mut Ssd,
@@ -176,12 +177,13 @@ impl Host<'_> {
         self.ssd.submit(now, command);
     }
 
-    /// Whether reads are due that have not begun, as in a program whose threads all wait for one.
+    /// Whether reads are due that have not begun, as in a program whose threads all wait for a
+    /// read.
     fn lags(&self) -> bool {
         self.due.is_finite() && self.due >= 1.0 && self.reads > 0
     }
 
-    /// Keep `readers` reads outstanding, as far as they are due.
+    /// Keeps `readers` reads outstanding, as far as they are due.
     fn read(&mut self) {
         while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
             self.due -= 1.0;
@@ -198,7 +200,7 @@ impl Host<'_> {
         }
     }
 
-    /// Take the next completion.
+    /// Processes the next completion.
     fn next(&mut self, latencies: &mut (Histogram, Histogram)) {
         let Some(Completion { at, tag, operation }) = self.ssd.step(Nanos::MAX) else {
             unreachable!("commands are outstanding, so one completes")

@@ -1,5 +1,5 @@
-//! What keeping data apart is worth: hot and cold data under random overwrites, and sequential
-//! writers of unequal lifetimes, on drives that differ in how they treat streams.
+//! Benefit of separating data: hot and cold data under random overwrites, and sequential writers of
+//! different lifetimes, on drives with different stream policies.
 
 use std::cmp::Reverse;
 
@@ -7,19 +7,20 @@ use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::theory::{self, Class};
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
-use super::{Collecting, WafCase, WafRow, drive};
+use super::{Policies, WafCase, WafRow, drive};
 
-/// What the host writes.
+/// The load of the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
-    /// `writes` of the overwrites go to the first `data` of the capacity, both at random.
+    /// The share `writes` of the overwrites goes to the first share `data` of the capacity, both at
+    /// random.
     HotCold { data: f64, writes: f64 },
     /// Four sequential writers; see `Lifetimes`. Each request is `request` slots.
     Sequential { reading: Lifetimes, request: u32 },
 }
 
-/// Readings of "four sequential writers, lifetimes 1x, 10x, 33x, 55x": a range lives as long as it
-/// takes to be overwritten once.
+/// Interpretations of "four sequential writers, lifetimes 1x, 10x, 33x, 55x". The lifetime of a
+/// range is the time that it takes to be overwritten once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lifetimes {
     /// Ranges of 1 : 10 : 33 : 55 (99 parts of the capacity), written at equal rates.
@@ -32,14 +33,14 @@ const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 /// Least common multiple of the lifetimes.
 const COMMON_LIFETIME: u64 = 330;
 
-/// Measure one case. Theory is that of the best possible treatment: the optimal split of spare
-/// space for hot and cold data, nothing copied for sequential writers. `streams`: each class of
-/// data has a stream of its own; else all go to the default stream.
+/// Measures one case. The theoretical value is that of the best possible policy: the optimal split
+/// of spare space for hot and cold data, no copying for sequential writers. With `streams`, each
+/// class of data has its own stream; else all data go to the default stream.
 pub fn data_placement(
     case: &WafCase,
     load: Load,
     streams: bool,
-    how: Collecting,
+    how: Policies,
 ) -> Result<WafRow, ConfigError> {
     let classes = match load {
         Load::HotCold { .. } => 2,
@@ -66,8 +67,8 @@ pub fn data_placement(
     }
 }
 
-/// Warm up, then measure, both in overwrites of the capacity; `write` writes something and says how
-/// many slots.
+/// Warms up and measures, both in overwrites of the capacity; `write` performs a write and returns
+/// its number of slots.
 fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
     let user = u64::from(ftl.config().user_slots);
     let mut until = |ftl: &mut Ftl, slots: u64| {
@@ -117,13 +118,13 @@ impl HotCold {
     }
 }
 
-/// Writers that go through their ranges again and again: a request that reaches the end of its
-/// range goes on at the start, so that requests lie elsewhere on every pass. Who writes next is
-/// decided without chance by smooth weighted round-robin: each earns credit at its rate, and the
-/// one with the most pays for the request, the lowest number among equals.
+/// Writers that cycle through their ranges: a request that reaches the end of its range continues
+/// at the start, so requests have different offsets on every pass. Smooth weighted round-robin
+/// selects the next writer deterministically: each writer earns credit at its rate, and the one
+/// with the most credit (ties go to the lowest number) pays for the request.
 struct Writers {
     ranges: [(u64, u64); 4],
-    /// Where each is in its range, its credit, and its rate.
+    /// Position, credit and rate of each writer.
     at: [u64; 4],
     credit: [i64; 4],
     rate: [i64; 4],
@@ -158,7 +159,7 @@ impl Writers {
         ftl.write(lpn, stream, 4096, &mut FastForward);
     }
 
-    /// Every range once, one after the other.
+    /// Writes every range once, one after the other.
     fn fill(&self, ftl: &mut Ftl) {
         for (writer, &(_, length)) in self.ranges.iter().enumerate() {
             for slot in 0..length {

@@ -1,15 +1,15 @@
-//! The load and GC with which the emulator WARP was published: reclaim unit handles
-//! whose survivors stay apart or are put together.
+//! The load and garbage collection with which the emulator WARP was published: reclaim unit handles
+//! whose relocated data stay isolated or are mixed.
 //!
 //! From the emulator's source and the scripts of the paper's artifact (Song et al., "Characterizing
 //! and Emulating FDP SSDs with WARP", FAST 2026), checked against the logs of its recorded runs:
 //! * over-provisioning counts all units; each of the eight handles holds one from the start;
 //! * the victim is the unit with the fewest valid pages, whatever its handle;
-//! * with no more than 1 % of the units free, the host waits while whole units are collected until
-//!   more are;
-//! * with no more than 10 % free, a unit is collected as soon as 5 % or less of it is valid;
-//! * survivors go to a unit of their handle's that only GC writes (persistently isolated),
-//!   or to the unit of the last handle, which the host does not use (initially isolated).
+//! * with at most 1 % of the units free, the host waits while GC relocates whole units until more
+//!   are free;
+//! * with at most 10 % free, a unit is garbage-collected as soon as 5 % or less of it is valid;
+//! * relocated data go to a unit of their handle that only GC writes (persistently isolated), or to
+//!   the unit of the last handle, which the host does not use (initially isolated).
 
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
@@ -22,22 +22,22 @@ use super::flat_geometry;
 
 const HANDLES: u32 = 8;
 const WRITERS: u32 = 3;
-/// Whole units are collected while no more than one in so many is free.
+/// Whole units are garbage-collected while at most one in this many is free.
 const FREE_AT_LEAST: u32 = 100;
-/// Early GC begins when no more than one in so many is free.
+/// Early GC begins when at most one in this many is free.
 const EARLY_BELOW: u32 = 10;
 const EARLY_VALID_MAX: f64 = 0.05;
-/// Early GC looks for a victim so often in the time that a unit takes to be written. (The
-/// emulator looks after every request: a victim waits here for 4 MiB of 256 at most.)
+/// Number of checks for early GC per unit written. (The emulator checks after every request: here a
+/// victim waits for at most 4 MiB of 256.)
 const LOOKS_A_UNIT: u32 = 64;
 
-/// A drive of `units` reclaim units of `slots` slots, of which the host sees `user_units`.
+/// A drive of `units` reclaim units of `slots` slots, of which `user_units` are user capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlesCase {
     pub units: u32,
     pub user_units: u32,
     pub slots: u32,
-    /// Survivors stay with their handle; else those of all handles share one unit.
+    /// Whether relocated data stay with their handle; else those of all handles share one unit.
     pub persistent: bool,
     /// Shares of the slots that the three writers write, once the drive has been filled.
     pub rates: [f64; 3],
@@ -75,9 +75,9 @@ struct EmulatorDrive {
 
 impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
-        // Handles that neither the host nor GC writes to keep their first unit for good.
+        // Handles to which neither host nor GC writes keep their first unit for ever.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
-        // The emulator collects after the host has opened a unit, this drive before.
+        // The emulator runs GC after the host has opened a unit, this drive before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
             user_slots: case.user_units * case.slots,
@@ -153,7 +153,7 @@ impl ThreeWriters {
         }
     }
 
-    /// Go on until the host has written so many capacities.
+    /// Continues until the host has written `capacities`.
     fn write_until(&mut self, drive: &mut EmulatorDrive, capacities: f64) {
         let slots = (capacities * self.user as f64) as u64;
         while drive.ftl.counters().host_slots < slots {

@@ -1,34 +1,35 @@
-//! Drives that store less than the host writes, under the loads for which a closed form exists:
-//! uniform random overwrites of single slots, of which each takes one of some sizes, or repeats the
-//! last one that did not.
+//! Data reduction under loads for which a closed form exists: uniform random overwrites of single
+//! slots, each of which has one of several compressed sizes, or duplicates the last write that was
+//! not a duplicate.
 
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::{Allocated, ConfigError, FastForward, Ftl, ReductionConfig, theory};
 use writecliff_host_interface::Content;
 
-use super::{Collecting, PLAIN, WafCase, WafRow, drive};
+use super::{PLAIN, Policies, WafCase, WafRow, drive};
 
-/// What is in the host's data.
+/// Content of the host's data.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// Sectors that slots take, each as often as the others.
+    /// Compressed sizes of slots in sectors, all equally frequent.
     pub sizes: Vec<u32>,
-    /// Share of the writes that repeat data.
+    /// Share of the writes that are duplicates.
     pub duplicates: f64,
 }
 
 impl Data {
-    /// Mean share of a slot that is left of it.
+    /// Mean compressed size as a share of a slot.
     fn share(&self) -> f64 {
         f64::from(self.sizes.iter().sum::<u32>()) / (8 * self.sizes.len()) as f64
     }
 }
 
-/// Greedy wants data of one size that do not repeat, FIFO takes all.
+/// Measures one case. Theory for greedy GC requires data of one size without duplicates; FIFO
+/// supports all.
 ///
 /// # Errors
-/// A case that no theory covers, or that a drive cannot be.
+/// Fails for a case that no theory covers, or for an impossible drive.
 pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     let share = data.share();
     let theory = |lost: f64| {
@@ -43,13 +44,15 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
         Some(share * pieces / (1.0 - lost))
     };
     if theory(0.0).is_none() {
-        let message = "greedy: data of one size, without duplicates; all others: fifo".to_owned();
+        let message =
+            "theory for greedy covers data of one size without duplicates; use fifo for others"
+                .to_owned();
         return Err(ConfigError { key: "policy", message });
     }
     let least = data.sizes.iter().map(|&size| 1 << size.ilog2()).min().unwrap_or(8);
     let reduction =
         ReductionConfig { min_stored_sectors: least, duplicates: data.duplicates > 0.0 };
-    let mut ftl = drive(case, 1, Collecting { reduction: Some(reduction), ..PLAIN })?;
+    let mut ftl = drive(case, 1, Policies { reduction: Some(reduction), ..PLAIN })?;
     let user = ftl.config().user_slots;
     let mut host = Host { random: Prng::new(case.seed), data, original: Lpn::NONE };
     (0..user).for_each(|lpn| host.write(&mut ftl, Lpn(lpn)));
@@ -58,7 +61,7 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     host.overwrite(&mut ftl, case.measured);
     let allocated = |all: &dyn Fn(&Allocated) -> u64| (all(&ftl.allocated()) - all(&before)) as f64;
     let total = allocated(&|p| p.total().0);
-    // What is left empty at the end of a unit is space that there is not.
+    // Space left unused at the end of a unit is lost.
     let lost = allocated(&|p| p.padding.0) / total;
     let written = 4096.0 * f64::from(user) * f64::from(case.measured);
     Ok(WafRow { waf_measured: total / written, waf_theory: theory(lost).unwrap_or(f64::NAN) })

@@ -1,11 +1,12 @@
-//! The section `[data_placement]` of a device file: which interface the host places writes through.
+//! Section `[data_placement]` of a device file: the interface through which the host controls data
+//! placement.
 
 use writecliff_base::Nanos;
 use writecliff_base::located::{LocatedError, Table};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How the host names the stream of a write.
+/// How the host identifies the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InterfaceKind {
     /// Streams directive: NVMe Base Specification 2.1, 8.1.8.3.
@@ -28,12 +29,12 @@ impl InterfaceKind {
     }
 }
 
-/// What becomes of a write in a stream beyond those that may be open.
+/// Handling of a write to a new stream when the maximum number of streams is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overflow {
-    /// The host keeps to the limit: it sends the write without a stream.
+    /// The host respects the limit and sends the write without a stream.
     Default,
-    /// The host does not, and the controller releases another stream (8.1.8.3).
+    /// The host ignores the limit, and the controller releases another stream (8.1.8.3).
     Release,
 }
 
@@ -41,7 +42,7 @@ pub enum Overflow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataPlacementConfig {
     pub interface: InterfaceKind,
-    /// Streams: how many may be open beside the default one.
+    /// Streams: maximum number of open streams in addition to the default one.
     pub open_streams: u16,
     pub overflow: Overflow,
     /// FDP: the reclaim unit handle of each placement handle of the namespace.
@@ -52,7 +53,8 @@ pub struct DataPlacementConfig {
 
 type Answer<T> = Result<T, LocatedError>;
 
-/// The section, `None` for a drive without an interface. `streams`: those of the FTL.
+/// Reads the section; `None` for a drive without an interface. `streams` is the number of streams
+/// of the FTL.
 pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfig>> {
     let mut choices: Vec<_> = InterfaceKind::ALL.iter().map(|&i| (i.name(), Some(i))).collect();
     choices.push(("none", None));
@@ -66,15 +68,14 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
         ("time_limit", fdp, "nvme-fdp"),
     ];
     if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
-        return Err(table.error(key, format!("{key} belongs to interface '{to}'"), None));
+        return Err(table.error(key, format!("{key} needs interface '{to}'"), None));
     }
     let most = u64::from(streams) - 1;
     let open = table
         .or("open_streams", most, |t, key| t.optional_integer(key, 0..=u64::from(u16::MAX)))?;
     if open > most {
-        let message = format!(
-            "open_streams is {open}; {streams} streams leave {most} beside the default one"
-        );
+        let message =
+            format!("open_streams is {open}; with {streams} streams it must be at most {most}");
         return Err(table.error("open_streams", message, Some("raise ftl.streams".to_owned())));
     }
     let overflow = [("default", Overflow::Default), ("release", Overflow::Release)];
@@ -87,7 +88,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     Ok(interface.map(config))
 }
 
-/// The standard has the limit in seconds, in 32 bits.
+/// Reads the time limit, which the standard specifies in seconds with 32 bits.
 fn time_limit(table: &Table<'_>) -> Answer<Option<Nanos>> {
     const KEY: &str = "time_limit";
     let Some(limit) = table.optional_time(KEY)? else { return Ok(None) };
@@ -117,9 +118,11 @@ fn handles(table: &Table<'_>, streams: u16) -> Answer<Vec<u16>> {
                 "{KEY} has {number}; the drive's reclaim unit handles are 0 to {last}"
             ));
         }
-        // NVMe Base 2.1, 8.1.10: a namespace's list has each handle once.
+        // NVMe Base 2.1, 8.1.10: a namespace's list contains each handle once.
         if handles.contains(&handle) {
-            return fail(format!("{KEY} has {handle} twice; each placement handle has its own"));
+            return fail(format!(
+                "{KEY} contains {handle} twice; each placement handle needs its own"
+            ));
         }
         handles.push(handle);
     }

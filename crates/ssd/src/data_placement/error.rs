@@ -1,8 +1,8 @@
-//! How a drive refuses an administrative command: in the words and numbers of its standard.
+//! Rejection of administrative commands, with the status codes of their standard.
 
 use thiserror::Error;
 
-/// A command that the drive refuses.
+/// Why the drive rejects a command.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// NVMe generic status 02h.
@@ -11,15 +11,15 @@ pub enum Refusal {
     /// NVMe Base 2.1, 8.1.8.3: command specific status 7Fh.
     #[error("Stream Resource Allocation Failed (7Fh): the drive has no stream resources")]
     AllocationFailed,
-    /// SPC: CHECK CONDITION with what the sense data say.
+    /// SPC: CHECK CONDITION with sense data.
     #[error("CHECK CONDITION, {}: {about}", sense.name())]
     CheckCondition { sense: Sense, about: String },
-    /// The drive has another interface, or none.
+    /// The drive has a different interface, or none.
     #[error("the drive has {has}, not {wants}")]
     OtherInterface { has: &'static str, wants: &'static str },
 }
 
-/// Additional sense code and qualifier, with the sense key where the standard fixes it.
+/// Additional sense code and qualifier, with the sense key if the standard specifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sense {
     /// ILLEGAL REQUEST, 24h/00h.

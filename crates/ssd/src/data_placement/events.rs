@@ -1,9 +1,9 @@
 //! FDP events: NVMe Base Specification 2.1, 5.1.12.1.31 (log page 23h), and the feature that
 //! enables them (1Eh, 5.1.25.1.21).
 //!
-//! Events that the host causes are logged as they happen. Those of the controller are gathered from
-//! the FTL when the log is read and at the end of a step: their time is when they were noticed.
-//! Event 1h, Reclaim Unit Time Limit Exceeded, is noticed late too, but has the time of the limit.
+//! Events caused by the host are logged immediately. Those of the controller are taken from the FTL
+//! when the log is read and at the end of a step, and have that time. Event 1h, Reclaim Unit Time
+//! Limit Exceeded, is also detected late but has the time at which the limit was reached.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use writecliff_base::codec::CodecError;
 
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// Events of one kind, host or controller, that the log holds: with its header one 4 KiB page.
+/// Events of one kind (host or controller) that the log can hold: one 4 KiB page with its header.
 pub const LOG_EVENTS: usize = 63;
 /// The drive's only namespace.
 const NSID: u32 = 1;
@@ -69,25 +69,26 @@ impl EventType {
     }
 }
 
-/// One event; fields that its flags call invalid are `None`.
+/// One event; fields that its flags mark as invalid are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FdpEvent {
     pub kind: EventType,
     pub time: Nanos,
     pub placement_id: Option<u16>,
     pub namespace: Option<u32>,
-    /// In reclaim group 0, the only one.
+    /// Reclaim unit handle in reclaim group 0, the only group.
     pub handle: Option<u16>,
     /// Media reallocated: Number of LBAs Moved, FFFFh if more.
     pub blocks_moved: Option<u16>,
 }
 
-/// Both lists of events, what is enabled, and how often each has happened, logged or not.
+/// Both event lists, enabled events, and counts of all events, logged or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventLog {
     host: VecDeque<FdpEvent>,
     controller: VecDeque<FdpEvent>,
-    /// By reclaim unit handle: bit n enables `EventType::ALL[n]`. Nothing is at power-up.
+    /// Indexed by reclaim unit handle: bit n enables `EventType::ALL[n]`. None are enabled at
+    /// power-up.
     enabled: Vec<u8>,
     pub(crate) happened: [u64; EventType::ALL.len()],
 }
@@ -120,7 +121,7 @@ impl EventLog {
         self.happened[kind as usize] += times;
     }
 
-    /// Log an event about `handle` if it is enabled there.
+    /// Logs an event of `handle` if it is enabled there.
     pub(crate) fn about(
         &mut self,
         kind: EventType,
@@ -136,7 +137,7 @@ impl EventLog {
         }
     }
 
-    /// Log an event about no single handle if any of them has it enabled.
+    /// Logs an event that concerns no particular handle, if it is enabled for any handle.
     pub(crate) fn about_all(&mut self, kind: EventType, time: Nanos) {
         let handles = 0..self.enabled.len() as u16;
         if handles.into_iter().any(|handle| self.is_enabled(handle, kind)) {

@@ -1,10 +1,10 @@
-//! Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146), for one endurance group
-//! with one reclaim group and one namespace. It is enabled, with its only configuration: changing
-//! that would take a drive without namespaces.
+//! Flexible Data Placement: NVMe Base Specification 2.1, 8.1.10 (TP4146), for one endurance group
+//! with one reclaim group and one namespace. It is enabled with its only configuration; changing
+//! that would require a drive without namespaces.
 //!
 //! A placement identifier is a placement handle (RGIF is 0: there is one reclaim group), and the
-//! namespace's list says which reclaim unit handle stands behind it. A reclaim unit handle is an
-//! FTL stream. A write without an identifier, or with an invalid one, goes to placement handle 0.
+//! namespace's list maps it to a reclaim unit handle. A reclaim unit handle corresponds to an FTL
+//! stream. A write without an identifier, or with an invalid one, goes to placement handle 0.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, StreamId};
@@ -21,9 +21,9 @@ use writecliff_base::words::{WordReader, WordWriter};
 /// Reclaim Unit Handle Type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Data are kept apart until GC moves them (1h).
+    /// Data are isolated until GC relocates them (1h).
     Initially,
-    /// For good (2h).
+    /// Data are always isolated (2h).
     Persistently,
 }
 
@@ -39,20 +39,20 @@ impl Isolation {
 /// The FDP configuration descriptor (log page 20h, 5.1.12.1.28).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpConfiguration {
-    /// Reclaim Group Identifier Format: bits of an identifier that name the reclaim group.
+    /// Reclaim Group Identifier Format: bits of an identifier that contain the reclaim group.
     pub rgif: u8,
-    /// A volatile write cache is present.
+    /// Whether a volatile write cache is present.
     pub fdpvwc: bool,
     pub reclaim_groups: u32,
-    /// Type of each reclaim unit handle; their number is NRUH.
+    /// Type of each reclaim unit handle; the number of handles is NRUH.
     pub handles: Vec<Isolation>,
     /// Max Placement Identifiers.
     pub max_placement_ids: u16,
     /// Reclaim Unit Nominal Size.
     pub reclaim_unit_bytes: u64,
-    /// Estimated Reclaim Unit Time Limit in seconds; 0: none is reported.
+    /// Estimated Reclaim Unit Time Limit in seconds; 0 if not reported.
     pub time_limit_s: u32,
-    /// The namespace's list: the reclaim unit handle of each placement handle.
+    /// The namespace's list: reclaim unit handle of each placement handle.
     pub placement_handles: Vec<u16>,
 }
 
@@ -61,7 +61,7 @@ pub struct FdpConfiguration {
 pub struct HandleStatus {
     pub placement_id: u16,
     pub handle: u16,
-    /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0: not reported.
+    /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0 if not reported.
     pub time_remaining_s: u32,
     /// Reclaim Unit Available Media Writes: logical blocks until the unit is full.
     pub available_blocks: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Fdp {
     pub(crate) events: EventLog,
     pub(crate) handles: Vec<u16>,
     types: Vec<Isolation>,
-    /// Blocks left unwritten in units that the host or a reset gave up.
+    /// Blocks left unwritten in units that the host or a reset abandoned.
     pub(crate) abandoned_slots: u64,
     pub(crate) limit: Option<TimeLimit>,
 }
@@ -103,7 +103,7 @@ impl Fdp {
         }
     }
 
-    /// The route of each placement identifier.
+    /// Route of each placement identifier.
     pub(crate) fn routes(&self) -> Vec<u16> {
         self.handles.clone()
     }
@@ -121,12 +121,12 @@ impl Fdp {
         }
     }
 
-    /// The placement handle behind which a reclaim unit handle stands.
+    /// The placement handle that is mapped to a reclaim unit handle.
     pub(crate) fn placement_id(&self, handle: u16) -> Option<u16> {
         self.handles.iter().position(|&listed| listed == handle).map(|index| index as u16)
     }
 
-    /// The reclaim unit handles of a list of placement identifiers, all or none.
+    /// The reclaim unit handles of a list of placement identifiers; an error if any is invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
         if ids.is_empty() || ids.len() > self.handles.len() {
             let (count, most) = (ids.len(), self.handles.len());
@@ -145,7 +145,7 @@ impl Fdp {
         })
     }
 
-    /// A write with an invalid identifier: the handle that the controller chooses.
+    /// Handles a write with an invalid identifier; returns the handle that the controller chooses.
     pub(crate) fn route_invalid(&mut self, id: u16, now: Nanos) -> StreamId {
         let handle = self.handles[0];
         self.events.count(EventType::InvalidPlacementId, 1);
@@ -153,7 +153,7 @@ impl Fdp {
         StreamId(handle)
     }
 
-    /// Make events of what GC has done.
+    /// Generates events from the GC log.
     pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, blocks_per_slot: u32) {
         for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {
             let moved = if kind == Isolation::Initially { counts.moved } else { 0 };
@@ -163,7 +163,7 @@ impl Fdp {
         for event in gc_log.kept {
             match event {
                 GcEvent::Moved { stream, slots } => {
-                    // Of persistently isolated handles the standard has no such event.
+                    // The standard has no such event for persistently isolated handles.
                     if self.types[stream.index()] == Isolation::Initially {
                         let blocks = u16::try_from(slots * blocks_per_slot).unwrap_or(u16::MAX);
                         self.about(EventType::MediaReallocated, now, stream, Some(blocks));

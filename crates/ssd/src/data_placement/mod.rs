@@ -1,20 +1,21 @@
-//! The interface through which a host says where its writes go: NVMe streams, SCSI streams, FDP.
+//! Data placement interfaces, through which a host controls where its writes go: NVMe streams, SCSI
+//! streams, FDP.
 //!
-//! A write carries the number that the host gives to its stream: a stream identifier, or a
-//! placement identifier. What FTL stream that is stands in a table; only a number that is not in it
-//! needs thought. So a drive without an interface and one with it take the same way.
+//! A write carries the number that the host assigns to its stream: a stream identifier or a
+//! placement identifier. A table maps it to an FTL stream; only numbers that are not in the table
+//! need further handling. Drives with and without an interface therefore share one path.
 //!
-//! | file | owns |
+//! | file | content |
 //! |---|---|
 //! | `config.rs` | the section `[data_placement]` of device files |
-//! | `resources.rs` | streams that are open: the core of both kinds of streams |
+//! | `resources.rs` | open streams, common to both kinds of streams |
 //! | `streams.rs` | the NVMe Streams directive |
 //! | `scsi.rs` | SCSI stream control |
-//! | `fdp.rs` | flexible data placement: handles, statistics |
-//! | `events.rs` | its events |
-//! | `time_limit.rs` | how long its units may stay open |
-//! | `status.rs` | what can be seen of all of them at one moment |
-//! | `error.rs` | how commands are refused |
+//! | `fdp.rs` | Flexible Data Placement: handles, statistics |
+//! | `events.rs` | FDP events |
+//! | `time_limit.rs` | time limit of open FDP reclaim units |
+//! | `status.rs` | status of the interface |
+//! | `error.rs` | rejection of commands |
 //!
 //! Administrative commands are methods of `Ssd`, in `ssd/admin.rs`.
 
@@ -46,17 +47,17 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 pub use error::Refusal;
 
-/// Bytes of a logical block, in which the interfaces count.
+/// Bytes of a logical block, the unit of the interfaces.
 pub const BLOCK_BYTES: u32 = 512;
-/// Stream numbers whose overflow is told one by one.
+/// Stream numbers whose overflow is counted individually.
 const NUMBERS_TOLD: usize = 64;
 
-/// The sizes that the interfaces report, from the drive's geometry.
+/// Sizes that the interfaces report, from the drive's geometry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Logical blocks of a program unit.
+    /// Logical blocks per program unit.
     pub(crate) write_blocks: u32,
-    /// Program units of a reclaim unit.
+    /// Program units per reclaim unit.
     pub(crate) granularity: u32,
     pub(crate) reclaim_unit_bytes: u64,
 }
@@ -72,16 +73,16 @@ impl Sizes {
     }
 }
 
-/// What has become of streams since the drive was new.
+/// Counters of stream resources since the drive was new.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) opened: u64,
     /// Released by the controller to make room.
     pub(crate) released: u64,
-    /// Writes that named a stream and went to the default one, and their bytes.
+    /// Writes to a stream that went to the default stream instead, and their bytes.
     pub(crate) overflow_writes: u64,
     pub(crate) overflow_bytes: u64,
-    /// Their bytes by number of the stream; the last number stands for all beyond it.
+    /// Their bytes by stream number; the last entry counts all higher numbers.
     pub(crate) overflow_by_number: BTreeMap<u16, u64>,
 }
 
@@ -96,7 +97,7 @@ impl Tally {
     }
 }
 
-/// What a new drive reports of its interface, without there being one: for listings.
+/// What the interface of a new drive reports, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     Nvme(StreamParameters),
@@ -123,7 +124,7 @@ pub(crate) fn has_volatile(config: &DeviceConfig) -> bool {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Interface {
-    /// The host's numbers are the FTL's.
+    /// No interface: the host's numbers are the FTL's.
     None,
     Nvme(NvmeStreams),
     Scsi(ScsiStreams),
@@ -133,12 +134,13 @@ pub(crate) enum Interface {
 /// The interface of a drive and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct DataPlacement {
-    /// FTL stream by the host's number.
+    /// FTL stream by host stream number.
     pub(crate) route: Vec<u16>,
     pub(crate) interface: Interface,
     pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
-    /// Units may stay open for a limited time, and the first to reach the limit does so then.
+    /// Whether units may stay open only for a limited time, and when the first one reaches the
+    /// limit.
     pub(crate) is_limited: bool,
     pub(crate) deadline: Nanos,
 }
@@ -174,7 +176,7 @@ impl DataPlacement {
         }
     }
 
-    /// The FTL stream of a write of `bytes` that names `number`.
+    /// FTL stream of a write of `bytes` with stream number `number`.
     #[inline]
     pub(crate) fn route(&mut self, number: StreamId, bytes: u32, now: Nanos) -> StreamId {
         match self.route.get(number.index()) {
@@ -188,7 +190,7 @@ impl DataPlacement {
         let Self { route, interface, tally, .. } = self;
         let found = match interface {
             Interface::None => {
-                panic!("stream {number} is beyond those that the load was checked for")
+                panic!("stream {number} is above the limit that the load was checked for")
             }
             Interface::Nvme(nvme) => nvme.route(route, number, tally),
             Interface::Scsi(scsi) => scsi.route(route, number, tally),
@@ -203,7 +205,7 @@ impl DataPlacement {
         })
     }
 
-    /// `gc_log`: what has not been made events of yet.
+    /// Saves the state; `gc_log` contains actions for which no events were generated yet.
     pub(crate) fn save(&self, gc_log: &GcLog, out: &mut WordWriter) {
         save_gc_log(gc_log, out);
         let t = &self.tally;
@@ -265,7 +267,7 @@ fn save_gc_log(gc_log: &GcLog, out: &mut WordWriter) {
     });
 }
 
-/// Moved slots are one or more, so that 0 in the upper half tells the kinds apart.
+/// The number of relocated slots is at least one, so a 0 in the upper half identifies the kind.
 fn restore_gc_log(gc_log: &mut GcLog, input: &mut WordReader<'_>) -> Result<(), CodecError> {
     let kept = input.list(|input| {
         let word = input.get()?;
@@ -282,7 +284,7 @@ fn restore_gc_log(gc_log: &mut GcLog, input: &mut WordReader<'_>) -> Result<(), 
     if gc_log.counts.len() == streams { Ok(()) } else { Err(damaged()) }
 }
 
-/// Routes of all identifiers while no stream is open: 0 is none.
+/// Routes of all identifiers while no stream is open; 0 is the default stream.
 fn all_closed() -> Vec<u16> {
     let mut route = vec![UNROUTED; usize::from(u16::MAX) + 1];
     route[0] = 0;

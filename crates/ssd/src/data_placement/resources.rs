@@ -1,30 +1,30 @@
-//! Stream resources: the FTL's streams behind the identifiers that a host uses. NVMe and SCSI
-//! streams are two faces of this.
+//! Stream resources: maps the host's stream identifiers to FTL streams, for both NVMe and SCSI
+//! streams.
 //!
-//! A resource is an FTL stream with the unit that it fills. When its identifier is released the
-//! unit stays open, and the next identifier that gets the resource goes on filling it: closing it
-//! would cost the rest of the unit at every release, and neither standard asks for it.
+//! A resource is an FTL stream with its open unit. When its identifier is released, the unit stays
+//! open, and the next identifier that gets the resource continues to fill it. Closing the unit
+//! would waste its rest at every release, and neither standard requires it.
 
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
 
 use writecliff_base::words::{WordReader, WordWriter, damaged};
 
-/// Route of an identifier that has no resource.
+/// Route of an identifier without a resource.
 pub(crate) const UNROUTED: u16 = u16::MAX;
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Open {
     id: u16,
-    /// Number of the opening: the oldest is the one to release.
+    /// Sequence number of the opening; the oldest stream is released first.
     order: u64,
 }
 
-/// The streams of a drive beside the default one.
+/// The streams of a drive except the default one.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
-    /// By resource; resource n is FTL stream n + 1.
+    /// Indexed by resource; resource n is FTL stream n + 1.
     open: Vec<Option<Open>>,
     openings: u64,
 }
@@ -34,7 +34,7 @@ impl Resources {
         Self { open: vec![None; usize::from(limit)], openings: 0 }
     }
 
-    /// Most streams that the drive can have open.
+    /// Maximum number of open streams.
     pub(crate) fn limit(&self) -> u16 {
         self.open.len() as u16
     }
@@ -51,14 +51,14 @@ impl Resources {
         self.find(id).is_some()
     }
 
-    /// Open identifiers in ascending order, as both standards list them.
+    /// Open identifiers in ascending order, as in both standards.
     pub(crate) fn ids(&self) -> Vec<u16> {
         let mut ids: Vec<u16> = self.open.iter().flatten().map(|open| open.id).collect();
         ids.sort_unstable();
         ids
     }
 
-    /// Open `id`, which is not open, in the first free resource; `None` if there is none.
+    /// Opens `id`, which must not be open, in the first free resource; `None` if there is none.
     pub(crate) fn open(&mut self, route: &mut [u16], id: u16) -> Option<StreamId> {
         let free = self.open.iter().position(Option::is_none)?;
         self.open[free] = Some(Open { id, order: self.openings });
@@ -67,7 +67,7 @@ impl Resources {
         Some(StreamId(free as u16 + 1))
     }
 
-    /// Close `id`; false if it was not open.
+    /// Closes `id`; returns false if it was not open.
     pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> bool {
         let Some(found) = self.find(id) else { return false };
         self.open[found] = None;
@@ -81,7 +81,7 @@ impl Resources {
         });
     }
 
-    /// The identifier that has been open for longest.
+    /// The identifier that has been open longest.
     pub(crate) fn oldest(&self) -> Option<u16> {
         self.open.iter().flatten().min_by_key(|open| open.order).map(|open| open.id)
     }
@@ -96,7 +96,7 @@ impl Resources {
         });
     }
 
-    /// Read back, and route the open identifiers.
+    /// Restores the state and routes the open identifiers.
     pub(crate) fn restore(
         &mut self,
         input: &mut WordReader<'_>,

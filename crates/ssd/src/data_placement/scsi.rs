@@ -1,10 +1,9 @@
 //! Stream control: SBC-4, STREAM CONTROL (9Eh/14h), GET STREAM STATUS (9Eh/16h), WRITE STREAM(16)
 //! and (32), and the Block Limits Extension VPD page (B7h).
 //!
-//! The host opens a stream and the drive assigns its identifier: the lowest that is free. The
-//! host's side of a load knows streams by number; it opens one after the other until the drive has
-//! assigned the number that it needs, or refuses. A write whose stream could not be opened goes out
-//! as a plain WRITE.
+//! The host opens a stream and the drive assigns the lowest free identifier. A load identifies
+//! streams by number; the host opens streams until the drive has assigned the number that it needs,
+//! or rejects the command. A write whose stream could not be opened is sent as a plain WRITE.
 
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
@@ -14,13 +13,13 @@ use super::resources::Resources;
 use super::{Sizes, Tally};
 use writecliff_base::words::{WordReader, WordWriter};
 
-/// Fields of the Block Limits Extension VPD page that are about streams.
+/// Stream-related fields of the Block Limits Extension VPD page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLimitsExtension {
     pub maximum_number_of_streams: u16,
-    /// Logical blocks: a program unit. FFFFh if it is more.
+    /// Program unit in logical blocks; FFFFh if it is larger.
     pub optimal_stream_write_size: u16,
-    /// In optimal stream write sizes: a reclaim unit.
+    /// Reclaim unit in optimal stream write sizes.
     pub stream_granularity_size: u32,
 }
 
@@ -42,7 +41,7 @@ impl ScsiStreams {
         }
     }
 
-    /// STREAM CONTROL with STR_CTL 01b: the assigned identifier.
+    /// STREAM CONTROL with STR_CTL 01b; returns the assigned identifier.
     pub(crate) fn open(&mut self, route: &mut [u16], tally: &mut Tally) -> Result<u16, Refusal> {
         let assigned = (1..=self.resources.limit()).find(|&id| !self.resources.is_open(id));
         let Some(id) = assigned else {
@@ -63,7 +62,7 @@ impl ScsiStreams {
         Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about })
     }
 
-    /// GET STREAM STATUS: open identifiers from `first` on.
+    /// GET STREAM STATUS; returns the open identifiers from `first` on.
     pub(crate) fn status(&self, first: u16) -> Result<Vec<u16>, Refusal> {
         let most = self.resources.limit();
         if first > most {
@@ -73,7 +72,7 @@ impl ScsiStreams {
         Ok(self.resources.ids().into_iter().filter(|&id| id >= first).collect())
     }
 
-    /// A write in a stream that is not open.
+    /// Handles a write in a stream that is not open.
     pub(crate) fn route(
         &mut self,
         route: &mut [u16],

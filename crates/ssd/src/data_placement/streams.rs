@@ -1,9 +1,9 @@
 //! The Streams directive: NVMe Base Specification 2.1, 8.1.8.3, for one host and one namespace.
 //!
-//! A stream opens with the first write that names it. Where all resources are taken, the standard
-//! has the controller release an arbitrary open stream for the new one: here the one that has been
-//! open for longest (`overflow = "release"`). A host that knows the limit does not let it come to
-//! that, as Linux did not: it sends such a write without a stream (`overflow = "default"`).
+//! A stream opens with the first write to it. If all resources are taken, the standard makes the
+//! controller release an arbitrary open stream; this drive releases the one that has been open
+//! longest (`overflow = "release"`). A host that respects the limit, as Linux did, sends such a
+//! write without a stream (`overflow = "default"`).
 
 use writecliff_base::StreamId;
 use writecliff_base::codec::CodecError;
@@ -23,9 +23,9 @@ pub struct StreamParameters {
     pub nssa: u16,
     /// NVM Subsystem Streams Open, of those without exclusive resources.
     pub nsso: u16,
-    /// Stream Write Size, in logical blocks: a program unit.
+    /// Stream Write Size: a program unit, in logical blocks.
     pub sws: u32,
-    /// Stream Granularity Size, in stream write sizes: a reclaim unit. FFFFh if it is more.
+    /// Stream Granularity Size: a reclaim unit, in stream write sizes; FFFFh if it is larger.
     pub sgs: u16,
     /// Namespace Streams Allocated for exclusive use.
     pub nsa: u16,
@@ -56,7 +56,7 @@ pub(crate) struct NvmeStreams {
 }
 
 impl NvmeStreams {
-    /// Enabled: as the host's driver leaves it when it has found the drive.
+    /// Enabled, as the host's driver leaves it after discovering the drive.
     pub(crate) fn new(limit: u16, overflow: Overflow) -> Self {
         Self { resources: Resources::new(limit), enabled: true, allocated: 0, overflow }
     }
@@ -70,7 +70,7 @@ impl NvmeStreams {
         }
     }
 
-    /// Enable or disable; disabling releases all streams and resources.
+    /// Enables or disables the directive; disabling releases all streams and resources.
     pub(crate) fn set_enabled(&mut self, route: &mut [u16], enabled: bool) {
         self.enabled = enabled;
         if !enabled {
@@ -83,7 +83,7 @@ impl NvmeStreams {
         self.enabled
     }
 
-    /// Streams that the namespace may have open.
+    /// Number of streams that the namespace may have open.
     pub(crate) fn most(&self) -> u16 {
         if self.allocated > 0 { self.allocated } else { self.resources.limit() }
     }
@@ -101,8 +101,8 @@ impl NvmeStreams {
         }
     }
 
-    /// Allocate Resources: how many were granted of those requested. Streams that are open already
-    /// take theirs of them, the oldest are released if there are too many.
+    /// Allocate Resources: returns how many of the requested streams were granted. Open streams
+    /// count towards them; the oldest are released if there are too many.
     pub(crate) fn allocate(&mut self, route: &mut [u16], wanted: u16) -> Result<u16, Refusal> {
         self.check_enabled()?;
         if self.allocated > 0 {
@@ -120,7 +120,7 @@ impl NvmeStreams {
         Ok(self.allocated)
     }
 
-    /// Release Identifier; one that is not open is no error.
+    /// Release Identifier; releasing one that is not open is not an error.
     pub(crate) fn release(&mut self, route: &mut [u16], id: u16) -> Result<bool, Refusal> {
         self.check_enabled()?;
         if id == 0 {
@@ -130,7 +130,7 @@ impl NvmeStreams {
         Ok(self.resources.close(route, id))
     }
 
-    /// Release Resources: with none allocated it does nothing.
+    /// Release Resources; has no effect if none are allocated.
     pub(crate) fn release_resources(&mut self, route: &mut [u16]) -> Result<(), Refusal> {
         self.check_enabled()?;
         if self.allocated > 0 {
@@ -140,7 +140,7 @@ impl NvmeStreams {
         Ok(())
     }
 
-    /// Operations of a directive that is not enabled are refused (8.1.8).
+    /// Operations of a directive that is not enabled are rejected (8.1.8).
     pub(crate) fn check_enabled(&self) -> Result<(), Refusal> {
         let about = || "the Streams directive is not enabled".to_owned();
         if self.enabled { Ok(()) } else { Err(Refusal::InvalidField(about())) }
@@ -152,7 +152,7 @@ impl NvmeStreams {
         }
     }
 
-    /// A write in a stream that is not open.
+    /// Handles a write in a stream that is not open.
     pub(crate) fn route(
         &mut self,
         route: &mut [u16],

@@ -1,10 +1,10 @@
-//! The time that a reclaim unit may stay open: the Reclaim Unit Time Limit of an FDP configuration
-//! (NVMe Base Specification 2.1, 8.1.10).
+//! Reclaim Unit Time Limit: the maximum time that a reclaim unit of an FDP configuration may stay
+//! open (NVMe Base Specification 2.1, 8.1.10).
 //!
-//! Flash that is written in part keeps its data less well, so a controller may end a unit that the
-//! host has not filled in time: the handle then references another, and event 1h says so. Time is
-//! looked at when a write comes or somebody asks, not by a clock of its own: until then nothing can
-//! have changed for the host. Such an event carries the time at which the limit was reached.
+//! Partly written flash retains its data less well, so a controller may close a unit that the host
+//! has not filled in time: the handle then references another unit, and event 1h reports it. The
+//! limit is checked at writes and status requests instead of by a timer, because the host cannot
+//! observe a difference before. The event has the time at which the limit was reached.
 
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, ReclaimUnitId};
@@ -13,11 +13,11 @@ use writecliff_base::words::{WordReader, WordWriter, damaged};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Since when each handle has had its unit.
+/// The time since which each handle has its unit.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeLimit {
     limit: Nanos,
-    /// By reclaim unit handle: a unit that has been written in part, and when that began.
+    /// Indexed by reclaim unit handle: a partly written unit and when it was first written.
     open: Vec<Option<(ReclaimUnitId, Nanos)>>,
 }
 
@@ -30,13 +30,13 @@ impl TimeLimit {
         (self.limit.0 / NANOS_PER_S) as u32
     }
 
-    /// When the first of the handles reaches the limit.
+    /// Time at which the first handle reaches the limit.
     pub(crate) fn deadline(&self) -> Nanos {
         let first = self.open.iter().flatten().map(|&(_, since)| since).min();
         first.map_or(Nanos::MAX, |since| since + self.limit)
     }
 
-    /// The handle that has reached the limit by `now`, the earliest first, and when.
+    /// The first handle that has reached the limit by `now`, and when.
     pub(crate) fn due(&self, now: Nanos) -> Option<(u16, Nanos)> {
         let open = self.open.iter().enumerate();
         let since = open.filter_map(|(handle, open)| open.map(|(_, since)| (since, handle)));
@@ -45,7 +45,7 @@ impl TimeLimit {
         (at <= now).then_some((handle as u16, at))
     }
 
-    /// Say which unit a handle has now; `None`: one that nothing is written in.
+    /// Sets the current unit of a handle; `None` for an empty unit.
     pub(crate) fn note(&mut self, handle: u16, unit: Option<ReclaimUnitId>, now: Nanos) {
         let open = &mut self.open[usize::from(handle)];
         if open.map(|(unit, _)| unit) != unit {
@@ -53,8 +53,8 @@ impl TimeLimit {
         }
     }
 
-    /// Estimated Active Reclaim Unit Time Remaining, in seconds begun: the whole limit for a unit
-    /// that nothing is written in.
+    /// Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; the whole limit for an
+    /// empty unit.
     pub(crate) fn remaining_s(&self, handle: u16, now: Nanos) -> u32 {
         let Some((_, since)) = self.open[usize::from(handle)] else { return self.seconds() };
         let left = (since + self.limit).0.saturating_sub(now.0);

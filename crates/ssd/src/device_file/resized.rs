@@ -1,10 +1,10 @@
-//! A drive of another capacity, so small that the files of a trace fill it.
+//! Resizes a drive so that the files of a trace fill it.
 //!
-//! A capture of some gigabytes leaves a real drive nearly empty, where every data placement is as
-//! good. The drive is cut down instead: over-provisioning, planes, page size and times stay, and so
-//! does the size of the reclaim unit while there are enough of them. Below that units shrink, and
-//! with them dies, because streams and garbage collection need a number of units and not of bytes.
-//! What changes is the bandwidth of the flash, where dies had to go.
+//! A capture of a few gigabytes leaves a real drive nearly empty, where all data placement performs
+//! equally well. The drive is therefore cut down: over-provisioning, planes, page size and times
+//! are kept, and so is the size of the reclaim unit as long as there are enough of them. Below
+//! that, reclaim units shrink and dies are removed, because streams and garbage collection need a
+//! number of units rather than bytes. Removing dies changes the bandwidth of the flash.
 
 use thiserror::Error;
 use writecliff_base::Bytes;
@@ -15,8 +15,8 @@ use crate::config::DeviceConfig;
 
 const SOURCE: &str = "resized";
 const UNITS_MIN: u64 = 256;
-/// Units of spare space: those that streams and garbage collection keep open must stay few against
-/// them.
+/// Minimum units of spare space, so that those that streams and garbage collection keep open are a
+/// small part of it.
 const SPARE_UNITS: u64 = 16;
 const SPARE_UNITS_PER_STREAM: u64 = 4;
 
@@ -28,7 +28,7 @@ pub struct ResizeError {
     pub hint: String,
 }
 
-/// Flash of which dies and word lines may go.
+/// Flash of which dies and word lines may be removed.
 #[derive(Clone, Copy)]
 struct Flash {
     channels: u32,
@@ -44,10 +44,10 @@ impl Flash {
     }
 }
 
-/// What changes in the device file for a drive of about `capacity` for the host.
+/// Changes to the device file for a drive with about `capacity` for the host.
 ///
-/// `units`: reclaim units that it has, about; without, so many that they keep their size, but
-/// enough for `streams`.
+/// `units` is the approximate number of reclaim units; without it, they keep their size as long as
+/// there are enough for `streams`.
 pub fn resized(
     config: &DeviceConfig,
     capacity: Bytes,
@@ -78,7 +78,7 @@ pub fn resized(
     if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
         return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
     }
-    // Pools counted in units keep their share of the flash, as far as GC can work with it.
+    // Pools counted in units keep their share of the flash, as far as GC permits.
     let pool = |units: u32, least: u32| {
         let scaled = f64::from(units) * new.units as f64 / old.units as f64;
         i64::from(least).max(scaled.round_ties_even() as i64)
@@ -101,7 +101,8 @@ pub fn resized(
     Ok(changes)
 }
 
-/// The flash nearest to `old` that holds `raw_bytes` in about `wanted` units: dies go last.
+/// The flash closest to `old` that holds `raw_bytes` in about `wanted` units; word lines are
+/// removed before dies.
 fn fitting(old: Flash, raw_bytes: f64, wanted: u64) -> Flash {
     let mut new = Flash { word_lines: 1, ..old };
     let units = |flash: Flash| raw_bytes / flash.unit_bytes() as f64;
@@ -126,7 +127,7 @@ fn too_small(config: &DeviceConfig, capacity: Bytes, units: u64, smallest: f64) 
             capacity.0 as f64 / 1e6
         ),
         hint: format!(
-            "the smallest {} has {:.0} MB: take a larger load, a smaller --fill, or fewer streams",
+            "the smallest {} has {:.0} MB: use a larger load, a smaller --fill, or fewer streams",
             config.identity.name,
             smallest / 1e6
         ),

@@ -1,6 +1,6 @@
-//! A drive at a fraction of its size that answers as the whole drive would.
+//! Scales a drive down so that its performance stays that of the whole drive.
 //!
-//! Time and volume shrink by the same factor, so every rate stays what it is. For that,
+//! Time and volume shrink by the same factor, so rates do not change. For this,
 //!
 //! * the number of reclaim units and every pool counted in them stays, and with it
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
@@ -9,13 +9,13 @@
 //! * the idle delay, the interval and time of checkpoints, the heat capacity, the planned life and
 //!   the SLC cache shrink with the drive.
 //!
-//! The write buffer cannot shrink as far: it keeps all dies busy beside the largest command and
-//! holds the open units of all streams. The error that this causes where it empties is about
-//! proportional to the scale, so that two scales can be extrapolated.
+//! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
+//! command and hold the open units of all streams. The resulting error is about proportional to the
+//! scale, so results at two scales can be extrapolated.
 //!
-//! Measured on the shipped SATA drive, WSAT to four drive fills: device time and volume are within
-//! 0.1 % at 1/32. With fewer blocks instead of smaller ones they are 7 % off at 1/4 already,
-//! because the reserve of garbage collection cannot shrink.
+//! Measured on the shipped SATA drive, WSAT up to four drive fills: device time and volume are
+//! within 0.1 % at 1/32. With fewer blocks instead of smaller ones they are off by 7 % at 1/4
+//! already, because the reserve of garbage collection cannot shrink.
 
 use writecliff_base::located::Change;
 use writecliff_base::{Bytes, Nanos};
@@ -25,18 +25,18 @@ use crate::config::DeviceConfig;
 use crate::slc_cache::SlcCacheConfig;
 
 const SOURCE: &str = "scaled";
-/// Program units in the buffer for each die: one is programmed while the next one fills.
+/// Program units in the buffer per die: one is programmed while the next one fills.
 const UNITS_PER_DIE: u64 = 2;
 
-/// Factors by which the drive can be made smaller, the largest first; 1 is not among them.
+/// Supported scale factors, largest first, without 1.
 pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     let lines = config.word_lines();
     let counts = (0..u32::BITS).map(|n| 1 << n).take_while(|&count| count < lines);
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
-/// What changes in the device file of a drive that is `scale` times smaller. `largest_io` of the
-/// load: a command waits until the buffer has room for all of it.
+/// Changes to the device file for a drive that is `scale` times smaller. `largest_io` is the
+/// largest command of the load, which must fit into the buffer.
 pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Change> {
     let (shape, controller) = (&config.geometry.shape, &config.controller);
     let bits = shape.cell.page_types();
@@ -74,8 +74,8 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     changes
 }
 
-/// The SLC cache of a drive whose capacity is `factor` times that of `config`, with `dies`: it
-/// follows the capacity, but holds a page of every die.
+/// The SLC cache of a drive with `factor` times the capacity of `config` and `dies` dies: it scales
+/// with the capacity, but holds at least a page of every die.
 pub(super) fn slc_cache(
     config: &DeviceConfig,
     slc: &SlcCacheConfig,

@@ -1,4 +1,4 @@
-//! A drive with another number of streams.
+//! Changes the number of streams of a drive.
 
 use writecliff_base::located::{Change, List, LocatedToml};
 
@@ -6,7 +6,7 @@ use crate::config::DeviceConfig;
 
 const SOURCE: &str = "for the number of streams";
 
-/// What changes in the device file `toml` for so many streams: the buffer holds their open program
+/// Changes to the device file `toml` for `streams` streams: the buffer holds their open program
 /// units, and limits of the data placement interface are kept as far as they fit.
 pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> Vec<Change> {
     let mut changes = vec![Change::new("ftl.streams", i64::from(streams), SOURCE)];

@@ -17,7 +17,8 @@ type Answer<T> = Result<T, Refusal>;
 
 const BLOCKS_PER_SLOT: u32 = SLOT_BYTES / BLOCK_BYTES;
 
-/// Defines accessors of one interface beside the table of routes; others refuse.
+/// Defines an accessor for one interface and the routing table; drives with other interfaces reject
+/// it.
 macro_rules! accessors {
     ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
         fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
@@ -83,13 +84,13 @@ impl Ssd {
         Ok(nvme.resources.ids())
     }
 
-    /// Allocate Resources: how many streams were granted.
+    /// Allocate Resources; returns how many streams were granted.
     pub fn allocate_streams(&mut self, wanted: u16) -> Answer<u16> {
         let (nvme, route) = self.nvme()?;
         nvme.allocate(route, wanted)
     }
 
-    /// Release Identifier: whether it was open.
+    /// Release Identifier; returns whether it was open.
     pub fn release_stream(&mut self, id: u16) -> Answer<bool> {
         let (nvme, route) = self.nvme()?;
         nvme.release(route, id)
@@ -102,7 +103,7 @@ impl Ssd {
 
     // -- SCSI stream control (SBC-4) ------------------------------------------------------------
 
-    /// STREAM CONTROL, open: the assigned identifier.
+    /// STREAM CONTROL, open; returns the assigned identifier.
     pub fn scsi_open_stream(&mut self) -> Answer<u16> {
         self.scsi()?;
         let p = &mut self.data_placement;
@@ -133,7 +134,7 @@ impl Ssd {
         Ok(self.fdp()?.0.configuration(&sizes, volatile))
     }
 
-    /// Reclaim unit handle usage (log page 21h): is the handle one that the host can specify?
+    /// Reclaim unit handle usage (log page 21h): whether the host can specify each handle.
     pub fn fdp_usage(&mut self) -> Answer<Vec<bool>> {
         let streams = self.config.ftl.streams;
         let (fdp, _) = self.fdp()?;
@@ -162,9 +163,8 @@ impl Ssd {
         }
     }
 
-    /// I/O Management Send, reclaim unit handle update: the units that these identifiers reference
-    /// are left as they are, and their next writes go to empty ones. Returns how many were given
-    /// up.
+    /// I/O Management Send, reclaim unit handle update: abandons the units that these identifiers
+    /// reference, so their next writes go to empty ones. Returns how many units were abandoned.
     pub fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32> {
         let handles = self.fdp()?.0.checked(ids)?;
         self.end_old_units();
@@ -181,7 +181,7 @@ impl Ssd {
         Ok(modified)
     }
 
-    /// Leave the unit of a handle, if anything is written in it.
+    /// Abandons the unit of a handle if it is partly written; returns whether it was.
     fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
         if !self.ftl.host_room(frontier).1 {
@@ -194,8 +194,8 @@ impl Ssd {
         true
     }
 
-    /// Units that have been open for longer than the drive allows: their handles reference empty
-    /// ones from now on.
+    /// Closes units that have been open longer than the limit: their handles then reference empty
+    /// ones.
     pub(super) fn end_old_units(&mut self) {
         if !self.data_placement.is_limited {
             return;
@@ -213,7 +213,7 @@ impl Ssd {
         }
     }
 
-    /// See which units are open now, and since when.
+    /// Updates which units are open and since when.
     #[cold]
     pub(super) fn note_units(&mut self) {
         let now = self.backend.now;
@@ -241,8 +241,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// The same of all events behind every placement handle: a host that keeps the whole log. Does
-    /// nothing on a drive with another interface.
+    /// Enables all events for every placement handle, for a host that keeps the whole log. Has no
+    /// effect on a drive with another interface.
     pub fn fdp_enable_all_events(&mut self) {
         if let Interface::Fdp(fdp) = &mut self.data_placement.interface {
             for &handle in &fdp.handles {
@@ -269,7 +269,7 @@ impl Ssd {
         Ok(self.statistics())
     }
 
-    /// The same figures of any drive.
+    /// The FDP statistics of any drive.
     pub fn statistics(&self) -> FdpStatistics {
         FdpStatistics {
             hbmw: self.host_write_bytes(),
@@ -280,7 +280,7 @@ impl Ssd {
 
     // -- any interface --------------------------------------------------------------------------
 
-    /// Make events of what GC has done since the last time.
+    /// Generates events from the GC log since the last time.
     fn gather_events(&mut self) {
         self.end_old_units();
         let now = self.backend.now;
@@ -289,9 +289,8 @@ impl Ssd {
         }
     }
 
-    /// A Controller Level Reset. The Streams directive is disabled by it. Without power-loss
-    /// protection the drive loses its place in open units: reclaim unit handles reference empty
-    /// ones then.
+    /// A Controller Level Reset disables the Streams directive. Without power-loss protection, the
+    /// drive also abandons its open units: reclaim unit handles then reference empty ones.
     pub fn controller_reset(&mut self) {
         self.quiesce();
         let now = self.backend.now;
@@ -357,7 +356,8 @@ impl Ssd {
         })
     }
 
-    /// Most that a load's stream numbers may be: what the interface can take, or the FTL's streams.
+    /// Number of stream numbers that a load may use: the limit of the interface, or the FTL's
+    /// streams.
     pub fn stream_numbers(&self) -> u16 {
         match self.config.data_placement {
             Some(_) => u16::MAX,
@@ -366,7 +366,7 @@ impl Ssd {
     }
 }
 
-/// The FTL stream that a write which names `number` would go to now; for tests.
+/// FTL stream to which a write with stream number `number` would go now; for tests.
 impl Ssd {
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let found = self.data_placement.route.get(usize::from(number)).copied();

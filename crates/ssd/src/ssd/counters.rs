@@ -1,4 +1,4 @@
-//! What the drive reports of itself.
+//! Counters of the drive as a whole.
 
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
@@ -14,14 +14,14 @@ use crate::power::Energy;
 use crate::slc_cache::SlcCounters;
 use crate::thermal::ThermalCounters;
 
-/// What the drive reports of itself, since it was new.
+/// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveCounters {
     pub host_write_bytes: u64,
     pub host_read_bytes: u64,
-    /// Of the reads, what held no data, in whole slots.
+    /// Reads of unmapped addresses, in whole slots.
     pub unmapped_read_bytes: u64,
-    /// Slots placed on flash for whatever reason, in bytes; data still in the buffer count.
+    /// Bytes allocated on flash for any reason; data still in the buffer count.
     pub nand_write_bytes: u64,
     pub gc_moved_bytes: u64,
     pub wear_moved_bytes: u64,
@@ -29,12 +29,12 @@ pub struct DriveCounters {
     pub trimmed_bytes: u64,
     pub collections: u64,
     pub wear: WearSummary,
-    /// Of mechanisms that the device file describes; `None` of others.
+    /// Counters of mechanisms in the device file; `None` for others.
     pub housekeeping: Option<HousekeepingCounters>,
     pub ecc: Option<EccCounters>,
     pub energy: Option<Energy>,
     pub thermal: Option<ThermalCounters>,
-    /// Time that the plan of the flash's life has held writes up.
+    /// Time for which endurance throttling delayed writes.
     pub held_up: Option<HeldUp>,
     pub slc_cache: Option<SlcCounters>,
     pub reduction: Option<ReductionCounters>,
@@ -42,9 +42,9 @@ pub struct DriveCounters {
 
 counters! { |c: DriveCounters|
     Integer "nand_write_bytes" Bytes: c.nand_write_bytes,
-        "written to flash, for whatever reason; data in the write buffer count";
+        "written to flash for any reason; data in the write buffer count";
     Integer "gc_moved_bytes" Bytes: c.gc_moved_bytes,
-        "of `nand_write_bytes`, moved by garbage collection";
+        "of `nand_write_bytes`, relocated by garbage collection";
     Integer "erases_min" Count level of_any_size: c.wear.min.into(), "fewest erases of a block";
     Real "erases_mean" Count level of_any_size: c.wear.mean, "mean erases of a block";
     Integer "erases_max" Count level of_any_size: c.wear.max.into(), "most erases of a block";
@@ -53,7 +53,7 @@ counters! { |c: DriveCounters|
 }
 
 impl DriveCounters {
-    /// The declared counters, with those of the mechanisms that device files describe.
+    /// All declared counters, including those of mechanisms in the device file.
     pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
         readings(counters)
             .chain(readings(counters.and_then(|c| c.energy.as_ref())))

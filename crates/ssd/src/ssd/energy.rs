@@ -8,20 +8,21 @@ use crate::power::Energy;
 use crate::thermal::ThermalCounters;
 
 impl Ssd {
-    /// What the drive has taken by `time`, which is about now: work that was begun counts.
+    /// Energy consumed until `time`, which must be close to now; operations that have begun count
+    /// in full.
     pub fn energy_until(&self, time: Nanos) -> Option<Energy> {
         let config = self.config.power.as_ref()?;
         let (active, link) = (self.active.until(time), self.frontend.link_busy());
         Some(Energy::of(config, &self.backend.busy, active, link, time))
     }
 
-    /// Temperature at `time`, which is about now, and throttling until then.
+    /// Temperature at `time`, which must be close to now, and throttling until then.
     pub fn thermal_at(&self, time: Nanos) -> Option<ThermalCounters> {
         let joules = self.energy_until(time)?.total();
         self.thermal.as_ref().map(|thermal| thermal.counters(time, joules))
     }
 
-    /// A command begins: look at the temperature now, and in each period from now on.
+    /// Called when a command begins: updates the temperature now and in each period from now on.
     pub(super) fn resume_thermal(&mut self) {
         if self.thermal.as_ref().is_some_and(|thermal| !thermal.scheduled) {
             self.look_at_temperature();
@@ -40,8 +41,8 @@ impl Ssd {
         self.backend.queue.push(Lane::DieLong, until, SsdEvent::ThermalPeriod);
     }
 
-    /// A period is over. While the host is silent there is nobody to throttle; the temperature of
-    /// the time until the next command follows from the energy of that time.
+    /// Handles the end of a period. While the host is idle there is nothing to throttle, and the
+    /// temperature until the next command follows from the energy of that time.
     pub(super) fn thermal_period(&mut self) {
         if let Some(thermal) = &mut self.thermal {
             thermal.scheduled = false;

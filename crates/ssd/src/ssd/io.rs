@@ -1,5 +1,4 @@
-//! Commands inside the drive: writes through the buffer to the FTL, reads from flash, flushes,
-//! TRIMs.
+//! Processing of commands: writes through the buffer to the FTL, reads from flash, flushes, TRIMs.
 
 use writecliff_base::{Lpn, Ppa};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
@@ -12,7 +11,7 @@ use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
 
 impl Ssd {
-    /// Let waiting writes send their data while the buffer has room for them.
+    /// Starts the data transfer of waiting writes while the buffer has space.
     #[inline]
     pub(super) fn admit_writes(&mut self) {
         while let Some(&(number, ready)) = self.write_waiting.front() {
@@ -23,7 +22,8 @@ impl Ssd {
             if self.writes_may_wait && (self.core_is_behind() || self.is_ahead_of_plan()) {
                 return;
             }
-            // What partly filled units cannot keep: a larger command need not wait for more.
+            // Space that partly filled units cannot occupy; a larger command need not wait for
+            // more.
             if self.buffer_free < slots.min(self.buffer_assured()) {
                 return;
             }
@@ -35,7 +35,7 @@ impl Ssd {
         }
     }
 
-    /// Buffer slots that are free whenever nothing is on its way to flash.
+    /// Buffer slots that are free whenever no data are on their way to flash.
     fn buffer_assured(&self) -> i64 {
         let units = i64::from(self.config.ftl.streams);
         let in_log = self.slc.as_ref().map_or(0, |_| self.config.geometry.slots_per_read_group);
@@ -60,12 +60,12 @@ impl Ssd {
                 Some(self.complete(number))
             }
             Operation::Flush => self.flush(number),
-            Operation::Read => unreachable!("reads do not carry data to the drive"),
+            Operation::Read => unreachable!("reads do not transfer data to the drive"),
         }
     }
 
-    /// A write to a drive whose mapping takes time, which does something with its data, or whose
-    /// units may not stay open for ever. Returns whether the command may complete.
+    /// Writes to a drive whose mapping takes time, that reduces data or has an SLC cache, or whose
+    /// units may stay open only for a limited time. Returns whether the command may complete.
     #[cold]
     fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
@@ -96,8 +96,8 @@ impl Ssd {
         completes
     }
 
-    /// Write to the flash of the FTL. Returns whether the data are durable, so that the command may
-    /// complete.
+    /// Writes to the flash of the FTL. Returns whether the data are durable, so that the command
+    /// may complete.
     #[inline]
     fn write_to_flash(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let durable = self.write_cache || self.config.controller.power_loss_protection;
@@ -126,8 +126,8 @@ impl Ssd {
         }
     }
 
-    /// Pad and program the units that the host's frontiers are filling; with `waited_for`, only
-    /// those that a command waits for.
+    /// Pads and programs the open units of the host's frontiers; with `waited_for`, only those for
+    /// which a command waits.
     pub(super) fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.config.ftl.streams {
             let frontier = FrontierId(stream);
@@ -137,7 +137,7 @@ impl Ssd {
                     continue;
                 }
             } else if self.slc.as_ref().is_some_and(|slc| !slc.is_direct(stream)) {
-                // All that it holds has come from the cache, where it still is.
+                // All its data come from the cache, where they still are.
                 continue;
             }
             self.ftl.pad(frontier, &mut self.backend);
@@ -185,7 +185,7 @@ impl Ssd {
         }
     }
 
-    /// Start the flash reads of a command: one for each run of slots in one read group.
+    /// Starts the flash reads of a command, one for each run of slots in a read group.
     #[inline]
     pub(super) fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
@@ -213,7 +213,8 @@ impl Ssd {
         }
     }
 
-    /// Returns the number of flash reads: 0 if the slot is not on flash.
+    /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
+    /// flash.
     #[inline]
     fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
         let ppa = self.ftl.lookup(lpn);
@@ -230,7 +231,7 @@ impl Ssd {
     }
 
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        // What is read is counted in allocation units: slots, unless data are reduced.
+        // Reads are counted in allocation units: slots, unless data are reduced.
         let ftl = &self.config.ftl;
         let per_group = ftl.alloc_units(self.config.geometry.slots_per_read_group);
         let mut run: Option<(FlashLocation, u32)> = None;
@@ -267,7 +268,7 @@ impl Ssd {
         reads
     }
 
-    /// Is the slot still in the write buffer (its unit not yet on flash)?
+    /// Whether the slot is still in the write buffer (its unit is not yet on flash).
     #[inline]
     pub(super) fn is_buffered(&self, ppa: Ppa, location: &FlashLocation) -> bool {
         self.ftl.is_filling(ppa, location.reclaim_unit)

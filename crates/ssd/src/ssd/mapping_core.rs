@@ -15,28 +15,28 @@ use crate::config::DeviceConfig;
 use crate::event::{Lane, SsdEvent};
 use writecliff_base::words::{WordReader, WordWriter};
 
-/// Reads that a queue may hold while the core has not got to them.
+/// Number of reads that may wait for the core.
 const READS_LEFT_MAX: u64 = 128;
 
-/// What the core still has to do.
+/// Pending work of the core.
 #[derive(Debug)]
 pub(super) struct MappingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
     per_read: Nanos,
-    /// What reads have taken of the core and is not yet in `done_at`.
+    /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
-    /// When the last write was placed.
+    /// When the last write was mapped.
     placed_at: Nanos,
-    /// Work that may be owed while another write is let in.
+    /// Maximum pending work with which another write is admitted.
     allowance: Nanos,
-    /// Time at which all that is owed will be done.
+    /// Time at which all pending work will be done.
     done_at: Nanos,
     wake_scheduled: bool,
 }
 
 impl MappingCore {
-    /// None if the core takes no time.
+    /// `None` if the core takes no time.
     pub(super) fn new(config: &DeviceConfig) -> Option<Self> {
         let c = &config.controller;
         let free = c.mapping_update_time == Nanos::ZERO && c.relocation_time == Nanos::ZERO;
@@ -55,8 +55,8 @@ impl MappingCore {
     pub(super) fn charge(&mut self, now: Nanos, host_slots: u32, moved_slots: u64) {
         let host = self.per_host_slot.0 * u64::from(host_slots);
         let moved = self.per_moved_slot.0 * moved_slots;
-        // Reads go before what is owed, so it is done later by as much; but they cannot have taken
-        // more time than there was. What is left of a queue full of them, they take later.
+        // Reads take precedence over pending work and delay it, but they cannot have used more time
+        // than has passed. The time of reads still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
         self.done_at = (self.done_at + reads).max(now) + Nanos(host + moved);
         let most = Nanos(self.per_read.0 * READS_LEFT_MAX);
@@ -68,7 +68,7 @@ impl MappingCore {
         self.read_time += self.per_read;
     }
 
-    /// The time from which a write may enter, if that is not now.
+    /// When the next write may be admitted, if not now.
     fn opens_at(&self, now: Nanos) -> Option<Nanos> {
         let opens = self.done_at.saturating_sub(self.allowance);
         (opens > now).then_some(opens)
@@ -91,7 +91,7 @@ impl MappingCore {
 }
 
 impl Ssd {
-    /// Does the core hold up writes now? Then there will be an event when it does not.
+    /// Whether the core delays writes now. If so, an event is scheduled for when it no longer does.
     #[inline]
     pub(super) fn core_is_behind(&mut self) -> bool {
         let Some(core) = &mut self.mapping_core else { return false };

@@ -1,4 +1,4 @@
-//! What is under way in the drive, to a saved state and back; and what time has not seen.
+//! Saves and restores work in progress, and state that fast-forward does not update.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
@@ -9,7 +9,7 @@ use crate::power::ActiveTime;
 use writecliff_base::words::{WordReader, WordWriter};
 
 impl Ssd {
-    /// Everything under way, while the host has no command outstanding.
+    /// Saves all work in progress; the host must have no command outstanding.
     pub(crate) fn save_pending(&self, out: &mut WordWriter) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.backend.save(out);
@@ -79,7 +79,7 @@ impl Ssd {
         }
     }
 
-    /// The buffer holds just what partly filled units hold.
+    /// Sets the buffer to contain exactly the data of partly filled units.
     pub(crate) fn resynchronise_buffer(&mut self) {
         let held: u32 = (0..self.config.ftl.streams).map(|s| self.ftl.filled(FrontierId(s))).sum();
         let in_log = self.slc.as_ref().map_or(0, |slc| slc.filled());

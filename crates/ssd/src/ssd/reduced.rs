@@ -1,4 +1,4 @@
-//! Writes on a drive that reduces data: section `[reduction]`.
+//! Writes on a drive with data reduction (section `[reduction]`).
 
 use writecliff_base::Lpn;
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -9,8 +9,8 @@ use super::Ssd;
 use super::io::slot_overlap;
 
 impl Ssd {
-    /// Returns whether the data are durable. What is on the drive already leaves the buffer, and is
-    /// as durable as what it repeats.
+    /// Writes reduced data; returns whether they are durable. Duplicates leave the buffer at once
+    /// and are as durable as the data that they duplicate.
     pub(super) fn write_reduced(
         &mut self,
         number: u16,

@@ -1,4 +1,4 @@
-//! Commands on a drive with an SLC cache, and the folding of what it holds in idle time.
+//! Commands on a drive with an SLC cache, and folding in idle time.
 
 use writecliff_base::{Lpn, StreamId};
 use writecliff_flash::geometry::FlashLocation;
@@ -10,11 +10,11 @@ use super::Ssd;
 use super::io::slot_overlap;
 use crate::slc_cache::SlcCache;
 
-/// Program units that each die gets in one burst of folding: so many that it works most of the time
-/// until the next look, so few that a command does not wait for long.
+/// Program units per die in one burst of folding: enough to keep the die busy until the next check,
+/// but few enough that a command does not wait long.
 const BURST_UNITS: u32 = 4;
 
-/// Where slots of a read are that one flash read fetches.
+/// Location of slots that one flash read fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Main(FlashLocation),
@@ -26,7 +26,7 @@ impl Ssd {
         self.slc.as_deref()
     }
 
-    /// A write that the cache takes, as far as it has room. Returns whether it may complete.
+    /// Writes to the cache as far as it has space. Returns whether the command may complete.
     pub(super) fn write_to_cache(
         &mut self,
         number: u16,
@@ -53,7 +53,7 @@ impl Ssd {
                 slc.write_past(lpn, stream, bytes, &mut self.ftl, &mut self.backend);
             }
         }
-        // Folded data pass through the buffer like others.
+        // Folded data pass through the buffer like other data.
         self.buffer_free -= (slc.folds() - folds) as i64;
         self.slc = Some(slc);
         if !durable && self.writes_in_transfer == 0 {
@@ -62,7 +62,7 @@ impl Ssd {
         durable
     }
 
-    /// The same without time.
+    /// The same on the fast-forward clock.
     pub(super) fn fast_forward_to_cache(&mut self, command: &Command, stream: StreamId) {
         let Some(slc) = &mut self.slc else { return };
         let slot = u64::from(writecliff_flash::geometry::SLOT_BYTES);
@@ -78,7 +78,7 @@ impl Ssd {
         }
     }
 
-    /// Start the flash reads of a command; returns how many they are.
+    /// Starts the flash reads of a command; returns their number.
     pub(super) fn read_among_cached(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         let mut run: Option<(Source, u32)> = None;
         let mut reads = 0;
@@ -108,7 +108,7 @@ impl Ssd {
         1
     }
 
-    /// Where a slot has to be read from; `None` if that is not flash.
+    /// The location from which a slot must be read; `None` if it is not on flash.
     fn source(&mut self, lpn: Lpn) -> Option<Source> {
         if let Some((unit, filling)) = self.slc.as_ref()?.find(lpn) {
             let buffered = filling || self.backend.is_slc_in_flight(unit);
@@ -123,8 +123,8 @@ impl Ssd {
         (!self.is_buffered(ppa, &location)).then_some(Source::Main(location))
     }
 
-    /// The host is silent and the flash has nothing to do: fold a burst, or erase when all is
-    /// folded. False if there is neither.
+    /// Idle work: folds a burst, or erases when all data are folded. Returns false if there was
+    /// nothing to do.
     pub(super) fn fold_burst(&mut self) -> bool {
         let Some(slc) = &mut self.slc else { return false };
         let geometry = &self.config.geometry;
@@ -137,8 +137,8 @@ impl Ssd {
         folded > 0 || self.erase_ahead()
     }
 
-    /// Erase a block of the empty cache, so that the next writes need not wait for that. Its data
-    /// have to be on the main flash before.
+    /// Erases a block of the empty cache, so that the next writes need not wait for it. Its data
+    /// must already be on the main flash.
     fn erase_ahead(&mut self) -> bool {
         let Some(slc) = &mut self.slc else { return false };
         if !slc.wants_erase() {
@@ -151,12 +151,12 @@ impl Ssd {
         true
     }
 
-    /// Slots folded so far, which the core has placed like the host's.
+    /// Slots folded so far, which the core has mapped like host slots.
     pub(super) fn folds(&self) -> u64 {
         self.slc.as_ref().map_or(0, |slc| slc.folds())
     }
 
-    /// Is there anything to do in idle time?
+    /// Whether there is work to do in idle time.
     #[inline]
     pub(super) fn wants_idle_time(&self) -> bool {
         self.ftl.needs_background_gc() || self.slc.as_ref().is_some_and(|slc| slc.wants_idle_time())

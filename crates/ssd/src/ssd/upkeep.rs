@@ -1,5 +1,5 @@
-//! The firmware's own work among the host's: when media work runs, what programs bring about, and
-//! when the plan of the flash's life holds up writes.
+//! Scheduling of the firmware's background work: media work, work that follows programs, and
+//! endurance throttling.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Operation};
@@ -8,8 +8,8 @@ use super::Ssd;
 use crate::event::{Lane, SsdEvent};
 
 impl Ssd {
-    /// A command begins: from now on media work meets commands. What has begun in the silence and
-    /// is not over keeps its die busy for the rest of its time.
+    /// Called when a command begins: media work is scheduled from now on. Work that began in idle
+    /// time and has not ended keeps its die busy for the rest of its time.
     pub(super) fn begin_among_upkeep(&mut self, command: Command) {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
             self.schedule_media_work();
@@ -37,8 +37,8 @@ impl Ssd {
         }
     }
 
-    /// Time for a media operation. While the host is silent there is nobody to notice; then the
-    /// next command finds out what is still running.
+    /// Runs a media operation. While the host is idle it is not simulated; the next command
+    /// computes what is still running.
     pub(super) fn media_work(&mut self) {
         if let Some(housekeeping) = &mut self.housekeeping {
             housekeeping.media_scheduled = false;
@@ -48,7 +48,7 @@ impl Ssd {
         }
     }
 
-    /// A program has ended: the journal may be due, or a checkpoint.
+    /// Called when a program has ended: a journal page or a checkpoint may be due.
     #[cold]
     pub(super) fn journal_program(&mut self) {
         let Some(housekeeping) = &mut self.housekeeping else { return };
@@ -61,8 +61,8 @@ impl Ssd {
         }
     }
 
-    /// Does the plan of the flash's life hold up writes now? Then there will be an event when it
-    /// does not.
+    /// Whether endurance throttling delays writes now. If so, an event is scheduled for when it no
+    /// longer does.
     #[inline]
     pub(super) fn is_ahead_of_plan(&mut self) -> bool {
         self.endurance.is_some() && self.waits_for_plan()
@@ -86,7 +86,7 @@ impl Ssd {
         self.admit_writes();
     }
 
-    /// How much longer a command takes for what the controller does meanwhile.
+    /// Additional latency of a command due to internal tasks of the controller.
     #[inline]
     pub(super) fn hiccup(&mut self) -> Nanos {
         self.housekeeping.as_mut().map_or(Nanos::ZERO, |housekeeping| housekeeping.hiccup())
