@@ -46,6 +46,12 @@ def events_of(
     """Convert the calls of a program that was started in `folder`.
 
     `before` has the files known to exist at the start; `reads` includes reads.
+    """
+    known = list(calls(lines))
+    reader = _Reader(known, os.fsencode(folder), before, reads)
+    for call in known:
+        reader.take(call)
+    return Read(reader.events(), reader.notes())
 
 
 class _Reader:

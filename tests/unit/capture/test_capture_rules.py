@@ -115,8 +115,8 @@ def test_no_rows_no_streams() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "r.toml: no rules", "each is a table headed [[rule]]"),
-        ("rule = 3", "r.toml: no rules", "each is a table headed [[rule]]"),
+        ("", "r.toml: no rules", "add a table [[rule]] for each rule"),
+        ("rule = 3", "r.toml: no rules", "add a table [[rule]] for each rule"),
         ("[[rule]]\nstream = 1\n\n[[rule]]\npth = 'x'\nstream = 1",
          "r.toml:4: rule 2: unknown key 'pth'", "did you mean 'path'?"),
         ("[[rule]]\npath = '*'", "r.toml:1: rule 1: 'stream' is missing", "a number, 0 is the default stream"),
