@@ -126,7 +126,7 @@ impl FtlConfig {
             return fail(
                 "gc_low_watermark",
                 format!(
-                    "gc_low_watermark is {}; garbage collection itself opens units, so it must be 2 or more",
+                    "gc_low_watermark is {}; it must be 2 or more, as GC itself opens units",
                     self.gc_low_watermark
                 ),
             );
@@ -141,11 +141,7 @@ impl FtlConfig {
             );
         }
         if self.rated_cycles == 0 {
-            return fail(
-                "rated_cycles",
-                "rated_cycles is 0; it must be 1 or more (see the data sheet of the flash)"
-                    .to_owned(),
-            );
+            return fail("rated_cycles", "rated_cycles is 0; it must be 1 or more".to_owned());
         }
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
         // Open units (one per stream for the host, one for relocated data) can be nearly empty
