@@ -246,6 +246,9 @@ impl JobSpec {
         })?;
         ensure(!(pause && (iops || bytes)), "pause", || {
             "a job with a rate cannot have bursts and pauses".to_owned()
+        })?;
+        ensure(!(self.dsync && self.flush_every_writes > 0), "dsync", || {
+            "each write is flushed already; leave flush_every_writes out".to_owned()
         })
     }
 

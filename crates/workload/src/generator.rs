@@ -193,8 +193,8 @@ impl ThreadGenerator {
             offset: job.offset_bytes,
             contents: Contents::new(&job),
             stream: StreamId(job.stream),
-            flush: FlushEvery { writes: job.flush_every_writes, left: job.flush_every_writes },
-            writes_count: job.flush_every_writes > 0 || job.duplicate_pct > 0.0,
+            flush: FlushEvery { writes: job.writes_to_flush(), left: job.writes_to_flush() },
+            writes_count: job.writes_to_flush() > 0 || job.duplicate_pct > 0.0,
         })
     }
 

@@ -136,6 +136,8 @@ pub struct JobSpec {
     pub start_delay_ns: u64,
     /// 0 for no flushes.
     pub flush_every_writes: u64,
+    /// Each write is on the media when it completes (`O_DSYNC`); here, a flush follows it.
+    pub dsync: bool,
     pub duration_ns: Option<u64>,
     pub volume_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,6 +175,7 @@ impl Default for JobSpec {
             pause_ns: 0,
             start_delay_ns: 0,
             flush_every_writes: 0,
+            dsync: false,
             duration_ns: None,
             volume_bytes: None,
             volume_pct: None,
@@ -236,6 +239,11 @@ impl JobSpec {
         job
     }
 
+    /// Writes from one flush to the next; 0 for no flushes.
+    pub fn writes_to_flush(&self) -> u64 {
+        if self.dsync { 1 } else { self.flush_every_writes }
+    }
+
     /// Size of the range on a drive of `capacity`; 0 if the offset lies beyond the drive.
     pub fn range_on(&self, capacity: Bytes) -> Bytes {
         let job = self.resolved(capacity);
@@ -274,7 +282,7 @@ mod tests {
         "duplicate_pct":0.0,"stream":0,"rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,
         "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
-        "flush_every_writes":0,"duration_ns":null,
+        "flush_every_writes":0,"dsync":false,"duration_ns":null,
         "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;
 
     #[test]

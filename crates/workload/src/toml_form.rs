@@ -96,6 +96,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         pause_ns: time("pause")?.unwrap_or(0),
         start_delay_ns: time("start_delay")?.unwrap_or(0),
         flush_every_writes: count("flush_every_writes", 0)?.unwrap_or(0),
+        dsync: table.optional_flag("dsync")?.unwrap_or(false),
         duration_ns: time("duration")?,
         volume_bytes,
         volume_pct,

@@ -98,6 +98,7 @@ class Job:
     pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
     start_delay_ns: int = 0
     flush_every_writes: int = 0  # 0: never
+    dsync: bool = False  # O_DSYNC: a write completes on the media (simulated: a flush after each)
     duration_ns: int | None = None
     volume_bytes: int | None = None
     ios: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -39,7 +40,7 @@ def text_of(*jobs: Job, target: Target = DISK, fio: Fio = FIO) -> str:
 
 def options_of(job: Job, target: Target = DISK) -> dict[str, str]:
     section = Section(job, [])
-    add_job(section, target)
+    add_job(section, target, FIO)
     return dict(section.options)
 
 
@@ -128,6 +129,18 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
         io_size=1073741824
         """)
     assert plan(Workload("w", (mix, log)), DISK, FIO).warnings == ()
+
+
+def test_dsync_opens_the_drive_so() -> None:
+    job = Job(dsync=True, ios=1)
+    assert options_of(job)["sync"] == "dsync"
+    assert "fsync" not in options_of(job)
+    assert "sync" not in options_of(replace(job, read_pct=100))
+    old = plan(Workload("w", (job,)), DISK, replace(FIO, version=(3, 23), version_text="fio-3.23"))
+    assert "fdatasync=1\n" in old.text
+    assert old.warnings == (
+        "job job: fio-3.23 cannot open with O_DSYNC: a flush follows each write instead",
+    )
 
 
 def test_reads_carry_no_data_options_and_do_not_write() -> None:

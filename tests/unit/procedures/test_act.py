@@ -79,13 +79,13 @@ def test_jobs_of_both_models() -> None:
     assert reads.align_bytes == 512
     assert [size.bytes for size in reads.block_sizes] == [1536]
     assert (large_reads.read_pct, large_writes.read_pct) == (100, 0)
-    assert (large_reads.flush_every_writes, large_writes.flush_every_writes) == (0, 1)
+    assert (large_reads.dsync, large_writes.dsync) == (False, True)
     assert {job.duration_ns for job in (reads, large_reads, large_writes)} == {5_000_000_000}
     old = act(model="3.x", disable_odsync=True, tomb_raider=True)
     queues, _, writes, raider = jobs_of(old.options, old.rates(), sector_bytes=4096, seconds=1.0)
     assert (queues.threads, queues.queue_depth) == (2, 8)
     assert [size.bytes for size in queues.block_sizes] == [4096]
-    assert writes.flush_every_writes == 0
+    assert not writes.dsync
     assert raider.pattern == "sequential"
 
 

@@ -345,8 +345,8 @@ def test_campaigns_can_be_estimated(drive: Path) -> None:
 def test_flushes_do_not_take_the_place_of_writes(drive: Path) -> None:
     """A rate is one of I/Os: with a flush after each, as many are written."""
     written = []
-    for flushed in (0, 1):
-        job = Job(block_sizes=(BlockSize(1 << 17),), rate_iops=20.0, flush_every_writes=flushed,
+    for dsync in (False, True):
+        job = Job(block_sizes=(BlockSize(1 << 17),), rate_iops=20.0, dsync=dsync,
                   duration_ns=2_000_000_000)  # fmt: skip
         written.append(SimEngine(str(drive)).run(Workload("w", (job,))).total("write")[0])
     assert written == [40, 40]

@@ -22,6 +22,10 @@ fn invalid_jobs_are_rejected_with_a_message() {
             "block_sizes: the weight 0 of 512 B is not above 0",
         ),
         (r#""threads":0"#, "threads: 0 is outside 1 to 4096"),
+        (
+            r#""dsync":true,"flush_every_writes":2"#,
+            "dsync: each write is flushed already; leave flush_every_writes out",
+        ),
         (r#""queue_depth":0"#, "queue_depth: 0 is outside 1 to 65536"),
         (r#""align_bytes":0"#, "align: 0 is not above 0"),
         (r#""align_bytes":1000"#, "align: 1000 B is not a multiple of 512 bytes"),

@@ -118,6 +118,14 @@ fn a_flush_follows_every_nth_write() {
 }
 
 #[test]
+fn a_dsync_write_is_one_that_a_flush_follows() {
+    let dsync = requests(&job(r#"{"read_pct":50,"dsync":true,"ios":1}"#), 1000);
+    let flushed = requests(&job(r#"{"read_pct":50,"flush_every_writes":1,"ios":1}"#), 1000);
+    assert_eq!(dsync, flushed);
+    assert!(dsync.iter().any(|io| io.op == Operation::Flush));
+}
+
+#[test]
 fn a_job_that_does_not_fit_has_no_generator() {
     let job = job(r#"{"range_bytes":2147483648,"ios":1}"#);
     let error = ThreadGenerator::new(&job, CAPACITY, 1, 0, 0).unwrap_err();

@@ -42,6 +42,7 @@ duration = "60 s"
 [[job]]
 rate = "1_000.5 IOPS"
 arrival = "poisson"
+dsync = true
 segments = { count = 2048, amount = "8 GiB" }
 ios = 5
 "#;
@@ -65,6 +66,7 @@ fn a_full_file_reads() {
     assert_eq!((paced.rate_iops, paced.arrival), (Some(1000.5), Arrival::Poisson));
     let segments = SegmentSpec { count: 2048, amount_bytes: 8 << 30, seed: 1 };
     assert_eq!(paced.segments, Some(segments));
+    assert!(paced.dsync && !scan.dsync);
 }
 
 #[test]

@@ -18,6 +18,7 @@ Version = tuple[int, int]
 
 OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
 PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
+DSYNC_SINCE: Version = (3, 24)  # sync=dsync
 HINT_SINCE: Version = (3, 37)  # write_hint= through the inode, where the file's is refused
 _SYS_IO_URING_SETUP = 425  # one number on every architecture
 _IO_URING_PARAMS_BYTES = 120

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
-from writecliff.engines.fio.capability import DataPlacement, Fio
+from writecliff.engines.fio.capability import DSYNC_SINCE, DataPlacement, Fio
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
 from writecliff.workload.model import Workload
@@ -73,7 +73,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     for index, job in enumerate(workload.jobs):
         section = Section(job, warnings)
         raise_to_sectors(section, target.sector_bytes)
-        add_job(section, target)
+        add_job(section, target, fio)
         if found is not None and job.stream:
             _add_data_placement(section, found)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
@@ -157,7 +157,7 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
     return found
 
 
-def add_job(section: Section, target: Target) -> None:
+def add_job(section: Section, target: Target, fio: Fio) -> None:
     """Add all options of a job except its data placement."""
     job = section.job
     _check_counts(section, target)
@@ -184,9 +184,22 @@ def add_job(section: Section, target: Target) -> None:
             if value:
                 section.add(option, section.whole_percent(name, value))
     add_rates(section)
+    _add_flushes(section, fio)
+    add_ends(section)
+
+
+def _add_flushes(section: Section, fio: Fio) -> None:
+    job = section.job
+    if job.dsync and job.read_pct + job.trim_pct < 100:
+        if fio.version >= DSYNC_SINCE:
+            section.add("sync", "dsync")
+        else:
+            section.add("fdatasync", 1)
+            section.warn(
+                f"{fio.version_text} cannot open with O_DSYNC: a flush follows each write instead"
+            )
     if job.flush_every_writes:
         section.add("fsync", job.flush_every_writes)
-    add_ends(section)
 
 
 def _check_counts(section: Section, target: Target) -> None:

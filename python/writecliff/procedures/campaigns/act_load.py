@@ -76,11 +76,11 @@ def _up(size: int, unit: int) -> int:
 def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -> tuple[Job, ...]:
     """The jobs of a step of `seconds`. What has a rate of 0 has no job."""
     large = o.large_block_op_kbytes * KIB
-    flush = 0 if o.disable_odsync else 1
+    dsync = not o.disable_odsync
     ends = {"duration_ns": round(seconds * SECOND_NS), "compressible_pct": 100.0 - o.compress_pct}
     block: dict[str, Any] = {"block_sizes": (BlockSize(large),), **ends}
     reads = Job(name=LARGE_READS, read_pct=100.0, rate_iops=rates.large_reads, **block)
-    writes = Job(name=LARGE_WRITES, rate_iops=rates.large_writes, flush_every_writes=flush, **block)
+    writes = Job(name=LARGE_WRITES, rate_iops=rates.large_writes, dsync=dsync, **block)
     tombs = Job(
         name=TOMB_RAIDER,
         pattern="sequential",
@@ -111,7 +111,7 @@ def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any
         threads=max(1, min(threads, math.floor(total))),
         queue_depth=depth,
         rate_iops=total,
-        flush_every_writes=0 if o.disable_odsync or not rates.writes else 1,
+        dsync=bool(rates.writes) and not o.disable_odsync,
         **ends,
     )
 

@@ -17,6 +17,7 @@ from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.splits import Distribution
 from writecliff.workload.fiojob.target import (
     compressible_pct,
+    dsync,
     flush_every_writes,
     queue_depth,
     stream,
@@ -88,6 +89,7 @@ def _common_job(settings: Settings, ops: Operations, sizes: Blocks, rate: Pace) 
         arrival=rate.arrival,
         start_delay_ns=settings.startdelay * _US,
         flush_every_writes=flush_every_writes(settings, ops),
+        dsync=dsync(settings, ops),
     )
     return with_pauses(job, settings)
 

@@ -157,7 +157,7 @@ class FioOptions:
     sync: Literal["none", "sync", "dsync"] = option(
         read.choice("none", "sync", "dsync", **{"0": "none", "1": "sync"}),
         "none",
-        "a flush after every write",
+        "in either form, each write is on the media when it completes",
     )
     direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
     end_fsync: bool = option(read.boolean, "0", "no flush at the end; reported in a note")

@@ -92,8 +92,19 @@ def compressible_pct(settings: Settings) -> float:
     return 100.0 if settings.zero_buffers else 0.0
 
 
+def dsync(settings: Settings, ops: Operations) -> bool:
+    """Whether each write is to be on the media when it completes."""
+    if settings.sync == "none" or "write" not in ops.used:
+        return False
+    settings.note(
+        f"sync={settings.sync}: on a simulated drive every write is followed by a flush, which is"
+        " not part of the write's latency"
+    )
+    return True
+
+
 def flush_every_writes(settings: Settings, ops: Operations) -> int:
-    """Writes between flushes, 0 for none."""
+    """Writes between flushes, 0 for none or where every write is synchronous."""
     if "write" not in ops.used:
         return 0
     for name in ("end_fsync", "fsync_on_close"):
@@ -101,11 +112,7 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
             settings.note(f"{name}: the drive is not flushed at the end of the job")
     asked = {count for count in (settings.fsync, settings.fdatasync) if count}
     if settings.sync != "none":
-        settings.note(
-            f"sync={settings.sync}: every write is followed by a flush, which is not part of the"
-            " write's latency"
-        )
-        return 1
+        return 0
     if len(asked) > 1:
         raise settings.error("fdatasync", "fsync and fdatasync differ", "keep one")
     return next(iter(asked), 0)
