@@ -1,7 +1,6 @@
-"""Drives of the guest for the tests of this folder, and the table of figures that they are about.
+"""Drives of the guest for the tests of this folder, which run in it (`make test-drives`).
 
-The tests run inside the guest (`make test-drives`); outside they are skipped aloud. A test that counts
-towards a figure says so: `pytest.mark.figure(faults="vanished")`.
+Outside they are skipped aloud.
 """
 
 from __future__ import annotations
@@ -12,42 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest.figures import Figures
 from tests.guest.qmp import Qmp
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
 
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
-FIGURES = pytest.StashKey[Figures]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "figure(name=case): the test is one case of a figure that is counted at the end"
-    )
-    config.addinivalue_line("markers", "long: not part of `make test`")
-    config.stash[FIGURES] = Figures()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _in_the_guest() -> None:
     if not IN_GUEST:
         pytest.skip("drive tests run in the guest: make test-drives")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    report = yield
-    for mark in item.iter_markers("figure"):
-        item.config.stash[FIGURES].count(mark.kwargs, item.nodeid, report.outcome)
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = terminalreporter.config.stash[FIGURES].lines()
-    if IN_GUEST and lines:
-        terminalreporter.section("figures")
-        for line in lines:
-            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

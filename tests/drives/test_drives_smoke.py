@@ -28,7 +28,7 @@ def run(*words: str) -> str:
 def test_the_four_drives_are_found_and_identified(drive: Drive) -> None:
     with FioEngine.open_device(drive.path, destroy_serial=drive.serial) as engine:
         identity = engine.identify()
-    assert identity.capacity_bytes == drive.size_bytes == 256 * MIB
+    assert identity.capacity_bytes == drive.size_bytes == 128 * MIB
     assert identity.serial == drive.serial
 
 

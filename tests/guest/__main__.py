@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.guest.fetch import KERNEL_SUITES, cache, fetch
 from tests.guest.job import Job, is_terminal, run_folder
 from tests.guest.reasons import CannotRun, GuestFailed
+from tests.guest.testing import IN_GUEST, ROOT, print_table, pytest_words, run_all
 
-ROOT = Path(__file__).parents[2]
 NOT_RUN = 3
 
 
@@ -54,6 +54,7 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
         choices=list(KERNEL_SUITES),
         default=os.environ.get("WRITECLIFF_GUEST_KERNEL", "newest"),
     )
+    parser.add_argument("--quick", action="store_true", help="only tests that take seconds")
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
     parser.add_argument(
@@ -68,25 +69,29 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
 
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    words = options.words
+    only = ["--quiet", *(["-m", "not long"] if options.quick else [])]
     if options.do == "shell":
         if not is_terminal():
             parser.error("a shell needs a terminal")
         words = ["/bin/bash", "-i"]
     elif options.do == "test":
-        words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--basetemp=/run/tests"]
-        words += ["--junitxml=/run/out/junit.xml", *(options.words or ["tests/drives"])]
-    elif options.words:
-        words = options.words
-    else:
+        in_guest = ["--basetemp=/run/tests", "--junitxml=/run/out/junit.xml"]
+        words = pytest_words("/run/out/figures.json", *in_guest, *(words or [*only, *IN_GUEST]))
+    elif not words:
         parser.error("which command?")
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    more = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
+    where = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
     parts = fetch(options.kernel)
     with run_folder() as run:
         out = options.results.resolve() if options.results else None
-        terminal = options.do == "shell"
-        with Job(parts, words, run=run, out=out, more=more, terminal=terminal) as job:
-            return job.follow(options.seconds)
+        job = Job(parts, words, run=run, out=out, more=where, terminal=options.do == "shell")
+        if options.do == "test" and not options.words:
+            return run_all(job, seconds=options.seconds, only=only, where=where)
+        with job:
+            status = job.follow(options.seconds)
+        print_table(job.out / "figures.json")
+        return status
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SIZE_BYTES = 256 << 20
+SIZE_BYTES = 128 << 20
 FREE_SLOTS = 4
 
 # To load in the guest before its root file system is there, with options. All that may be built in.
@@ -19,7 +19,7 @@ MODULES = {
     "sd_mod": "",
     "sg": "",
     # A SCSI drive with five permanent streams and UNMAP, in the guest's memory.
-    "scsi_debug": f"dev_size_mb={SIZE_BYTES >> 20} lbpu=1 delay=0 max_queue=64",
+    "scsi_debug": f"dev_size_mb={SIZE_BYTES >> 20} lbpu=1 lbprz=1 delay=0 max_queue=64",
 }
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from pathlib import Path
+from typing import Self
 
 # What a figure counts, by the name that marks its tests.
 FIGURES = {
-    "drives": "drives on which the quick tests run to the end",
+    "drives": "tests to the end on a drive, conformant but short",
     "purge": "purge methods that succeed and are verified",
     "cache": "drives whose write cache is off, or reported",
     "faults": "faults survived with all measurements kept",
     "targets": "dangerous targets refused, unchanged",
     "gaps": "tests without a gap above 2 ms between intervals",
-    "power": "runs resumed after a power failure",
 }
+_WIDTH = max(map(len, FIGURES.values())) + 2
 
 
 class Figures:
@@ -22,15 +24,28 @@ class Figures:
     def __init__(self) -> None:
         self._cases: dict[str, dict[str, str]] = {}
 
-    def count(self, marks: Mapping[str, str], test: str, outcome: str) -> None:
-        """Counts a phase of a test. `marks` maps figures to cases; "" makes each test a case."""
-        for figure, case in marks.items():
-            if figure not in FIGURES:
-                raise ValueError(f"{test}: no figure is called {figure}; see {__name__}")
-            cases = self._cases.setdefault(figure, {})
-            name = case or test
-            if cases.get(name, "passed") == "passed":
-                cases[name] = outcome
+    def count(self, figure: str, case: str, outcome: str) -> None:
+        """Counts one phase of a test. Raises ValueError: no such figure."""
+        if figure not in FIGURES:
+            raise ValueError(f"{case}: no figure is called {figure}; see {__name__}")
+        cases = self._cases.setdefault(figure, {})
+        if cases.get(case, "passed") == "passed":
+            cases[case] = outcome
+
+    def save(self, path: Path) -> None:
+        """Writes the cases to a file."""
+        path.write_text(json.dumps(self._cases, indent=1))
+
+    @classmethod
+    def of_files(cls, *paths: Path) -> Self:
+        """The cases in those of the files that are there."""
+        found = cls()
+        for path in paths:
+            cases = json.loads(path.read_text()) if path.exists() else {}
+            for figure, outcomes in cases.items():
+                for case, outcome in outcomes.items():
+                    found.count(figure, case, outcome)
+        return found
 
     def lines(self) -> list[str]:
         """One line for each figure that was tested, and the cases that did not pass."""
@@ -39,6 +54,6 @@ class Figures:
             cases = self._cases.get(figure, {})
             if cases:
                 passed = sum(outcome == "passed" for outcome in cases.values())
-                lines.append(f"{text:<52} {passed} of {len(cases)}")
+                lines.append(f"{text:<{_WIDTH}}{passed} of {len(cases)}")
                 lines += [f"    {case}: {how}" for case, how in cases.items() if how != "passed"]
         return lines

@@ -1,0 +1,31 @@
+"""The guest, for tests that switch it off; skipped aloud where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.guest.fetch import Parts, fetch
+from tests.guest.job import run_folder
+from tests.guest.reasons import CannotRun
+
+
+@pytest.fixture(scope="session")
+def parts() -> Parts:
+    """Emulator, kernel and tools."""
+    if os.environ.get("WRITECLIFF_NO_GUEST"):
+        pytest.skip("power tests: WRITECLIFF_NO_GUEST is set")
+    try:
+        return fetch(os.environ.get("WRITECLIFF_GUEST_KERNEL", "6.12"))
+    except CannotRun as reason:
+        pytest.skip(f"power tests: {reason}")
+
+
+@pytest.fixture
+def run() -> Iterator[Path]:
+    """A folder for one guest at a time."""
+    with run_folder() as folder:
+        yield folder

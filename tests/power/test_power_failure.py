@@ -1,0 +1,78 @@
+"""The machine loses power in the middle of a test, and the test goes on where it was.
+
+QEMU is killed while a guest writes. The run directory lies on an ext4 of one of its drives, so what was not
+made durable in time is lost with the guest's memory, as on a real machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.guest.fetch import Parts
+from tests.guest.job import Job
+from writecliff.store.rundir import RunDirectory
+
+ROOT = Path(__file__).parents[2]
+ROUNDS_BEFORE = 3
+WSAT = "--quick --end=time --time-hours=0.008"
+SCRIPT = f"""
+set -eu
+for disk in /sys/block/nvme*; do
+    if grep -q QPLAIN01 $disk/device/serial; then store=/dev/${{disk##*/}}; fi
+    if grep -q QFDP0001 $disk/device/serial; then drive=/dev/${{disk##*/}}; fi
+done
+modprobe ext4
+[ "$1" != begin ] || mkfs.ext4 -q $store
+mkdir -p /run/store
+mount -t ext4 $store /run/store
+case $1 in
+begin) words="--on $drive {WSAT} --output /run/store/run" ;;
+resume) words="--resume /run/store/run" ;;
+esac
+"$PYTHON" -m writecliff test wsat $words --destroy QFDP0001
+cp -r /run/store/run /run/out/run
+umount /run/store
+"""
+
+
+@pytest.mark.long
+@pytest.mark.figure(faults="power failure")
+def test_a_run_survives_a_power_failure(parts: Parts, run: Path) -> None:
+    script = run / "wsat.sh"
+    script.write_text(SCRIPT)
+    paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    more = {"PYTHON": sys.executable, "PYTHONUNBUFFERED": "1", "PYTHONPATH": ":".join(paths)}
+
+    said = ""
+    with Job(parts, ["bash", str(script), "begin"], run=run, more=more) as job:
+        for line in job.lines():
+            said += line
+            if _rounds(said) >= ROUNDS_BEFORE:
+                break
+        job.cut_power()
+    assert _rounds(said) >= ROUNDS_BEFORE, said
+
+    again = Job(parts, ["bash", str(script), "resume"], run=run, more=more)
+    with again:
+        said_again = "".join(again.lines())
+        assert again.wait() == 0, said_again
+    stored = re.search(r"resuming after (\d+) stored steps", said_again)
+    assert stored is not None, said_again
+    with RunDirectory.open(again.out / "run") as kept:
+        assert kept.status == "complete"
+        rows = kept.rounds().to_pylist()
+        assert len(kept.manifest.interruptions) == 1
+    assert [row["seq"] for row in rows] == list(range(len(rows)))
+    # What was announced before the cut was on the drive by then.
+    before = [row for row in rows[: int(stored[1])] if row["sample"]]
+    assert len(before) >= ROUNDS_BEFORE
+
+
+def _rounds(said: str) -> int:
+    """How many rounds the log announces."""
+    return len(set(re.findall(r"^round (\d+)  ", said, re.M)))

@@ -1,0 +1,121 @@
+"""The small parts of the bench: the first root's archive, the monitor's client, the table of figures."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.guest import first_root
+from tests.guest.figures import Figures
+from tests.guest.qmp import Qmp, QmpError
+
+
+def unpacked(archive: bytes) -> dict[str, tuple[int, bytes]]:
+    """Names with mode and content of a cpio archive in the format newc."""
+    found, at = {}, 0
+    while True:
+        assert archive[at : at + 6] == b"070701"
+        fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
+        size, length = fields[6], fields[11]
+        name = archive[at + 110 : at + 110 + length - 1].decode()
+        start = at + (110 + length + 3) // 4 * 4
+        if name == "TRAILER!!!":
+            return found
+        found[name] = fields[1], archive[start : start + size]
+        at = start + (size + 3) // 4 * 4
+
+
+def test_the_first_root_loads_modules_after_what_they_need(tmp_path: Path) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    for name in ("a", "b-b", "c"):
+        (modules / f"{name}.ko.xz").write_bytes(lzma.compress(name.encode()))
+    (modules / "modules.dep").write_text(
+        "a.ko.xz: b-b.ko.xz c.ko.xz\nb-b.ko.xz: c.ko.xz\nc.ko.xz:\n"
+    )
+    busybox = tmp_path / "busybox"
+    busybox.write_bytes(b"box")
+    place = tmp_path / "root"
+    load = {"built_in": "", "b_b": "size=1 fast=1", "a": ""}
+    first_root.write(place, busybox=busybox, modules=modules, load=load)
+    found = unpacked(place.read_bytes())
+    assert found["modules/order"][1] == b"c.ko\nb-b.ko size=1 fast=1\na.ko\n"
+    assert found["modules/a.ko"] == (0o100755, b"a")
+    assert found["bin/sh"] == (0o120777, b"busybox")
+    assert found["proc"] == (0o040755, b"")
+    assert found["init"][1].startswith(b"#!/bin/sh\n")
+
+
+Answer = Callable[[dict[str, object]], list[dict[str, object]]]
+
+
+def monitor(answer: Answer) -> Qmp:
+    """A client of a monitor that greets, and sends what `answer` returns for each command."""
+    ours, theirs = socket.socketpair()
+
+    def serve() -> None:
+        with theirs, theirs.makefile("rw") as lines:
+            lines.write('{"QMP": {"version": {}}}\n')
+            for line in lines:
+                command = json.loads(line)
+                said = answer(command)
+                lines.write(
+                    "".join(json.dumps({"id": command["id"], **one}) + "\n" for one in said)
+                )
+                lines.flush()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return Qmp(ours.detach())
+
+
+def test_the_client_tells_answers_from_events() -> None:
+    gone = {"event": "DEVICE_DELETED", "data": {"device": "nvme", "path": "x"}, "id": None}
+
+    def answer(command: dict[str, object]) -> list[dict[str, object]]:
+        stale = {"return": "stale", "id": "of another client"}
+        return [gone, stale, {"return": command.get("arguments")}]
+
+    qmp = monitor(answer)
+    assert qmp.execute("device_del", id="nvme") == {"id": "nvme"}
+    assert qmp.wait_event("DEVICE_DELETED", device="nvme")["data"]["path"] == "x"
+    with pytest.raises(QmpError, match=r"no event DEVICE_DELETED .*'sata'.* in 0 s"):
+        qmp.wait_event("DEVICE_DELETED", timeout_s=0, device="sata")
+
+
+def test_the_client_says_why_a_command_failed() -> None:
+    def answer(command: dict[str, object]) -> list[dict[str, object]]:
+        if command["execute"] == "qmp_capabilities":  # an earlier client has asked already
+            return [{"error": {"class": "CommandNotFound", "desc": "complete"}}]
+        return [{"error": {"class": "GenericError", "desc": "it is not there"}}]
+
+    with pytest.raises(QmpError, match=r"device_del: it is not there \(GenericError\)"):
+        monitor(answer).execute("device_del", id="nvme")
+
+
+def test_the_table_counts_cases(tmp_path: Path) -> None:
+    figures = Figures()
+    for phase in ("passed", "passed", "passed"):
+        figures.count("faults", "vanished", phase)
+    for phase in ("passed", "failed", "passed"):  # set up, run, torn down
+        figures.count("faults", "throttled", phase)
+    figures.count("cache", "sata", "skipped")
+    figures.save(tmp_path / "inside")
+    outside = Figures()
+    outside.count("faults", "power", "passed")
+    outside.save(tmp_path / "outside")
+    files = (tmp_path / "inside", tmp_path / "outside", tmp_path / "never written")
+    lines = Figures.of_files(*files).lines()
+    assert [(line.split()[0], line.split()[-3:]) for line in lines] == [
+        ("drives", ["0", "of", "1"]),
+        ("sata:", ["sata:", "skipped"]),
+        ("faults", ["2", "of", "3"]),
+        ("throttled:", ["throttled:", "failed"]),
+    ]
+    with pytest.raises(ValueError, match="no figure is called speed"):
+        figures.count("speed", "nvme", "passed")
