@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo setup test test-rust test-python test-speed test-drives drives-shell needs lint \
-    lock clean
+.PHONY: help demo setup test test-rust test-python test-speed test-drives \
+    test-drives-quick drives-shell needs lint lock clean
 
 help: ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
 
 demo: setup ## run the main job on the embedded simulated drive; ends by naming its report
 	@rm -rf demo
@@ -32,7 +32,10 @@ test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
 
 test-drives: setup ## tests on emulated drives in a virtual machine: NVMe, SATA, SCSI
-	$(BIN)/python -m tests.guest test -- --quiet tests/drives
+	$(BIN)/python -m tests.guest test
+
+test-drives-quick: setup ## those of them that take seconds (part of test)
+	$(BIN)/python -m tests.guest --quick --or-skip test
 
 drives-shell: setup ## a shell in that machine
 	@$(BIN)/python -m tests.guest shell

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A drive under test. `kind` is nvme, sata or scsi; `identifier` is what QEMU calls it, or ""."""
+    """A drive under test. `kind` is nvme, sata, scsi or virtio; `identifier` is what QEMU calls it, or ""."""
 
     path: str
     serial: str
@@ -48,7 +48,7 @@ def drives_by_serial() -> dict[str, Drive]:
     for disk in Path("/sys/block").iterdir():
         serial = _serial(disk)
         if serial:
-            kind = "nvme" if disk.name.startswith("nvme") else "scsi"
+            kind = next((k for k in ("nvme", "virtio") if disk.name.startswith(k[:2])), "scsi")
             if _text(disk / "device/vendor") == "ATA":
                 kind = "sata"
             found[serial] = Drive(f"/dev/{disk.name}", serial, kind, _IDENTIFIERS.get(serial, ""))
@@ -59,7 +59,7 @@ def _serial(disk: Path) -> str:
     page = disk / "device/vpd_pg80"
     if page.exists():
         return page.read_bytes()[4:].decode(errors="replace").strip()
-    return _text(disk / "device/serial")
+    return _text(disk / "device/serial") or _text(disk / "serial")
 
 
 def _text(path: Path) -> str:
@@ -71,25 +71,27 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
-    """Gives a function that plugs in another NVMe drive; all of them are pulled at the end."""
+    """Gives a function that plugs in another drive; all of them are pulled at the end."""
     images = Path(os.environ["WRITECLIFF_GUEST_IMAGES"])
     plugged: list[str] = []
 
-    def plug(serial: str, size_bytes: int = 64 << 20, **properties: Any) -> Drive:
+    def plug(
+        serial: str, size_bytes: int = 64 << 20, driver: str = "nvme", **properties: Any
+    ) -> Drive:
         slot = f"free{len(plugged)}"
         node, device = f"node_{serial}", f"device_{serial}"
         file = {"driver": "file", "filename": str(images / f"{serial}.img")}
         create(qmp, {**file, "size": size_bytes})
         qmp.execute("blockdev-add", **{"driver": "raw", "node-name": node, "file": file})
         wanted = {"id": device, "bus": f"slot_{slot}", "serial": serial, "drive": node}
-        qmp.execute("device_add", driver="nvme", **wanted, **properties)
+        qmp.execute("device_add", driver=driver, **wanted, **properties)
         plugged.append(serial)
         deadline = time.monotonic() + _PATIENCE_S
         while serial not in drives_by_serial():
             assert time.monotonic() < deadline, f"{serial} was plugged in and does not appear"
             time.sleep(0.1)
-        path = drives_by_serial()[serial].path
-        return Drive(path, serial, "nvme", device)
+        found = drives_by_serial()[serial]
+        return replace(found, identifier=device)
 
     try:
         yield plug
