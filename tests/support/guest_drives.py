@@ -48,11 +48,17 @@ def drives_by_serial() -> dict[str, Drive]:
     for disk in Path("/sys/block").iterdir():
         serial = _serial(disk)
         if serial:
-            kind = next((k for k in ("nvme", "virtio") if disk.name.startswith(k[:2])), "scsi")
-            if _text(disk / "device/vendor") == "ATA":
-                kind = "sata"
-            found[serial] = Drive(f"/dev/{disk.name}", serial, kind, _IDENTIFIERS.get(serial, ""))
+            identifier = _IDENTIFIERS.get(serial, "")
+            found[serial] = Drive(f"/dev/{disk.name}", serial, _kind(disk), identifier)
     return found
+
+
+def _kind(disk: Path) -> str:
+    if disk.name.startswith("nvme"):
+        return "nvme"
+    if disk.name.startswith("vd"):
+        return "virtio"
+    return "sata" if _text(disk / "device/vendor") == "ATA" else "scsi"
 
 
 def _serial(disk: Path) -> str:
@@ -90,8 +96,7 @@ def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
         while serial not in drives_by_serial():
             assert time.monotonic() < deadline, f"{serial} was plugged in and does not appear"
             time.sleep(0.1)
-        found = drives_by_serial()[serial]
-        return replace(found, identifier=device)
+        return replace(drives_by_serial()[serial], identifier=device)
 
     try:
         yield plug
