@@ -9,104 +9,16 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from tests.support.dangers import MIB, SIZE, Bench, Danger, assert_refused, run, wait_for
+from tests.guest.qmp import Qmp
+from tests.support.dangers import MIB, SIZE, Danger, assert_refused, run, wait_for
+from tests.support.guest_drives import Drive, hot_plug
+from tests.support.shelf import Shelf
 from writecliff.engines.blockdev import claim
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
-
-
-class Drive(Protocol):
-    """A drive of the guest."""
-
-    path: str
-    serial: str
-
-
-class Shelf(Bench):
-    """The bench, with the guest's drives and what can be built on disks there."""
-
-    nvme: Drive
-    nvme_fdp: Drive
-    sata: Drive
-    scsi: Drive
-
-    def module(self, name: str, *options: str) -> None:
-        try:
-            run("modprobe", name, *options)
-        except AssertionError as error:
-            pytest.skip(f"kernel module {name}: {error}")
-
-    def mapped(self, name: str, table: str) -> str:
-        """A device mapper device; returns the kernel's own node of it."""
-        self.module("dm_mod")
-        run("dmsetup", "create", name, "--table", table)
-        self.callback(run, "dmsetup", "remove", "--retry", name)
-        number = os.stat(f"/dev/mapper/{name}").st_rdev
-        return f"/dev/dm-{os.minor(number)}"
-
-    def mirror(self, *devices: str, metadata: str = "1.2", stop: bool = False) -> str:
-        self.module("raid1")
-        name = f"/dev/md{100 + self.number()}"
-        words = ["--create", name, "--run", "--level=1", f"--metadata={metadata}"]
-        words += ["--raid-devices=2", "--assume-clean", "--homehost=any"]
-        run("mdadm", *words, *devices)
-        if stop:
-            run("mdadm", "--stop", name)
-        else:
-            self.callback(run, "mdadm", "--stop", name)
-        return name
-
-    def number(self) -> int:
-        self._count += 1
-        return self._count
-
-    def volume(self, device: str, *, active: bool = True) -> str:
-        """An LVM volume on the device; returns its name."""
-        self.module("dm_mod")
-        group = f"group{self.number()}"
-        quiet = ["--config", 'devices{use_devicesfile=0 scan=["/dev"]} global{use_lvmlockd=0}']
-        run("pvcreate", "-ff", "-y", *quiet, device)
-        run("vgcreate", *quiet, group, device)
-        run("lvcreate", *quiet, "-y", "-Wn", "-Zn", "-l", "100%FREE", "-n", "volume", group)
-        if active:
-            self.callback(run, "vgchange", *quiet, "-an", group)
-        else:
-            run("vgchange", *quiet, "-an", group)
-        return f"/dev/mapper/{group}-volume"
-
-    def luks(self, device: str) -> Path:
-        """An encrypted container; returns its key file."""
-        key = self.path("key")
-        key.write_text("key")
-        quick = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"]
-        run("cryptsetup", "luksFormat", "-q", "--type=luks1", *quick, device, key)
-        return key
-
-    def namespace(self, device: str, nqn: str) -> None:
-        """Export a device through the kernel's NVMe target, and connect to it from here."""
-        self.module("nvmet")
-        self.module("nvme-loop")
-        config = Path("/sys/kernel/config/nvmet")
-        subsystem, port = config / "subsystems" / nqn, config / "ports" / str(self.number())
-        space = subsystem / "namespaces/1"
-        subsystem.mkdir()
-        self.callback(subsystem.rmdir)
-        (subsystem / "attr_allow_any_host").write_text("1")
-        space.mkdir()
-        self.callback(space.rmdir)
-        (space / "device_path").write_text(device)
-        (space / "enable").write_text("1")
-        self.callback((space / "enable").write_text, "0")
-        port.mkdir()
-        self.callback(port.rmdir)
-        (port / "addr_trtype").write_text("loop")
-        link = port / "subsystems" / nqn
-        link.symlink_to(subsystem)
-        self.callback(link.unlink)
 
 
 Kind = Callable[[Shelf], Danger]
@@ -137,9 +49,9 @@ def a_mounted_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
 
 
 @kind
-def swap_on_a_partition_of_a_sata_drive(shelf: Shelf) -> Danger:
-    shelf.swap(shelf.partitioned(shelf.sata.path))
-    return _in_use(shelf.sata, r"sd\w+1 is active swap space", "swapoff")
+def swap_on_a_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
+    shelf.swap(shelf.partitioned(shelf.nvme.path))
+    return _in_use(shelf.nvme, r"nvme\d+n1p1 is active swap space", "swapoff")
 
 
 @kind
@@ -180,7 +92,8 @@ def the_bsg_node_of_a_scsi_drive(shelf: Shelf) -> Danger:
 def _no_block_device(node: str, drive: Drive) -> Danger:
     assert os.path.exists(node)
     refused = "a character device, not a block device"
-    return Danger(node, refused, f"block device {drive.path}$", [drive.path], drive.serial)
+    hint = f"block device {drive.path}$"
+    return Danger(node, refused, hint, [drive.path], drive.serial, first=16 * MIB)
 
 
 @kind
@@ -190,7 +103,7 @@ def the_hidden_path_of_a_multipath_nvme_drive(shelf: Shelf) -> Danger:
         pytest.skip("no drive of this guest is multipath")
     whole = f"/dev/{re.sub(r'c[0-9]+n', 'n', hidden)}"
     hint = f"one path of a multipath drive, without a node: name {whole}"
-    return Danger(f"/dev/{hidden}", "no such device", hint, [whole])
+    return Danger(f"/dev/{hidden}", "no such device", hint, [whole], first=16 * MIB)
 
 
 @kind
@@ -354,10 +267,10 @@ def _serial(path: str) -> str:
 @kind
 def another_path_to_a_mounted_drive(shelf: Shelf) -> Danger:
     first, second = _two_paths(shelf)
-    shelf.mkfs(first)
+    shelf.mkfs(first, "16m")
     shelf.mount(first)
     refused = r"in use: sd\w+ \(another path to the same drive\) is mounted at"
-    return Danger(second, refused, "unmount it", [first], _serial(second))
+    return Danger(second, refused, "unmount it", [first], _serial(second), first=32 * MIB)
 
 
 @kind
@@ -368,7 +281,8 @@ def a_leg_of_a_multipath_device(shelf: Shelf) -> Danger:
     paths = f"service-time 0 2 1 {first} 1 {second} 1"
     shelf.mapped("mpatha", f"0 8192 multipath 0 0 1 1 {paths}")
     refused = r"in use: sd\w+ is part of dm-\d+"
-    return Danger(first, refused, "stop the md, dm", [first, second], _serial(first))
+    hint = "stop the md, dm"
+    return Danger(first, refused, hint, [first, second], _serial(first), first=16 * MIB)
 
 
 @kind
@@ -378,7 +292,8 @@ def another_path_to_a_drive_below_multipath(shelf: Shelf) -> Danger:
     first, second = _two_paths(shelf)
     shelf.mapped("mpatha", f"0 8192 multipath 0 0 1 1 service-time 0 1 1 {first} 1")
     refused = r"in use: sd\w+ \(another path to the same drive\) is part of dm-\d+"
-    return Danger(second, refused, "stop the md, dm", [second], _serial(second))
+    hint = "stop the md, dm"
+    return Danger(second, refused, hint, [second], _serial(second), first=16 * MIB)
 
 
 # -- md, bcache, file systems of several devices --------------------------------------------------
@@ -416,7 +331,7 @@ KINDS |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version
 def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
     shelf.module("bcache")
     device = shelf.loop(shelf.zeros())
-    run("make-bcache", option, device)
+    run("make-bcache", option, "--bucket", "64k", device)
     folder = Path("/sys/block", Path(device).name, "bcache")
     if register and not folder.exists():  # without udev
         Path("/sys/fs/bcache/register").write_text(device)
@@ -531,17 +446,26 @@ def exported_by_the_scsi_target(shelf: Shelf) -> Danger:
     return Danger(device, refused, "take it out of the kernel's target", [device])
 
 
+@pytest.fixture(scope="module")
+def small(_in_the_guest: None) -> Iterator[Drive]:
+    """An NVMe drive that is quick to compare."""
+    with Qmp.of_guest() as qmp, hot_plug(qmp) as plug:
+        yield plug("QTARGET1", size_bytes=32 * MIB)
+
+
 @pytest.fixture
 def shelf(
-    tmp_path: Path, nvme: Drive, nvme_fdp: Drive, sata: Drive, scsi: Drive
+    tmp_path: Path, small: Drive, nvme_fdp: Drive, sata: Drive, scsi: Drive
 ) -> Iterator[Shelf]:
     with Shelf(tmp_path) as shelf:
-        shelf.nvme, shelf.nvme_fdp, shelf.sata, shelf.scsi = nvme, nvme_fdp, sata, scsi
-        for drive in (nvme, sata):
+        shelf.module("loop")
+        shelf.nvme, shelf.nvme_fdp, shelf.sata, shelf.scsi = small, nvme_fdp, sata, scsi
+        for drive in (small, scsi):
             shelf.callback(run, "wipefs", "--all", "--force", "--quiet", drive.path)
         yield shelf
 
 
+@pytest.mark.figure(targets="")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, shelf: Shelf, capsys: pytest.CaptureFixture[str], tmp_path: Path

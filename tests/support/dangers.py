@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import pytest
@@ -41,16 +41,17 @@ class Danger:
     guarded: Sequence[str | Path]  # devices and files whose bytes have to stay
     consent: str | None = None  # the right confirmation; None: the target's own path
     wipe: bool = True  # whether the consent to lose signatures is given too
+    first: int | None = None  # bytes that are compared; None: all
 
 
-def contents(paths: Sequence[str | Path]) -> dict[str, list[bytes]]:
-    """All bytes of each device or file, in pieces; those that hold only zeros are empty."""
+def contents(paths: Sequence[str | Path], first: int | None = None) -> dict[str, list[bytes]]:
+    """The bytes of each device or file, in pieces; those that hold only zeros are empty."""
     os.sync()
     zeros = bytes(_PIECE)
     found = {}
     for path in paths:
         with open(path, "rb", buffering=0) as file:
-            pieces = iter(lambda: file.read(_PIECE), b"")
+            pieces = islice(iter(lambda: file.read(_PIECE), b""), first and first // _PIECE)
             found[str(path)] = [b"" if piece == zeros else piece for piece in pieces]
     return found
 
@@ -76,7 +77,7 @@ def assert_refused(
 ) -> None:
     """The engine refuses it, then the command line (unless `command` is False)."""
     consent = danger.target if danger.consent is None else danger.consent
-    before = contents(danger.guarded)
+    before = contents(danger.guarded, danger.first)
     with pytest.raises(TargetError) as caught:
         engine = open_target(danger.target, destroy_serial=consent, allow_signatures=danger.wipe)
         try:
@@ -97,7 +98,7 @@ def assert_refused(
         assert hint.startswith("hint: ")
         assert rest == []
         _assert_clear(danger, error.removeprefix("error: "), hint.removeprefix("hint: "))
-    different = changed(before, contents(danger.guarded))
+    different = changed(before, contents(danger.guarded, danger.first))
     assert not different, f"changed: {different}"
 
 
@@ -121,6 +122,10 @@ def run(*argv: str | Path) -> str:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout.strip()
+
+
+def succeeds(*argv: str | Path) -> bool:
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
@@ -184,16 +189,18 @@ class Bench(contextlib.ExitStack):
         wait_for(lambda: os.path.exists(partition))
         return partition
 
-    def mkfs(self, device: str | Path) -> None:
+    def mkfs(self, device: str | Path, *size: str) -> None:
         # Without a journal and with all inode tables written, a mounted one stays as it is.
         lazy = "lazy_itable_init=0,nodiscard"
-        run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", lazy, device)
+        run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", lazy, device, *size)
 
     def mount(self, device: str, *options: str) -> Path:
         where = self.path("mount")
         where.mkdir()
-        run("mount", *options, device, where)
-        self.callback(run, "umount", where)
+        # Only to be read: a file system that may be written changes by itself.
+        run("mount", "-o", "ro", *options, device, where)
+        # A loop device on it may be detached a moment later than asked for.
+        self.callback(wait_for, lambda: succeeds("umount", where))
         return where
 
     def swap(self, path: str | Path) -> None:

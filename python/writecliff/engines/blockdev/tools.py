@@ -6,6 +6,7 @@ fails. It is a parameter everywhere, so that recorded answers can replace it in 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 # Distributions keep most of these tools in sbin, which the path of a normal user often lacks.
 _EXTRA_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 ABSENT = 127
+_KILL_GRACE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,17 +72,32 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
     if program is None:
         return ToolResult(ABSENT, "", f"{argv[0]} is not installed")
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             [program, *argv[1:]],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout_s,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "LC_ALL": "C"},
-            check=False,
         )
-    except subprocess.TimeoutExpired:
-        return ToolResult(-1, "", f"{argv[0]} did not answer within {timeout_s:g} s")
     except OSError as error:
         return ToolResult(ABSENT, "", str(error))
-    text, errors = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
-    return ToolResult(done.returncode, text, errors, done.stdout)
+    try:
+        out, err = child.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _abandon(child)
+        return ToolResult(-1, "", f"{argv[0]} did not answer within {timeout_s:g} s")
+    except BaseException:
+        _abandon(child)
+        raise
+    text, errors = (part.decode(errors="replace") for part in (out, err))
+    return ToolResult(child.returncode, text, errors, out)
+
+
+def _abandon(child: subprocess.Popen[bytes]) -> None:
+    """Kill a tool; one that waits for a dead drive does not even die, and is left behind."""
+    child.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=_KILL_GRACE_S)
+    for pipe in (child.stdout, child.stderr):
+        if pipe is not None:
+            pipe.close()

@@ -27,13 +27,16 @@ from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, parse
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
+from writecliff.engines.fio.faults import StallWatch, cause, io_error
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
 from writecliff.engines.fio.process import Exit
 from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTarget
 from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.errors import EngineError, TargetError
-from writecliff.workload.model import Workload
+from writecliff.workload.model import SECOND_NS, Workload
+
+_SETTLE_S = 2.0
 
 
 class FioEngine(AbstractContextManager["FioEngine"]):
@@ -49,6 +52,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._data_placement: DataPlacement | str | None = None
         self._load: FioLoad | None = None  # what runs now
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
+        self._begun = False  # something has run
         self._closed = False
 
     @classmethod
@@ -136,11 +140,15 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         load = self._load
         step = load.begin(workload, load.reading or self._target.reading())
         with self._kept(step):
-            if load.follow(step, _report_to(step, on_progress)):
+            if self._follow(load, step, on_progress):
                 if not keep_running:
                     self.stop_load()
                 load.reading = self._target.reading(loaded=keep_running)
-                return self._checked(step, load.reading)
+                result = self._checked(step, load.reading)
+                if trouble := self._target.trouble():
+                    # Such as another size: no I/O needs to have failed of it.
+                    raise EngineError(f"{self._target.name}: {trouble}", partial=result)
+                return result
             return self._conclude(step, load.ended())
 
     def stop_load(self) -> None:
@@ -178,7 +186,14 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         plan = command.plan(workload, self._command_target(workload), self._fio)
         if plan.writes:
             self._target.require_writable()
-        self._target.verify()
+        try:
+            self._target.verify()
+        except TargetError as error:
+            if not self._begun:
+                raise
+            # Midway it is the run that failed, not the choice of a target.
+            raise EngineError(str(error)) from error
+        self._begun = True
         return plan
 
     def _command_target(self, workload: Workload) -> command.Target:
@@ -204,13 +219,31 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             plan = self._plan(burst)
             self._load = FioLoad(self._fio.program, burst, plan, False, self._now_ns())
             self._load.start()
-            self._load.follow(step, _report_to(step, on_progress))
-            if reason := self._failure(step, self._load.ended()):
-                raise EngineError(f"{self._lost()}fio failed: {reason}")
+            self._follow(self._load, step, on_progress)
+            ended = self._load.ended()
+            if reason := self._failure(step, ended):
+                raise EngineError(self._cause(ended, reason))
 
         with self._kept(step):
             run_bursts(step, run_burst, _report_to(step, on_progress))
             return self._checked(step, self._target.reading())
+
+    def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
+        """As `FioLoad.follow`; notes stalls, and gives up on a drive that does not answer."""
+        interval_s = step.workload.interval_ns / SECOND_NS
+        stalls = StallWatch(self._target.name, self._target.io_counts, interval_s)
+        report = _report_to(step, on_progress)
+
+        def on_report() -> None:
+            stalls.reported()
+            report()
+
+        try:
+            goes_on = load.follow(step, on_report, stalls.tick)
+            stalls.finish()
+            return goes_on
+        finally:
+            step.notes += stalls.notes
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self._opened_ns
@@ -225,28 +258,29 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             with contextlib.suppress(Exception):
                 for document in load.stop() if load is not None else ():
                     step.take(document)
+            # A drive that failed or does not answer is not asked for its health.
+            after = self._target.reading(loaded=True)
             if isinstance(error, KeyboardInterrupt):
-                partial = self._result(step, self._target.reading())
-                raise EngineError("interrupted", partial=partial) from error
+                raise EngineError("interrupted", partial=self._result(step, after)) from error
             if isinstance(error, EngineError) and error.partial is None:
-                error.partial = self._result(step, self._target.reading())
+                error.partial = self._result(step, after)
             raise
 
     def _conclude(self, step: Measured, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""
         self._load = None
         if reason := self._failure(step, ended):
-            raise EngineError(f"{self._lost()}fio failed: {reason}")
-        return self._checked(step, self._target.reading(), ended.message)
+            raise EngineError(self._cause(ended, reason))
+        return self._checked(step, self._target.reading(), ended)
 
-    def _checked(self, step: Measured, after: Reading, message: str = "") -> StepResult:
+    def _checked(self, step: Measured, after: Reading, ended: Exit | None = None) -> StepResult:
         """The result of a complete step. Raises `EngineError` if a job did nothing."""
         result = self._result(step, after, complete=True)
         idle = [job.name for job in result.jobs if not job.operations]
         if idle:
-            detail = f": {message}" if message else ""
-            text = f"{self._lost()}fio failed: job {idle[0]} did no I/O{detail}"
-            raise EngineError(text, partial=result)
+            detail = f": {ended.message}" if ended is not None and ended.message else ""
+            reason = f"job {idle[0]} did no I/O{detail}"
+            raise EngineError(self._cause(ended or Exit(0, ""), reason), partial=result)
         return result
 
     @staticmethod
@@ -259,13 +293,20 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             return ended.message or "it reported nothing"
         return ended.reason
 
-    def _lost(self) -> str:
-        """A prefix for the error if the target is gone; "" if it is not."""
-        try:
-            self._target.verify()
-        except TargetError as error:
-            return f"{error}; "
-        return ""
+    def _cause(self, ended: Exit, reason: str) -> str:
+        """Why a step failed, in one line."""
+        target = self._target
+        deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
+        # I/Os to a drive that is pulled fail a moment before the kernel removes it.
+        while (trouble := target.trouble()) is None and time.monotonic() < deadline:
+            time.sleep(_SETTLE_S / 20)
+        text = cause(target.name, trouble, ended, reason, target.logged())
+        if trouble is None:
+            try:
+                target.verify()
+            except TargetError as error:
+                return f"{error}; {text.removeprefix(f'{target.name}: ')}"
+        return text
 
     def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
         """What has been measured so far, as a result."""

@@ -111,7 +111,7 @@ class FioLoad:
         """How fio ended; waits for it."""
         ended = self._process.ended()
         if self.goes_on and not ended.reason:
-            return Exit(ended.returncode, ended.message, "it ended before its time")
+            return replace(ended, fault="it ended before its time")
         return ended
 
     def stop(self) -> list[Document]:

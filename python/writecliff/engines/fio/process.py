@@ -44,6 +44,7 @@ class Exit:
     returncode: int
     message: str
     fault: str = ""
+    lines: tuple[str, ...] = ()  # all that it said
 
     @property
     def reason(self) -> str:
@@ -179,9 +180,10 @@ class FioProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=_STOP_GRACE_S)
         self.close()
+        lines = (*self._errors, *self._splitter.messages)
         if self._child.returncode is None:
-            return Exit(-signal.SIGKILL, self._message(), "does not end")
-        return Exit(self._child.returncode, self._message())
+            return Exit(-signal.SIGKILL, self._message(), "does not end", lines)
+        return Exit(self._child.returncode, self._message(), lines=lines)
 
     def close(self) -> None:
         """Kill fio if it still runs, and give back what it held. Safe to call again."""

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
-from writecliff.engines.blockdev import cache, identity, purge, vitals
+from writecliff.engines.blockdev import cache, condition, identity, purge, vitals
 from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.kernel_log import KernelLog, names_in_log
 from writecliff.engines.blockdev.machine import take_sample
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.fdp import enable_events
@@ -27,7 +28,7 @@ from writecliff.engines.blockdev.protection import (
     inspect,
 )
 from writecliff.engines.blockdev.regular_file import FileTarget
-from writecliff.engines.blockdev.topology import System, read_int
+from writecliff.engines.blockdev.topology import System, read_int, read_text
 from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.command import Target
@@ -50,6 +51,8 @@ class DeviceTarget:
         self.protection = protection
         self._claim = held
         self._system = system
+        self._log = KernelLog()
+        self._log_names = names_in_log(protection.disk)
 
     @classmethod
     def open(
@@ -89,13 +92,38 @@ class DeviceTarget:
             node = self._system.stat_node(Path(self.protection.node))
             if node is None or not node.is_block or node.number != self.protection.device.number:
                 raise TargetError(f"{self.name}: no longer the device that was opened")
-        # A drive that drops out may keep its node until the last user has closed it.
-        size = self.protection.device.size_bytes
-        if size != self.protection.size_bytes:
-            raise TargetError(
-                f"{self.name}: vanished or was changed: it has {size} bytes now,"
-                f" {self.protection.size_bytes} when it was opened"
+        if reason := self.trouble():
+            raise TargetError(f"{self.name}: {reason}")
+
+    def trouble(self) -> str | None:
+        """What is wrong with the drive itself since it was opened, in one phrase."""
+        found, device = self.protection, self.protection.device
+        if reason := condition.trouble(found.disk):
+            return reason
+        size = device.size_bytes
+        if size == 0:
+            # A drive that drops out may keep its node until the last user has closed it.
+            return "the drive vanished: it has no capacity any more"
+        if size != found.size_bytes:
+            return (
+                f"the drive changed its size: it has {size} bytes now,"
+                f" {found.size_bytes} when it was opened"
             )
+        if not found.read_only and (device.read_only or found.disk.read_only):
+            return "the drive turned read-only"
+        return None
+
+    def io_counts(self) -> tuple[int, int] | None:
+        """I/Os that the drive has completed, and those in flight; None if it is not counted."""
+        text = read_text(self.protection.disk.directory / "stat")
+        if text is None or read_int(self.protection.disk.directory / "queue/iostats") == 0:
+            return None
+        values = [int(word) for word in text.split()]
+        return values[0] + values[4] + sum(values[11:12]) + sum(values[15:16]), values[8]
+
+    def logged(self) -> list[str]:
+        """What the kernel has logged about the drive since it was opened or last asked."""
+        return self._log.about(self._log_names)
 
     def identify(self) -> DeviceIdentity:
         disk = self.protection.disk
@@ -134,6 +162,7 @@ class DeviceTarget:
         return Target(self.protection.node, self.protection.size_bytes, sector, False, how)
 
     def close(self) -> None:
+        self._log.close()
         if self._claim is not None:
             self._claim.close()
 
@@ -162,6 +191,20 @@ class FileBackedTarget(FileTarget):
     def identify(self) -> DeviceIdentity:
         found = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
         return replace(found, backing=self.backing)
+
+    def trouble(self) -> str | None:
+        """What is wrong with the file since it was opened, in one phrase."""
+        size = os.fstat(self.fd).st_size
+        if size != self.size_bytes:
+            return f"the file has {size} bytes now, {self.size_bytes} when it was opened"
+        return None
+
+    def io_counts(self) -> None:
+        """Returns None: the disk below also does I/O for others."""
+
+    def logged(self) -> list[str]:
+        """Nothing: the kernel does not log errors of files."""
+        return []
 
     def reading(self, *, loaded: bool = False) -> Reading:
         """The machine only: the disk below also does I/O for others."""

@@ -1,0 +1,58 @@
+"""What the kernel has logged about a drive since a moment: time-outs, resets, I/O errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+
+from writecliff.engines.blockdev.topology import BlockDevice
+
+_WARNING = 4  # of the severities of syslog(3)
+_RECORD_BYTES = 8192
+
+
+class KernelLog:
+    """Reads /dev/kmsg from where it ends now. Without permission there never is anything."""
+
+    def __init__(self, path: str = "/dev/kmsg") -> None:
+        self._fd = -1
+        with contextlib.suppress(OSError):
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._fd, 0, os.SEEK_END)
+
+    def about(self, names: Iterable[str]) -> list[str]:
+        """The new warnings and errors in which one of the names is a word, oldest first."""
+        named = re.compile("|".join(rf"\b{re.escape(name)}(?!\d)" for name in names))
+        return [text for text in self._new() if named.search(text)]
+
+    def _new(self) -> list[str]:
+        texts = []
+        while self._fd >= 0:
+            try:
+                record = os.read(self._fd, _RECORD_BYTES).decode(errors="replace")
+            except BrokenPipeError:
+                continue  # the oldest records were overwritten meanwhile
+            except OSError:
+                break
+            head, _, text = record.partition(";")
+            level = head.split(",")[0]
+            if not record or not level.isdigit():
+                break
+            if int(level) & 7 <= _WARNING:
+                texts.append(text.split("\n")[0].strip())
+        return texts
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def names_in_log(disk: BlockDevice) -> tuple[str, ...]:
+    """How the kernel calls a disk in its log: its name, and those of its NVMe controllers."""
+    controllers = [disk.directory / "device", *(disk.directory / "device").glob("nvme*")]
+    found = {path.resolve().name for path in controllers if (path / "state").exists()}
+    nvme = {name for name in found if re.fullmatch(r"nvme\d+", name)}
+    return (disk.name, *sorted(nvme))

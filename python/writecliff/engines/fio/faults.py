@@ -1,0 +1,116 @@
+"""What went wrong while fio ran, in the user's terms: the drive's state first, then fio's error.
+
+A drive that completes no I/O for some seconds has stalled; the step says so and goes on. One that
+completes none for `GIVE_UP_S` does not answer any more, and the run ends: NVMe and SCSI drivers
+reset a hung drive or fail its I/Os sooner, but a suspended device mapper device, or multipath
+without paths, waits for ever.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from writecliff import units
+from writecliff.engines.disturbance import PREFIX
+from writecliff.engines.fio.process import Exit
+from writecliff.errors import EngineError
+
+STALL_S = 5.0
+GIVE_UP_S = 600.0
+_IO_ERROR = re.compile(
+    r"io_u error on file \S+: (?P<error>[^:]+): (?P<operation>\w+)"
+    r" offset=(?P<offset>\d+), buflen=(?P<length>\d+)"
+)
+
+IoCounts = Callable[[], tuple[int, int] | None]
+
+
+class StallWatch:
+    """Notices that a target completes no I/O. Call `tick` at least once a second.
+
+    `counts` gives the completed I/Os and those in flight, or None where the kernel does not count:
+    then fio's reports are what has to come, every `interval_s`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        counts: IoCounts,
+        interval_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.notes: list[str] = []
+        self._name = name
+        self._counts = counts
+        self._interval_s = interval_s
+        self._clock = clock
+        self._since = clock()  # that I/Os have been in flight, and none was completed
+        self._heard_at = clock()  # of the target or of fio
+        self._completed: int | None = None
+
+    def reported(self) -> None:
+        """A report of fio's has come."""
+        self._heard_at = self._clock()
+        self.tick()
+
+    def tick(self) -> None:
+        """Raises `EngineError` once the target has not answered for `GIVE_UP_S`."""
+        now = self._clock()
+        counts = self._counts()
+        waited_s = 0.0
+        if counts is not None:
+            completed, in_flight = counts
+            if completed != self._completed:
+                self._heard_at = now
+            if completed != self._completed or not in_flight:
+                self.finish()
+                self._completed, self._since = completed, now
+            waited_s = now - self._since
+        waited_s = max(waited_s, now - self._heard_at - self._interval_s)
+        if waited_s >= GIVE_UP_S:
+            self._note(waited_s)
+            raise EngineError(
+                f"{self._name}: the drive does not answer: no I/O was completed for"
+                f" {units.duration(waited_s * 1e9)}"
+            )
+
+    def finish(self) -> None:
+        """Note the stall that ends here, if there is one."""
+        if self._completed is not None:
+            self._note(self._clock() - self._since)
+
+    def _note(self, stalled_s: float) -> None:
+        if stalled_s >= STALL_S:
+            self.notes.append(f"{PREFIX}stall: the drive completed no I/O for {stalled_s:.1f} s")
+
+
+def io_error(lines: Sequence[str]) -> str | None:
+    """The first I/O error among fio's messages, as "write error at byte 4096 (...)"."""
+    for line in lines:
+        if match := _IO_ERROR.search(line):
+            size = units.size(int(match["length"]))
+            return (
+                f"{match['operation']} error at byte {match['offset']} (of {size}):"
+                f" {match['error']}"
+            )
+    return None
+
+
+def cause(name: str, trouble: str | None, ended: Exit, reason: str, logged: Sequence[str]) -> str:
+    """Why a step failed, in one line.
+
+    `trouble` is what is wrong with the target itself, `reason` why fio failed, `logged` what the
+    kernel says.
+    """
+    failed = io_error(ended.lines)
+    parts = []
+    if trouble:
+        parts.append(f"{name}: {trouble}")
+    if failed:
+        parts.append(failed if trouble else f"{name}: {failed}")
+    if not parts or not failed:
+        parts.append(f"fio failed: {reason}")
+    text = "; ".join(parts)
+    return f"{text}; kernel: {logged[0]}" if logged else text
