@@ -140,13 +140,6 @@ def test_a_format_under_our_own_claim(nvme: Drive, generation: str) -> None:
         assert engine.purge().conformant
 
 
-def write(engine: FioEngine, size: int = 8 * MIB) -> None:
-    job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=size)
-    result = engine.run(Workload("w", (job,)))
-    assert result.total("write")[1] == size
-    assert result.counts_were_sane if hasattr(result, "counts_were_sane") else True
-
-
 def test_counters_of_the_flash_from_the_ocp_log(nvme: Drive, generation: str) -> None:
     with opened(nvme) as engine:
         job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=8 * MIB)
