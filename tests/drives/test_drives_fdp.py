@@ -13,7 +13,7 @@ from writecliff.engines.base import StepResult
 from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 from writecliff.engines.blockdev.nvme import fdp
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
-from writecliff.engines.blockdev.topology import System, device_at, read_int
+from writecliff.engines.blockdev.topology import System, device_at
 from writecliff.engines.fio import FioEngine
 from writecliff.errors import EngineError
 from writecliff.workload.model import BlockSize, Job, Workload
@@ -108,29 +108,18 @@ def test_statistics_and_waf_of_a_step(nvme_fdp: Drive, generation: str) -> None:
     assert health is not None and health["nand_write_source"] == "FDP statistics (log 22h)"
 
 
-def test_events_of_the_drive(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
-    """A format gives up units that are partly written; the drive logs what we have enabled."""
-    tools("newer")
-    run(nvme_fdp, 3)
+def test_events_of_the_drive(nvme_fdp: Drive, generation: str) -> None:
+    """A unit that is given up before it is full; the drive logs what a run has enabled."""
     system = System()
     drive = NvmeDrive(system, device_at(system, Path(nvme_fdp.path)))
-    assert fdp.enable_events(drive) == ""
-    before = fdp.read_status(drive)
     with FioEngine.open_device(nvme_fdp.path, destroy_serial=nvme_fdp.serial) as engine:
-        bad = drive.command(
-            "write", nvme_fdp.path, "--start-block=0", "--block-count=7", "--data-size=4096",
-            "--data=/dev/zero", "--dir-type=2", "--dir-spec=99", "--force",
-        )  # fmt: skip
-        assert bad.ok
-        assert engine.identify().serial == "QFDP0001"
-    after = fdp.read_status(drive)
+        job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=MIB)
+        engine.run(Workload("w", (job,)))  # to the default handle
+        before = fdp.read_status(drive)
+        drive.command("fdp", "update", nvme_fdp.path, "--pids=0")
+        after = fdp.read_status(drive)
     assert before is not None and after is not None
-    assert after.events_since(before) == {"invalid placement identifier": 1}
-    assert after.mapping(before)["log"][0]["placement_id"] == 99
-
-
-def test_granularity_is_the_size_of_a_unit(nvme_fdp: Drive) -> None:
-    queue = Path("/sys/block", nvme_fdp.name, "queue/write_stream_granularity")
-    if not queue.exists():
-        pytest.skip("write streams came with Linux 6.16")
-    assert read_int(queue) == UNIT
+    assert after.events_since(before) == {"reclaim unit not fully written": 1}
+    (event,) = after.mapping(before)["log"]
+    assert (event["placement_id"], event["namespace"], event["handle"]) == (0, 1, 0)
+    assert after.handles[0].available_blocks == UNIT // 512
