@@ -43,15 +43,21 @@ def list_command(*, json: bool = False) -> int:
 
 @app.command
 def show(name: str, *, json: bool = False) -> int:
-    """Show the parameters of a simulated drive, each with its source.
+    """Show the parameters of a simulated drive, each with its source, or what a real one says.
 
     Parameters
     ----------
     name
-        A name from `writecliff device list`, or the path of a .toml file.
+        A name from `writecliff device list`, the path of a .toml file, or a block device such as
+        /dev/nvme0n1: its identity, health, and the write hints and streams that reach it.
     json
-        Print the description as JSON; sizes in bytes, times in ns.
+        Print the description as JSON; sizes in bytes, times in ns. Of a block device: {"device",
+        "health", "data_placement"}.
     """
+    if name.startswith("/dev/"):
+        from writecliff.cli.real_drive import show_real_drive
+
+        return show_real_drive(name, json=json)
     from writecliff.devices import show_device
 
     description = asdict(show_device(name.removeprefix("sim:")))

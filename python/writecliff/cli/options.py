@@ -49,6 +49,9 @@ def check_jobs(jobs: int | None) -> None:
         raise ConfigError(f"--jobs must be at least 1, not {jobs}")
 
 
+_DESCRIBED = ("nand_type", "form_factor", "sponsor", "note")
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
@@ -66,12 +69,27 @@ class TargetOptions:
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
+    nand_type: str | None = None
+    """For real drives: the type of their flash, for the report's header; drives do not tell."""
+
+    form_factor: str | None = None
+    """For real drives: their form factor, for the report's header."""
+
+    sponsor: str | None = None
+    """The sponsor of the test, for the report's header."""
+
+    note: str | None = None
+    """A remark, for the report's header."""
+
     def opening(self) -> dict[str, Any]:
         """Keyword arguments of `open_target`."""
         return {
             "destroy_serial": self.destroy,
             "allow_signatures": self.wipe_signatures,
             "size_bytes": None if self.size is None else parse_size(self.size),
+            "described": {
+                name: text for name in _DESCRIBED if (text := getattr(self, name)) is not None
+            },
         }
 
 
@@ -91,6 +109,13 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
     ):
         if given and not target.startswith(kind):
             raise ConfigError(f"{option} does not apply to {target}", hint=f"only to {kind}")
+    for option, text in (
+        ("--nand-type", options.nand_type),
+        ("--form-factor", options.form_factor),
+    ):
+        if text is not None and target.startswith("sim:"):
+            hint = "a simulated drive's file says what it is"
+            raise ConfigError(f"{option} does not apply to {target}", hint=hint)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ made-up figure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -44,6 +44,21 @@ class DeviceIdentity:
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
     rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
     backing: str | None = None  # what identifies a target without a serial number
+    form_factor: str | None = None  # "2.5 inches"
+    adapter: str | None = None  # the host adapter that a real drive is behind
+    pcie: str | None = None  # the PCIe link of an NVMe drive, or of the adapter: "Gen 4 x 4"
+    # What the user says for the report's header: "sponsor", "note".
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+
+def described_as(identity: DeviceIdentity, said: Mapping[str, str]) -> DeviceIdentity:
+    """The identity with what the user says of the drive and the test; see `open_target`."""
+    return replace(
+        identity,
+        nand_type=said.get("nand_type", identity.nand_type),
+        form_factor=said.get("form_factor", identity.form_factor),
+        remarks={name: said[name] for name in ("sponsor", "note") if name in said},
+    )
 
 
 @dataclass(frozen=True)

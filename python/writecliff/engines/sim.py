@@ -19,6 +19,7 @@ from writecliff.engines.base import (
     ProgressHook,
     PurgeReport,
     StepResult,
+    described_as,
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement import DataPlacementInterface
@@ -64,6 +65,7 @@ class SimEngine:
         self.device = device
         self.seed = seed
         self._target = target
+        self.described: Mapping[str, str] = {}  # by the user; see `open_target`
         with as_user_errors():
             self._drive = _native.Drive(device, seed)
 
@@ -85,7 +87,7 @@ class SimEngine:
 
     def identify(self) -> DeviceIdentity:
         device = self.description
-        return DeviceIdentity(
+        found = DeviceIdentity(
             target=self._target,
             serial=f"SIM-{device.device_hash[:12].upper()}",
             sector_bytes=SECTOR_BYTES,
@@ -93,6 +95,7 @@ class SimEngine:
             rotational=device.kind == "disk",
             **{name: getattr(device, name) for name in _AS_DESCRIBED},
         )
+        return described_as(found, self.described)
 
     @property
     def data_placement(self) -> DataPlacementInterface:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
+    from writecliff.engines.fio import FioEngine
+    from writecliff.engines.sim import SimEngine
 
 FORMS = "sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME"
 
@@ -19,12 +22,23 @@ def open_target(
     allow_signatures: bool = False,
     seed: int = 1,
     size_bytes: int | None = None,
+    described: Mapping[str, str] | None = None,
 ) -> Engine:
     """Open a target and return its engine; close it when done.
 
     `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` is
-    the size of a file to be created. Raises TargetError, ConfigError.
+    the size of a file to be created. `described` is what the user says of drive and test for
+    the report's header, by the names "nand_type", "form_factor", "sponsor" and "note". Raises
+    TargetError, ConfigError.
     """
+    engine = _opened(text, destroy_serial, allow_signatures, seed, size_bytes)
+    engine.described = dict(described or {})
+    return engine
+
+
+def _opened(
+    text: str, destroy_serial: str | None, allow_signatures: bool, seed: int, size_bytes: int | None
+) -> SimEngine | FioEngine:
     scheme, _, rest = text.partition(":")
     if text.startswith("/dev/"):
         from writecliff.engines.fio import FioEngine

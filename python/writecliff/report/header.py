@@ -1,7 +1,8 @@
 """The header block of the standard's report pages: four columns of ten rows.
 
-Unknown values are "-". A simulated drive has no platform: its column says so instead of naming the
-machine that ran the simulation.
+What neither the machine nor the user tells of a real drive is "not known"; other values that are
+missing are "-". A simulated drive has no platform: its column says so instead of naming the machine
+that ran the simulation.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ ROWS = 10
 OWN_PARAMETER = "test: "
 SPECIFICATION = "Solid State Storage Performance Test Specification (PTS)"
 NOT_APPLICABLE = "N/A"
+NOT_KNOWN = "not known"
 _SIMULATED = "N/A (simulated)"
 
 
@@ -49,9 +51,9 @@ def header(data: TestData, title: str, ss_rounds: str, own: Sequence[Row] | None
         specification=f"After {entry.campaign}" if entry.campaign else SPECIFICATION,
         subtitle=setup(data, "subtitle"),
         revision=units.UNKNOWN if entry.campaign else manifest.edition or units.UNKNOWN,
-        vendor=device.vendor or units.UNKNOWN,
-        model=device.model or units.UNKNOWN,
-        sponsor=setup(data, "sponsor"),
+        vendor=device.vendor or NOT_KNOWN,
+        model=device.model or NOT_KNOWN,
+        sponsor=device.remarks.get("sponsor") or units.UNKNOWN,
         columns=(
             HeaderColumn("Test Platform", _platform(data)),
             HeaderColumn("Device Under Test", _device(data)),
@@ -71,12 +73,15 @@ def _platform(data: TestData) -> Rows:
     simulated = manifest.device.simulated
 
     def host(name: str) -> str:
-        return _SIMULATED if simulated else manifest.host.get(name) or units.UNKNOWN
+        return _SIMULATED if simulated else manifest.host.get(name) or NOT_KNOWN
+
+    def place(value: str | None) -> str:
+        return _SIMULATED if simulated else value or NOT_KNOWN
 
     software = f"writecliff {manifest.versions.get('writecliff') or units.UNKNOWN}"
     generator = "simulation" if simulated else manifest.versions.get("fio") or units.UNKNOWN
     return (
-        ("Ref Test Platform", "Simulated, virtual time" if simulated else host("machine")),
+        ("Ref Test Platform", "Simulated, virtual time" if simulated else _machine(data)),
         ("Motherboard", host("motherboard")),
         ("CPU", host("cpu")),
         ("Memory", host("memory")),
@@ -84,32 +89,48 @@ def _platform(data: TestData) -> Rows:
         ("Test SW", software),
         ("Test SW Info", generator),
         ("Test ID No.", data.name),
-        ("HBA", _SIMULATED if simulated else units.UNKNOWN),
-        ("PCIe", _SIMULATED if simulated else units.UNKNOWN),
+        ("HBA", place(_none_for_nvme(data) or manifest.device.adapter)),
+        ("PCIe", place(manifest.device.pcie)),
     )
+
+
+def _machine(data: TestData) -> str:
+    """Make and architecture of the machine that the drive is in."""
+    host = data.manifest.host
+    known = filter(None, (host.get("platform"), host.get("machine")))
+    return ", ".join(known) or NOT_KNOWN
+
+
+def _none_for_nvme(data: TestData) -> str | None:
+    """An NVMe drive is behind no host adapter."""
+    return NOT_APPLICABLE if _is_nvme(data) else None
+
+
+def _is_nvme(data: TestData) -> bool:
+    return "nvme" in (data.manifest.device.interface or "").lower()
 
 
 def _device(data: TestData) -> Rows:
     manifest = data.manifest
     device = manifest.device
-    interface = device.interface or units.UNKNOWN
+    interface = ", ".join(filter(None, (device.interface, device.form_factor))) or NOT_KNOWN
     if device.interface is None:
-        pcie = units.UNKNOWN
+        pcie = NOT_KNOWN
     else:
-        pcie = interface if "nvme" in interface.lower() else NOT_APPLICABLE
+        pcie = device.pcie or interface if _is_nvme(data) else NOT_APPLICABLE
     cache = manifest.write_cache
     enabled = cache.enabled if cache is not None else None
     return (
-        ("Mfgr", device.vendor or units.UNKNOWN),
-        ("Model No.", device.model or units.UNKNOWN),
-        ("S/N", device.serial or units.UNKNOWN),
-        ("Firmware ver", device.firmware or units.UNKNOWN),
+        ("Mfgr", device.vendor or NOT_KNOWN),
+        ("Model No.", device.model or NOT_KNOWN),
+        ("S/N", device.serial or NOT_KNOWN),
+        ("Firmware ver", device.firmware or NOT_KNOWN),
         ("Capacity", units.size(device.capacity_bytes)),
         ("Interface", interface),
-        ("NAND Type", NOT_APPLICABLE if device.rotational else device.nand_type or units.UNKNOWN),
+        ("NAND Type", NOT_APPLICABLE if device.rotational else device.nand_type or NOT_KNOWN),
         ("PCIe NVM", pcie),
         ("Purge Method", manifest.purge.method if manifest.purge else units.UNKNOWN),
-        ("Write Cache", {True: "WCE", False: "WCD", None: units.UNKNOWN}[enabled]),
+        ("Write Cache", {True: "WCE", False: "WCD", None: NOT_KNOWN}[enabled]),
     )
 
 
@@ -124,8 +145,15 @@ def _set_up(data: TestData, ss_rounds: str) -> Rows:
         ("Pre Condition 2", setup(data, "precondition_2", "None")),
         ("TOIO - TC/QD", setup(data, "precondition_2_toio", NOT_APPLICABLE)),
         ("SS Rounds", ss_rounds),
-        ("Note", "Simulated drive" if data.manifest.device.simulated else units.UNKNOWN),
+        ("Note", _note(data)),
     )
+
+
+def _note(data: TestData) -> str:
+    """What the user says of the run."""
+    device = data.manifest.device
+    simulated = "Simulated drive" if device.simulated else ""
+    return "; ".join(filter(None, (simulated, device.remarks.get("note")))) or units.UNKNOWN
 
 
 def _test(data: TestData, ss_rounds: str, own: Sequence[Row] | None) -> Rows:

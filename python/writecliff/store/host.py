@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,10 +16,10 @@ _VERSION_TIMEOUT_S = 5
 
 
 def host_platform() -> dict[str, str | None]:
-    """Motherboard, CPU, memory and operating system; None if unknown."""
-    board = " ".join(filter(None, (_line(_BOARD / n) for n in ("board_vendor", "board_name"))))
+    """Make of the machine, motherboard, CPU, memory and operating system; None if unknown."""
     return {
-        "motherboard": board or None,
+        "platform": _named("sys_vendor", "product_name"),
+        "motherboard": _named("board_vendor", "board_name"),
         "cpu": _cpu(),
         "memory": _memory(),
         "operating_system": _operating_system(),
@@ -34,6 +35,13 @@ def versions() -> dict[str, str | None]:
         "python": platform.python_version(),
         "kernel": f"{platform.system()} {platform.release()}",
     }
+
+
+def _named(vendor: str, product: str) -> str | None:
+    """From the firmware (DMI), which boards without a name of their own fill with placeholders."""
+    words = [_line(_BOARD / name) or "" for name in (vendor, product)]
+    known = [word for word in words if not re.search(r"(?i)o\.?e\.?m\.?$|default string", word)]
+    return " ".join(filter(None, known)) or None
 
 
 def _line(path: Path) -> str | None:

@@ -129,8 +129,8 @@ def test_real_drive_shows_its_platform(bad: ReportModel) -> None:
     platform = dict(bad.header.columns[0].rows)
     assert platform["CPU"] == "Example CPU, 2 threads"
     assert platform["Test SW Info"] == "fio-3.33"
-    assert platform["HBA"] == "-"
-    assert dict(bad.header.columns[1].rows)["Write Cache"] == "-"
+    assert platform["HBA"] == "not known"
+    assert dict(bad.header.columns[1].rows)["Write Cache"] == "not known"
 
 
 def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:

@@ -15,7 +15,12 @@ from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.blockdev.file_identity import creation_id, path_id
 from writecliff.engines.blockdev.loops import attached_loops
 from writecliff.engines.blockdev.nvme.topology import controllers_of
-from writecliff.engines.blockdev.pcie import pcie_link
+from writecliff.engines.blockdev.pcie import (
+    adapter_of,
+    function_name,
+    pcie_link,
+    vendor_name,
+)
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     System,
@@ -64,10 +69,14 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
     """Identity of a whole disk (or of the disk below a partition)."""
     label, answers = label_of(disk), _ask(system, disk, path)
     serial = label.serial or answers.text("sn", "serial_number")
+    place = place_of(disk)
     fallback = "loop device" if disk.name.startswith("loop") else disk.name
     return DeviceIdentity(
         target=path,
-        vendor=label.vendor or answers.text("", "vendor") or answers.text("", "scsi_vendor"),
+        vendor=label.vendor
+        or answers.text("", "vendor")
+        or answers.text("", "scsi_vendor")
+        or place.vendor,
         # smartctl first: SCSI inquiry cuts the model of a SATA drive to 16 characters.
         model=answers.text("mn", "model_name") or label.model or fallback,
         serial=serial,
@@ -78,7 +87,40 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
         simulated=False,
         rotational=_rotational(disk),
         backing=None if serial else backing_of(system, disk),
+        form_factor=_form_factor(answers),
+        adapter=place.adapter,
+        pcie=place.pcie,
     )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a disk is in the machine; None where the machine does not tell."""
+
+    vendor: str | None = None  # of an NVMe drive, by its PCI number
+    adapter: str | None = None  # what a drive that is no PCI function itself is behind
+    pcie: str | None = None  # the link of the drive or of its adapter
+
+
+def place_of(disk: BlockDevice) -> Place:
+    """The PCI function of a disk or of its host adapter, with the speed that it runs at."""
+    if is_nvme(disk):
+        controller = controllers_of(disk)[0]
+        if controller.transport not in (None, "pcie"):
+            return Place()
+        link = pcie_link(controller.function)
+        return Place(vendor_name(controller.function), None, link.short if link else None)
+    function = adapter_of(disk.directory)
+    if function is None:
+        return Place()
+    link = pcie_link(function)
+    return Place(None, function_name(function), link.short if link else None)
+
+
+def _form_factor(answers: _Answers) -> str | None:
+    """ "2.5 inches", of SATA and SAS drives; NVMe has no such field."""
+    found = answers.smart.get("form_factor", {})
+    return str(found["name"]) if isinstance(found, dict) and found.get("name") else None
 
 
 def backing_of(system: System, disk: BlockDevice) -> str | None:

@@ -83,16 +83,32 @@ def adapter_of(disk_directory: Path) -> Path | None:
     return None
 
 
-def function_name(function: Path, root: Path = Path("/")) -> str:
-    """ "Intel Corporation 82801IR/IO/IH (ICH9R/DO/DH) 6 port SATA Controller", else numbers."""
-    vendor, device = (
-        (read_text(function / name) or "").removeprefix("0x") for name in ("vendor", "device")
-    )
-    for database in _DATABASES:
-        names = _names(root / database)
-        if vendor in names:
-            return " ".join(filter(None, (names[vendor], names.get(f"{vendor}:{device}"))))
+def function_name(function: Path, root: Path = Path("/")) -> str | None:
+    """ "Intel Corporation 82801IR/IO/IH (ICH9R/DO/DH) 6 port SATA Controller", else its numbers."""
+    vendor, device = _numbers(function)
+    if not vendor:
+        return None
+    names = _known(vendor, root)
+    if vendor in names:
+        return " ".join(filter(None, (names[vendor], names.get(f"{vendor}:{device}"))))
     return f"PCI {vendor}:{device}"
+
+
+def vendor_name(function: Path, root: Path = Path("/")) -> str | None:
+    """The name of its vendor; None if the database does not have it."""
+    vendor, _ = _numbers(function)
+    return _known(vendor, root).get(vendor)
+
+
+def _numbers(function: Path) -> tuple[str, str]:
+    vendor, device = (read_text(function / name) or "" for name in ("vendor", "device"))
+    return vendor.removeprefix("0x"), device.removeprefix("0x")
+
+
+def _known(vendor: str, root: Path) -> dict[str, str]:
+    """The first database that has the vendor; empty if none has."""
+    found = (_names(root / database) for database in _DATABASES)
+    return next((names for names in found if vendor in names), {})
 
 
 @lru_cache(maxsize=2)

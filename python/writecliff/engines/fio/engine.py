@@ -20,6 +20,7 @@ from writecliff.engines.base import (
     ProgressHook,
     PurgeReport,
     StepResult,
+    described_as,
 )
 from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
@@ -54,6 +55,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
         self._begun = False  # something has run
         self._closed = False
+        self.described: Mapping[str, str] = {}  # by the user; see `open_target`
 
     @classmethod
     def open_device(
@@ -93,7 +95,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._plan(workload).text
 
     def identify(self) -> DeviceIdentity:
-        return self._target.identify()
+        return described_as(self._target.identify(), self.described)
 
     def purge(self) -> PurgeReport:
         self._require_open()
