@@ -99,7 +99,7 @@ def test_a_drive_can_be_too_small_for_its_reclaim_units() -> None:
     ):
         opened("pm9d3a-1920").for_streams(8, 20_000_000)
     assert caught.value.hint is not None
-    assert "take a larger load" in caught.value.hint
+    assert "use a larger load" in caught.value.hint
 
 
 def test_disks_have_no_streams() -> None:

@@ -109,7 +109,7 @@ def test_a_restored_disk_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     results = [engine.run(load) for engine in (one, other)]
     assert results[0].elapsed_ns == results[1].elapsed_ns
     assert latency_ms_of_all(results[0]) == latency_ms_of_all(results[1])
-    with pytest.raises(ConfigError, match="another device"):
+    with pytest.raises(ConfigError, match="a different device"):
         SimEngine("hdd-15k-80").restore(tmp_path / "state")
 
 
