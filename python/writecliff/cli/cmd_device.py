@@ -85,7 +85,8 @@ def probe_command(path: str, *, json: bool = False) -> int:
     """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
 
     Tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's write streams;
-    queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed.
+    queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed, and a SCSI
+    drive for its permanent streams.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ def probe_command(path: str, *, json: bool = False) -> int:
         A block device, a file, or a folder (tried with an unnamed file in it).
     json
         Print {"path", "disk", "kernel", "hints": [{"call", "hint", "refused"}],
-        "max_write_streams", "fdp_handles", "streams", "notes", "verdict"}.
+        "max_write_streams", "fdp_handles", "streams", "permanent_streams": {"reduced_control",
+        "lifetimes"}, "notes", "verdict"}.
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 
@@ -110,6 +112,8 @@ def probe_command(path: str, *, json: bool = False) -> int:
     shown["streams"] = shown["streams"] and ", ".join(
         f"{name} {value}" for name, value in shown["streams"].items()
     )
+    permanent = found.permanent_streams
+    shown["permanent_streams"] = None if permanent is None else permanent.count or "none"
     print(pairs((label(name), _seen_text(name, value)) for name, value in shown.items()))
     print()
     for sentence in (*verdict(found), *found.notes):

@@ -13,6 +13,7 @@ from tests.support.nvme_drives import VERSIONS, answer_controller, page, replay
 from writecliff.engines.blockdev import data_placement_probe
 from writecliff.engines.blockdev.data_placement_probe import DataPlacementProbe, probe, verdict
 from writecliff.engines.blockdev.hints import HINTS, HintAnswer, try_hints
+from writecliff.engines.blockdev.scsi_streams import PermanentStreams
 from writecliff.errors import TargetError
 
 TAKEN = tuple(HintAnswer("F_SET_RW_HINT", name, None) for name in HINTS)
@@ -110,4 +111,17 @@ def test_a_device_that_cannot_be_opened_is_still_described(
     machine = Machine(tmp_path)
     found = probe(str(machine.disk("sdb", (8, 16))), machine.system)
     assert found.hints == () and found.notes[0].endswith("not permitted: hints were not tried")
-    assert any("sg_stream_ctl" in note for note in found.notes)
+    assert found.permanent_streams == PermanentStreams(False, ())
+
+
+def test_the_verdict_on_permanent_streams() -> None:
+    def said(reduced_control: bool) -> tuple[str, ...]:
+        found = PermanentStreams(reduced_control, (1, 2, 63))
+        return verdict(
+            DataPlacementProbe("x", "sda", "6.18", (), None, None, None, None, (), found)
+        )
+
+    first = "SCSI: 3 permanent streams, of relative lifetimes 1, 2, 63."
+    last = "Hint n of a direct write is its group number n, from Linux 6.10 on."
+    assert said(True) == (first, last)
+    assert said(False)[1].endswith("hints do not reach it.")

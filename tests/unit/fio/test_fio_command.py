@@ -253,9 +253,13 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
 
 
 def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
-    drive = Target("/dev/sdx", GIB, 512, False, DataPlacement("hint", "", 4))
+    nodes = tuple(f"/dev/w/hint-{hint}" for hint in range(6))
+    drive = Target("/dev/sdx", GIB, 512, False, DataPlacement("hint", "", 4, nodes))
     applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
-    assert applied.text.count("write_hint=") == 1 and "write_hint=medium" in applied.text
+    first, second = applied.text.partition("[0-")[2].split("\n\n")
+    assert "filename=/dev/w/hint-3\n" in first + "\n"
+    assert "filename=/dev/w/hint-0\n" in second + "\n"
+    assert "write_hint" not in applied.text  # of the inode, so of every job that shares it
     assert "io_uring_cmd" not in applied.text and applied.counted
     assert applied.warnings[0].startswith("streams are write hints")
     with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import answer_controller, page, replay
+from writecliff.engines.blockdev.scsi_commands import ScsiAnswer
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.data_placement import find_data_placement
@@ -53,18 +56,58 @@ def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
 def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
     machine.attributes("sdb", queue__max_write_streams="8")
-    middle = Fio("/usr/bin/fio", (3, 37), "fio-3.37", "io_uring")
-    found = find_data_placement(machine.system, middle, disk(machine, "sdb"))
-    assert found == DataPlacement("hint", "", 6)
+    for fio in (OLD, NEW):  # the hints are set by writecliff itself
+        found = find_data_placement(machine.system, fio, disk(machine, "sdb"))
+        assert found == DataPlacement("hint", "", 6)
+
+
+def permanent_streams(machine: Machine, count: int, *, reduced_control: bool = True) -> None:
+    """Answers of scsi_debug, Linux 6.12: five permanent streams of lifetimes 1 to 5."""
+    descriptors = b"".join(
+        bytes([0x04 if stream < count else 0, *bytes(15)]) for stream in range(6)
+    )
+    page = bytes([0x4A, 0x05, 0x00, 12 + len(descriptors), *bytes(12)]) + descriptors
+    header = (6 + len(page)).to_bytes(2, "big") + bytes(6)
+    machine.scsi_answers[bytes([0x5A, 0x08, 0x0A, 0x05])] = ScsiAnswer(header + page)
+    limits = bytes.fromhex("00b7001c0001") if reduced_control else bytes.fromhex("00b7001c0000")
+    machine.scsi_answers[bytes([0x12, 0x01, 0xB7])] = ScsiAnswer(limits + bytes(26))
+    for stream in range(6):
+        flags = 0x80 if stream < count else 0
+        status = bytes([flags, 0, 0, stream, stream + 1, 0, 0, 0])
+        command = bytes([0x9E, 0x16, 0, 0, 0, stream])
+        machine.scsi_answers[command] = ScsiAnswer(bytes([0, 0, 0, 8, 0, 0, 0, 5]) + status)
+
+
+@pytest.mark.parametrize(("count", "streams"), [(5, 5), (3, 3), (1, 1)])
+def test_permanent_streams_of_a_scsi_drive(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, count: int, streams: int
+) -> None:
+    machine.disk("sdb", (8, 16))
+    permanent_streams(machine, count)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.12.107+deb13-amd64"))
+    found = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
+    assert found == DataPlacement("hint", "", streams + 1)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.6.1"))
     old = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
-    assert old == "fio-3.33 cannot set hints; 3.37 or later can"
+    assert old == "Linux 6.6.1 gives SCSI writes no group number; 6.10 does"
+
+
+def test_a_scsi_drive_without_streams_that_a_hint_reaches(machine: Machine) -> None:
+    machine.disk("sdb", (8, 16))
+    expected = "sdb has no permanent streams that writes could be given to"
+    assert find_data_placement(machine.system, NEW, disk(machine, "sdb")) == expected
+    permanent_streams(machine, 5, reduced_control=False)
+    assert find_data_placement(machine.system, NEW, disk(machine, "sdb")) == expected
 
 
 def test_reasons(machine: Machine) -> None:
     system = machine.system
     assert find_data_placement(system, NEW, None) == "a file has no streams"
     machine.disk("sda", (8, 0))
-    assert find_data_placement(system, NEW, disk(machine, "sda")) == "sda is not an NVMe drive"
+    machine.attributes("sda", device__vendor="ATA")
+    assert find_data_placement(system, NEW, disk(machine, "sda")) == (
+        "sda is neither an NVMe nor a SCSI drive"
+    )
     old = find_data_placement(system, OLD, disk(machine))
     assert old == "fio-3.33 cannot place writes; 3.38 or later can"
     libaio = Fio("/usr/bin/fio", (3, 41), "fio-3.41", "libaio")

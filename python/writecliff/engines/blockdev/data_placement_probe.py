@@ -16,6 +16,11 @@ from writecliff.engines.blockdev.hints import HintAnswer, try_hints
 from writecliff.engines.blockdev.identity import is_nvme, is_scsi
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.fdp import handle_count, placement_handles
+from writecliff.engines.blockdev.scsi_streams import (
+    KERNEL_SINCE,
+    PermanentStreams,
+    read_streams,
+)
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
     System,
@@ -39,6 +44,7 @@ class DataPlacementProbe:
     fdp_handles: int | None  # placement handles of the namespace; 0: no FDP, or not enabled
     streams: Mapping[str, int] | None  # Streams directive, return parameters; empty: none, or off
     notes: tuple[str, ...]
+    permanent_streams: PermanentStreams | None = None  # of a SCSI drive
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -61,11 +67,9 @@ def probe(path: str, system: System | None = None) -> DataPlacementProbe:
     if disk is not None and is_nvme(disk):
         nvme = ask_nvme(system, disk)
         notes += nvme.notes
-    elif disk is not None and is_scsi(disk):
-        notes.append(
-            "SCSI: the kernel puts hints into the group number of drives with permanent streams "
-            "(Linux 6.9); sg_stream_ctl asks a drive for its streams"
-        )
+    permanent = None
+    if disk is not None and is_scsi(disk):
+        permanent = read_streams(system.scsi, disk.node(system))
     return DataPlacementProbe(
         path=path,
         disk=None if disk is None else disk.name,
@@ -78,6 +82,7 @@ def probe(path: str, system: System | None = None) -> DataPlacementProbe:
         fdp_handles=nvme.fdp_handles,
         streams=nvme.streams,
         notes=tuple(notes),
+        permanent_streams=permanent,
     )
 
 
@@ -138,8 +143,10 @@ def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
 def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
     """What reaches the drive of a hint or a stream number, in sentences."""
     said = _about_hints(found.hints) if found.hints else []
-    streams = found.max_write_streams
-    if streams:
+    streams, permanent = found.max_write_streams, found.permanent_streams
+    if permanent is not None and permanent.count:
+        said += _about_permanent_streams(permanent)
+    elif streams:
         size = found.write_stream_granularity_bytes
         each = f", each of {size} bytes at a time" if size else ""
         said.append(
@@ -155,6 +162,15 @@ def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
         count = found.streams.get("nssa", 0)
         said.append(f"Streams directive: {count} streams available, through NVMe passthrough.")
     return tuple(said)
+
+
+def _about_permanent_streams(found: PermanentStreams) -> list[str]:
+    lifetimes = ", ".join(map(str, found.lifetimes))
+    said = [f"SCSI: {found.count} permanent streams, of relative lifetimes {lifetimes}."]
+    if not found.reduced_control:
+        return [*said, "The drive does not support reduced stream control: hints do not reach it."]
+    since = ".".join(map(str, KERNEL_SINCE))
+    return [*said, f"Hint n of a direct write is its group number n, from Linux {since} on."]
 
 
 def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:

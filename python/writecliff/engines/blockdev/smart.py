@@ -1,45 +1,22 @@
-"""The drive's own counters, from its SMART data.
+"""Counters of an NVMe drive, from its SMART log.
 
-Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes), the logs that
-`nvme.media` reads and, for SATA, the attribute names of smartmontools' drive database, because
-vendors reuse the numbers. An attribute whose unit the database does not give (251 NAND_Writes) is
-not converted to bytes; it stays None.
+Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes) and the logs that
+`nvme.media` reads.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from writecliff.engines.blockdev.disk_smart import integer
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.media import MediaWrites, media_writes
-from writecliff.engines.blockdev.tools import Runner
 from writecliff.engines.blockdev.topology import BlockDevice, System
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus
 
 NVME_DATA_UNIT = 512_000
-SATA_LBA = 512
-_UNIT_BYTES = {"1GIB": 1 << 30, "GIB": 1 << 30, "32MIB": 32 << 20, "MIB": 1 << 20}
-
-# Attribute id -> (field, names under which the id means it). Names end in their unit, if any.
-_HOST_WRITES = re.compile(r"^(?:Total_LBAs_Written|Host_Writes(?:_(\w+))?|Lifetime_Writes_(GiB))$")
-_HOST_READS = re.compile(r"^(?:Total_LBAs_Read|Host_Reads(?:_(\w+))?|Lifetime_Reads_(GiB))$")
-_NAND_WRITES = re.compile(r"^NAND_Writes_(\w+)$")
-_WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Left)$")
-
-
-def integer(value: object) -> int | None:
-    """A count, or None. Some versions of nvme-cli print 128-bit counters as text."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        return int(value)
-    text = str(value).replace(",", "")
-    return int(text) if text.isdigit() else None
 
 
 def _scaled(value: object, unit: int) -> int | None:
@@ -55,11 +32,6 @@ def nvme_log(system: System, disk: BlockDevice, path: str) -> Mapping[str, Any]:
         answer = system.run(["smartctl", "-j", "-A", path]).json()
         found = answer.get("nvme_smart_health_information_log", {})
         return found if isinstance(found, dict) else {}
-
-
-def ata_answer(run: Runner, path: str) -> Mapping[str, Any]:
-    """Attributes and device statistics of a SATA or SAS drive, as smartctl's JSON."""
-    return run(["smartctl", "-j", "-A", "-l", "devstat", path]).json()
 
 
 def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters:
@@ -95,35 +67,3 @@ def nvme_media_writes(
         return media_writes(drive, drive.controller(), units, counted)
     except Refused:
         return None
-
-
-def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    table = answer.get("ata_smart_attributes", {}).get("table")
-    return [row for row in table or [] if isinstance(row, dict)]
-
-
-def ata_counters(answer: Mapping[str, Any]) -> Counters:
-    """Counters from attributes 241/242 (host), 249 and the like (NAND), 177 and the like."""
-    found: dict[str, float | None] = {}
-    for row in ata_attributes(answer):
-        name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))
-        if raw is None:
-            continue
-        if match := _HOST_WRITES.match(name):
-            found["host_write_bytes"] = _in_bytes(raw, match)
-        elif match := _HOST_READS.match(name):
-            found["host_read_bytes"] = _in_bytes(raw, match)
-        elif match := _NAND_WRITES.match(name):
-            found["nand_write_bytes"] = _in_bytes(raw, match)
-        elif _WEAR.match(name) and isinstance(row.get("value"), int):
-            # The normalised value falls from 100 as the rated cycles are used up.
-            found["percentage_used"] = float(max(0, 100 - row["value"]))
-    return Counters(**found)
-
-
-def _in_bytes(raw: int, match: re.Match[str]) -> int | None:
-    unit = next((group for group in match.groups() if group), None)
-    if unit is None:
-        return raw * SATA_LBA if "LBAs" in match.group(0) else None
-    size = _UNIT_BYTES.get(unit.upper())
-    return None if size is None else raw * size

@@ -1,8 +1,8 @@
 """The health of a drive: temperature, throttling, errors, link.
 
 `read_vitals` is cheap enough to call before and after every step; `health_report` is for before and
-after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h),
-ATA device statistics and attributes through smartctl, hwmon (nvme, drivetemp) for the temperature
+after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h), ATA device statistics
+and attributes and SCSI log pages through smartctl, hwmon (nvme, drivetemp) for the temperature
 where no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are counters
 that only rise; a rise during a step is a disturbance, and its text says of what.
 
@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.blockdev import smart
-from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev import disk_smart, smart
+from writecliff.engines.blockdev.disk_smart import integer
+from writecliff.engines.blockdev.identity import is_ata, is_nvme
 from writecliff.engines.blockdev.nvme import fdp
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.pcie import pcie_link
-from writecliff.engines.blockdev.smart import integer
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus
@@ -45,6 +45,8 @@ MARKS = {
     "Number of Hardware Resets": "the link reset the drive {n} times",
     "Number of ASR Events": "the link dropped and recovered {n} times",
     "Number of Interface CRC Errors": "the link lost {n} transfers to CRC errors",
+    "total_uncorrected_errors": "the drive counted {n} errors that it could not correct",
+    "scsi_grown_defect_list": "the drive took {n} blocks out of use",
     "UDMA_CRC_Error_Count": "the link lost {n} transfers to CRC errors",
     "CRC_Error_Count": "the link lost {n} transfers to CRC errors",
     "iotmo_cnt": "{n} commands to the drive timed out",
@@ -90,12 +92,18 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
         reported, found = _nvme_temperature(log), log
         source = None if media is None else media.source
     else:
-        answer = smart.ata_answer(system.run, path)
-        counters = smart.ata_counters(answer)
-        reported, found = _smartctl_temperature(answer), dict(_ata_marks(answer))
+        answer = disk_smart.disk_answer(system.run, path, ata=is_ata(disk))
+        counters = disk_smart.disk_counters(answer, _sector_bytes(disk))
+        found = dict(disk_smart.disk_marks(answer))
+        reported, trip = disk_smart.disk_temperature(answer)
+        limit = trip if limit is None else limit
     marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
     heat = temperature if reported is None else reported
     return Vitals(counters, heat, limit, marks, _link(disk), source, placement)
+
+
+def _sector_bytes(disk: BlockDevice) -> int:
+    return read_int(disk.directory / "queue/logical_block_size") or disk_smart.SATA_LBA
 
 
 def read_under_load(system: System, disk: BlockDevice, path: str) -> Vitals:
@@ -113,20 +121,6 @@ def _nvme_temperature(log: Mapping[str, Any]) -> float | None:
     if value is None:
         return None
     return float(value - _KELVIN) if value >= _KELVIN - 60 else float(value)
-
-
-def _smartctl_temperature(answer: Mapping[str, Any]) -> float | None:
-    value = integer(answer.get("temperature", {}).get("current"))
-    return None if value is None else float(value)
-
-
-def _ata_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for row in smart.ata_attributes(answer):
-        yield str(row.get("name")), row.get("raw", {}).get("value")
-    for page in answer.get("ata_device_statistics", {}).get("pages", ()):
-        for row in page.get("table", ()):
-            if row.get("flags", {}).get("valid", True):
-                yield str(row.get("name")), row.get("value")
 
 
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
@@ -169,7 +163,8 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
     "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
     "nand_write_source" (the log that counts them), "marks", and "attributes" (the drive's own list:
-    ATA attributes as smartctl prints them, or the NVMe log by the names of nvme-cli).
+    ATA attributes or a SAS drive's error counters as smartctl prints them, or the NVMe log by the
+    names of nvme-cli).
     """
     if not _speaks_smart(disk):
         return None
@@ -177,7 +172,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     answer = system.run(["smartctl", "-j", "-a", path]).json()
     nvme = smart.nvme_log(system, disk, path) if is_nvme(disk) else {}
     vitals = read_vitals(system, disk, path)
-    attributes = smart.ata_attributes(answer)
+    attributes = disk_smart.disk_attributes(answer)
     if not (nvme or attributes) and "smart_status" not in answer:
         return None
     hours = answer.get("power_on_time", {}).get("hours")
@@ -191,7 +186,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
         **{name: getattr(vitals.counters, name) for name in _HEALTH_COUNTERS},
         "nand_write_source": vitals.media_source,
         "marks": dict(vitals.marks),
-        "attributes": dict(nvme) if nvme else [_attribute(row) for row in attributes],
+        "attributes": dict(nvme) if nvme else attributes,
     }
 
 
@@ -199,11 +194,3 @@ def _without_warning(log: Mapping[str, Any]) -> bool | None:
     """Whether the Critical Warning field of a SMART log is 0, which is what smartctl goes by."""
     warning = integer(log.get("critical_warning"))
     return None if warning is None else warning == 0
-
-
-def _attribute(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One ATA attribute without smartctl's decorations."""
-    raw = row.get("raw", {})
-    kept = {name: row.get(name) for name in ("id", "name", "value", "worst")}
-    more = {"threshold": row.get("thresh"), "raw": raw.get("value"), "raw_text": raw.get("string")}
-    return kept | more

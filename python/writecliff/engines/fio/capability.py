@@ -19,7 +19,6 @@ Version = tuple[int, int]
 OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
 PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
 DSYNC_SINCE: Version = (3, 24)  # sync=dsync
-HINT_SINCE: Version = (3, 37)  # write_hint= through the inode, where the file's is refused
 _SYS_IO_URING_SETUP = 425  # one number on every architecture
 _IO_URING_PARAMS_BYTES = 120
 _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
@@ -28,11 +27,13 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 @dataclass(frozen=True)
 class DataPlacement:
     """How writes reach a stream or placement handle: by NVMe passthrough on the generic device, or
-    by write hints that the kernel takes for streams."""
+    by write hints that the kernel takes for streams: its write streams, or the group numbers of a
+    SCSI drive. For hints, `nodes[n]` is a node of the device whose writes have hint n."""
 
     kind: Literal["fdp", "streams", "hint"]
     generic_device: str  # "/dev/ng0n1"; empty for hints
     handles: int  # placement identifiers or streams 0..handles-1
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from writecliff.workload.model import Workload
 
 Option = tuple[str, str]
 
-_HINTS = {1: "none", 2: "short", 3: "medium", 4: "long", 5: "extreme"}
 _WHAT = {
     "fdp": "placement handles 0 to ",
     "streams": "streams up to ",
@@ -74,7 +73,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
         section = Section(job, warnings)
         raise_to_sectors(section, target.sector_bytes)
         add_job(section, target, fio)
-        if found is not None and job.stream:
+        if found is not None:
             _add_data_placement(section, found)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
@@ -128,9 +127,10 @@ def _escaped(path: str) -> str:
 
 
 def _add_data_placement(section: Section, found: DataPlacement) -> None:
+    """Hints are those of the node that a job opens, so that a job without a stream has one too."""
     if found.kind == "hint":
-        section.add("write_hint", _HINTS[section.job.stream])
-    else:
+        section.add("filename", _escaped(found.nodes[section.job.stream]))
+    elif section.job.stream:
         section.add("dataplacement", found.kind)
         section.add("plids", section.job.stream)
 

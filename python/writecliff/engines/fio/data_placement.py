@@ -1,19 +1,24 @@
 """Finds out whether fio can steer writes to streams or placement handles of a drive.
 
-There are two ways. fio 3.38 and later places writes with its io_uring_cmd engine on the NVMe
+There are three ways. fio 3.38 and later places writes with its io_uring_cmd engine on the NVMe
 generic device, on drives with flexible data placement or an enabled Streams directive. Where the
 kernel's queue has write streams (Linux 6.16), it takes the write hint of a block device for the
-number of the stream; fio sets it since 3.37. If neither is possible, the reason is handed back. The
-stream of a single I/O, which io_uring has had since Linux 6.16, is in no fio up to 3.42.
+number of the stream; the stream of a single I/O, which io_uring has had since then, is in no fio
+up to 3.42. Of a SCSI drive with permanent streams, the kernel puts the hint into the group number of
+the write (Linux 6.10). If none of them is possible, the reason is handed back.
 """
 
 from __future__ import annotations
 
+import os
+import re
+
 from writecliff.engines.blockdev.data_placement_probe import ask_nvme
-from writecliff.engines.blockdev.identity import is_nvme
+from writecliff.engines.blockdev.identity import is_nvme, is_scsi
 from writecliff.engines.blockdev.nvme.topology import generic_device
+from writecliff.engines.blockdev.scsi_streams import KERNEL_SINCE, read_streams
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, whole_disk
-from writecliff.engines.fio.capability import HINT_SINCE, PLIDS_SINCE, DataPlacement, Fio, Version
+from writecliff.engines.fio.capability import PLIDS_SINCE, DataPlacement, Fio, Version
 
 HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are streams 1 to 5
 
@@ -22,20 +27,35 @@ def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> D
     """How to steer writes on this drive; a string says why it is not possible."""
     if disk is None:
         return "a file has no streams"
-    found = _passthrough(system, fio, disk)
+    whole = whole_disk(system, disk)
+    found = _passthrough(system, fio, disk) if is_nvme(whole) else ""
     if isinstance(found, DataPlacement):
         return found
-    streams = read_int(whole_disk(system, disk).directory / "queue/max_write_streams") or 0
-    if not streams:
-        return found
-    if fio.version < HINT_SINCE:
-        return f"{fio.version_text} cannot set hints; {_text(HINT_SINCE)} or later can"
-    return DataPlacement("hint", "", min(streams, HINT_STREAMS) + 1)
+    streams = read_int(whole.directory / "queue/max_write_streams") or 0
+    if streams:
+        return DataPlacement("hint", "", min(streams, HINT_STREAMS) + 1)
+    if is_scsi(whole):
+        return _scsi(system, whole)
+    return found or f"{disk.name} is neither an NVMe nor a SCSI drive"
+
+
+def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
+    """Streams n = 1 to 5 are the hints of Linux, which become group numbers n."""
+    found = read_streams(system.scsi, disk.node(system))
+    if not found.steered:
+        return f"{disk.name} has no permanent streams that writes could be given to"
+    release = os.uname().release
+    if _version(release) < KERNEL_SINCE:
+        return f"Linux {release} gives SCSI writes no group number; {_text(KERNEL_SINCE)} does"
+    return DataPlacement("hint", "", min(found.steered, HINT_STREAMS) + 1)
+
+
+def _version(release: str) -> Version:
+    major, minor = (int(word) for word in re.findall(r"\d+", release)[:2])
+    return major, minor
 
 
 def _passthrough(system: System, fio: Fio, disk: BlockDevice) -> DataPlacement | str:
-    if not is_nvme(disk):
-        return f"{disk.name} is not an NVMe drive"
     if fio.version < PLIDS_SINCE:
         return f"{fio.version_text} cannot place writes; {_text(PLIDS_SINCE)} or later can"
     if fio.ioengine != "io_uring":

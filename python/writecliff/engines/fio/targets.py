@@ -33,6 +33,7 @@ from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio.capability import DataPlacement, Fio
 from writecliff.engines.fio.command import Target
 from writecliff.engines.fio.data_placement import find_data_placement
+from writecliff.engines.fio.hint_nodes import HintNodes
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
@@ -53,6 +54,7 @@ class DeviceTarget:
         self._system = system
         self._log = KernelLog()
         self._log_names = names_in_log(protection.disk)
+        self._nodes: HintNodes | None = None
 
     @classmethod
     def open(
@@ -154,7 +156,14 @@ class DeviceTarget:
         )
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
-        return find_data_placement(self._system, fio, self.protection.disk)
+        found = find_data_placement(self._system, fio, self.protection.disk)
+        if isinstance(found, str) or found.kind != "hint":
+            return found
+        try:
+            self._nodes = self._nodes or HintNodes(self._system, self.protection.device)
+        except OSError as error:
+            return f"no device node for each hint: {error.filename}: {error.strerror}"
+        return replace(found, nodes=self._nodes.paths)
 
     def for_command(self, how: DataPlacement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
@@ -163,6 +172,8 @@ class DeviceTarget:
 
     def close(self) -> None:
         self._log.close()
+        if self._nodes is not None:
+            self._nodes.close()
         if self._claim is not None:
             self._claim.close()
 
