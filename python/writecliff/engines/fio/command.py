@@ -65,10 +65,14 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
     found = _data_placement(workload, target)
-    passthrough = None if found is None or found.kind == "hint" else found
+    hints = found is not None and found.kind == "hint"
+    passthrough = None if hints else found
     if found is not None:
         warnings.append(_SAID[found.kind].format(node=found.generic_device))
-    lines = ["[global]", *_render(_global_options(workload, target, fio, passthrough))]
+    options = _global_options(workload, target, fio, passthrough)
+    if hints:  # jobs have nodes of their own; fio would add them to a file of all
+        options = [option for option in options if option[0] != "filename"]
+    lines = ["[global]", *_render(options)]
     for index, job in enumerate(workload.jobs):
         section = Section(job, warnings)
         raise_to_sectors(section, target.sector_bytes)

@@ -4,8 +4,8 @@ There are three ways. fio 3.38 and later places writes with its io_uring_cmd eng
 generic device, on drives with flexible data placement or an enabled Streams directive. Where the
 kernel's queue has write streams (Linux 6.16), it takes the write hint of a block device for the
 number of the stream; the stream of a single I/O, which io_uring has had since then, is in no fio
-up to 3.42. Of a SCSI drive with permanent streams, the kernel puts the hint into the group number of
-the write (Linux 6.10). If none of them is possible, the reason is handed back.
+up to 3.42. Of a SCSI drive with permanent streams, the kernel puts the hint into the group number
+of the write (Linux 6.10). If none of them is possible, the reason is handed back.
 """
 
 from __future__ import annotations

@@ -1,0 +1,204 @@
+"""Purge methods that drives carry out, by the tools as distributed: the data is gone, the format kept.
+
+ATA security and sanitize, SCSI SANITIZE and FORMAT UNIT are in no emulator (QEMU's disk acknowledges
+FORMAT UNIT and does nothing). Drives of this project's own (`tests.support`), attached to the real
+SCSI stack, have them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support import tcmu
+from tests.support.ata_drive import AtaDrive
+from tests.support.guest_drives import Drive
+from tests.support.scsi_drive import ScsiDrive
+from writecliff.engines.base import PurgeReport
+from writecliff.engines.blockdev import ata_erase, purge, scsi_erase
+from writecliff.engines.blockdev.ata_sanitize import BLOCK_ERASE, CRYPTO_SCRAMBLE, ata_sanitize
+from writecliff.engines.blockdev.hdparm import NO_REGISTERS
+from writecliff.engines.blockdev.topology import System, device_at
+from writecliff.errors import EngineError, TargetError
+
+SYSTEM = System()
+MIB = 1 << 20
+Attach = Callable[[ScsiDrive], Path]
+
+
+@pytest.fixture
+def attach() -> Iterator[Attach]:
+    """Attaches a drive of the test and fills it; detached at the end."""
+    if why := tcmu.available():
+        pytest.skip(why)
+    with ExitStack() as stack:
+
+        def make(drive: ScsiDrive) -> Path:
+            name = f"drive{os.urandom(3).hex()}"
+            path = stack.enter_context(tcmu.attached(drive, name, drive.size_bytes))
+            drive.medium[:] = os.urandom(drive.size_bytes)
+            return path
+
+        yield make
+
+
+def purged(path: Path) -> PurgeReport:
+    fd = os.open(path, os.O_RDWR | os.O_EXCL)
+    try:
+        return purge.purge_device(SYSTEM, device_at(SYSTEM, path), str(path), fd)
+    finally:
+        os.close(fd)
+
+
+def is_empty(drive: ScsiDrive) -> bool:
+    return not any(drive.medium)
+
+
+@pytest.mark.figure(purge="SCSI sanitize, block erase")
+def test_scsi_sanitize(attach: Attach) -> None:
+    drive = ScsiDrive(protection=1)
+    report = purged(attach(drive))
+    assert (report.method, report.conformant) == ("SCSI sanitize (block erase)", True)
+    assert "read back: 0 of 256 blocks kept" in report.note
+    assert (drive.erases, is_empty(drive), drive.protection) == (["block"], True, 1)
+
+
+@pytest.mark.figure(purge="SCSI format unit")
+@pytest.mark.parametrize("protection", [0, 1, 2, 3])
+def test_scsi_format_unit_keeps_the_protection(attach: Attach, protection: int) -> None:
+    drive = ScsiDrive(protection=protection, supports=("format",))
+    path = attach(drive)
+    before = scsi_erase.read_format(SYSTEM, path)
+    report = purged(path)
+    assert (report.method, report.conformant) == ("SCSI format unit", True)
+    assert (drive.erases, is_empty(drive)) == (["format"], True)
+    assert scsi_erase.read_format(SYSTEM, path) == before
+    assert drive.protection == protection
+
+
+@pytest.mark.figure(purge="SCSI sanitize, crypto erase")
+def test_scsi_crypto_erase_is_disclosed(attach: Attach) -> None:
+    drive = ScsiDrive(supports=("crypto",))
+    report = purged(attach(drive))
+    assert (report.method, report.conformant) == ("SCSI sanitize (crypto erase)", False)
+    assert drive.erases == ["crypto"]
+
+
+def test_an_erase_that_fails_or_does_nothing_is_no_purge(attach: Attach) -> None:
+    failing = attach(ScsiDrive(fails=True, supports=("block",), seconds=1))
+    with pytest.raises(EngineError, match=r"31h/03h \(the erase failed\)"):
+        purged(failing)
+    lying = attach(ScsiDrive(lies=True, supports=("block",), seconds=1))
+    with pytest.raises(EngineError, match="was acknowledged, but 256 of 256 blocks kept"):
+        purged(lying)
+
+
+@pytest.mark.figure(purge="ATA sanitize, block erase")
+def test_ata_sanitize_where_security_is_frozen(attach: Attach) -> None:
+    drive = AtaDrive(frozen=True)
+    report = ata_sanitize(SYSTEM.run, str(attach(drive)), BLOCK_ERASE)
+    assert report == PurgeReport("ATA sanitize (block erase)", True)
+    assert (drive.erases, is_empty(drive), drive.password) == (["block"], True, None)
+
+
+@pytest.mark.figure(purge="ATA sanitize, crypto scramble")
+def test_ata_crypto_scramble(attach: Attach) -> None:
+    drive = AtaDrive()
+    report = ata_sanitize(SYSTEM.run, str(attach(drive)), CRYPTO_SCRAMBLE)
+    assert isinstance(report, PurgeReport), report
+    assert (report.conformant, drive.erases) == (False, ["crypto"])
+
+
+@pytest.mark.figure(purge="ATA security erase")
+def test_ata_security_erase(attach: Attach) -> None:
+    drive = AtaDrive(supports=("security", "enhanced"))
+    path = str(attach(drive))
+    assert "not supported" in str(ata_sanitize(SYSTEM.run, path))
+    report = ata_erase.ata_secure_erase(SYSTEM.run, path)
+    assert report == PurgeReport("ATA security erase", True)
+    assert (drive.erases, is_empty(drive), drive.password) == (["security"], True, None)
+
+
+@pytest.mark.parametrize(
+    ("drive", "reason"),
+    [
+        (AtaDrive(sanitize_frozen=True), "sanitize is frozen"),
+        (AtaDrive(fails=True, seconds=1), "the drive reports that it failed"),
+        (AtaDrive(drops_registers=True), NO_REGISTERS),
+        (AtaDrive(supports=("crypto", "security")), "not supported by the drive"),
+    ],
+)
+def test_what_hdparm_says_of_a_sanitize_is_understood(
+    attach: Attach, drive: AtaDrive, reason: str
+) -> None:
+    assert reason in str(ata_sanitize(SYSTEM.run, str(attach(drive))))
+
+
+def test_the_enhanced_erase_where_the_normal_one_is_refused(attach: Attach) -> None:
+    drive = AtaDrive(supports=("security", "enhanced"), refuses_normal_erase=True)
+    report = ata_erase.ata_secure_erase(SYSTEM.run, str(attach(drive)))
+    assert isinstance(report, PurgeReport), report
+    assert report.method == "ATA security erase (enhanced)"
+    assert (drive.erases, is_empty(drive), drive.password) == (["enhanced"], True, None)
+
+
+def test_a_password_that_an_interrupted_erase_left_is_named_and_removed(attach: Attach) -> None:
+    drive = AtaDrive(password=b"writecliff".ljust(32, b"\0"))
+    path = str(attach(drive))
+    assert ata_erase.clear_password(SYSTEM.run, path)
+    assert drive.password is None
+    drive.password = b"writecliff".ljust(32, b"\0")
+    drive.power_cycle()
+    assert not ata_erase.clear_password(SYSTEM.run, path)
+    with pytest.raises(TargetError, match="locked by an ATA security password") as caught:
+        ata_erase.refuse_locked(SYSTEM.run, path, path)
+    command = str(caught.value.hint).partition("password: ")[2]
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, drive.password, drive.locked) == (0, None, False), done.stderr
+
+
+def test_hdparm_is_not_used_through_an_adapter(attach: Attach) -> None:
+    """The disk of a target is on no ATA port, so this is how a drive behind a RAID adapter looks."""
+    drive = AtaDrive()
+    path = attach(drive)
+    asked = len(drive.commands)
+    with pytest.raises(EngineError, match="ATA erase: not sent through an adapter"):
+        purged(path)
+    assert (drive.commands[asked:], drive.erases) == ([], [])
+
+
+@pytest.mark.figure(purge="discard, disclosed")
+def test_discard_is_the_last_resort_and_says_so(scsi: Drive) -> None:
+    """scsi_debug has neither SANITIZE nor FORMAT UNIT, but UNMAP."""
+    path = Path(scsi.path)
+    fill(path)
+    report = purged(path)
+    assert (report.method, report.conformant) == ("blkdiscard", False)
+    for part in ("SCSI sanitize: ", "SCSI format unit: ", "read back: 0 of 256 blocks kept"):
+        assert part in report.note
+    assert not any(path.read_bytes()[:MIB])
+
+
+@pytest.mark.figure(purge="discard of SATA, disclosed")
+def test_a_sata_drive_without_security_is_discarded(sata: Drive) -> None:
+    path = Path(sata.path)
+    fill(path)
+    report = purged(path)
+    assert (report.method, report.conformant) == ("blkdiscard", False)
+    for part in ("ATA sanitize: not supported", "ATA security erase: not supported by the drive"):
+        assert part in report.note
+
+
+def fill(path: Path) -> None:
+    """Random data all over the device, past the page cache."""
+    size = int(Path("/sys/block", path.name, "size").read_text()) * 512
+    fd = os.open(path, os.O_RDWR)
+    for offset in range(0, size, MIB):
+        os.pwrite(fd, os.urandom(4096) * 256, offset)
+    os.fsync(fd)
+    os.close(fd)
