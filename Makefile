@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
+# Two workers a core, because many tests wait for processes that they start.
+WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist loadfile
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-python test-speed test-drives \
@@ -24,9 +26,13 @@ test: needs test-rust test-python test-speed ## run all tests: Rust, Python, fio
 test-rust: ## Rust tests
 	PROPTEST_RNG_SEED=20250101 cargo test --locked --workspace --quiet
 
+# Apart from test-rust so that CI can build them while the Python packages are fetched.
+build-rust-tests:
+	@cargo test --locked --workspace --quiet --no-run
+
 test-python: setup ## Python, fio and browser tests
 	$(BIN)/python -m pytest --quiet tests/device # one at a time: they measure
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile tests/browser tests/unit python
+	$(BIN)/python -m pytest --quiet $(WORKERS) tests/browser tests/unit python
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
