@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.guest_drives import Drive, drives_by_serial
+from tests.support.guest_drives import Drive
 from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.store.rundir import RunDirectory
 
@@ -72,26 +71,45 @@ def writecliff(*words: str) -> Ran:
     return Ran(said.returncode, said.stdout, said.stderr)
 
 
+@dataclass(frozen=True)
+class Both:
+    """What `test wsat --quick` and `suite pts-e --quick` said on a drive."""
+
+    wsat: Ran
+    suite: Ran
+
+
 @pytest.fixture(scope="session")
-def suites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Ran]]]:
-    """`suite pts-e --quick` on all four drives, two at a time: one waits where the other computes."""
-    folder = tmp_path_factory.mktemp("suites")
+def commands(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[Both]]]:
+    """Both commands on each drive that a test asks for, by serial number.
+
+    Two drives at a time: one waits where the other computes.
+    """
+    folder = tmp_path_factory.mktemp("runs")
+    wanted = {item.callspec.params["drive"] for item in request.session.items if _asks(item)}
+    drives = [request.getfixturevalue(name) for name in sorted(wanted)]
     with ThreadPoolExecutor(2) as pool:
-        yield {
-            serial: pool.submit(_suite, drive, folder / serial)
-            for serial, drive in drives_by_serial().items()
-        }
+        yield {drive.serial: pool.submit(_both, drive, folder) for drive in drives}
         pool.shutdown(cancel_futures=True)
 
 
-def _suite(drive: Drive, folder: Path) -> Ran:
+def _asks(item: pytest.Item) -> bool:
+    return "commands" in getattr(item, "fixturenames", ())
+
+
+def _both(drive: Drive, folder: Path) -> Both:
     settings = [
         f"--set={test}.{option}={value}"
         for test, options in SHORTER.items()
         for option, value in options.items()
     ]
-    where = ["--on", drive.path, "--destroy", drive.serial, "--output", str(folder)]
-    return writecliff("suite", "pts-e", "--quick", "--json", *where, *settings)
+    where = ["--quick", "--json", "--on", drive.path, "--destroy", drive.serial]
+    return Both(
+        writecliff("test", "wsat", *where, f"--output={folder}/wsat-{drive.serial}"),
+        writecliff("suite", "pts-e", *where, f"--output={folder}/{drive.serial}", *settings),
+    )
 
 
 def shortened(test: str) -> set[str]:
@@ -103,41 +121,47 @@ def shortened(test: str) -> set[str]:
 def check_conforms(run: Path, test: str, drive: Drive) -> None:
     """A complete run whose only deviations are those of a shorter test."""
     with RunDirectory.open(run) as stored:
-        manifest: Any = stored.manifest
+        manifest = stored.manifest
         assert stored.status == "complete"
         assert stored.rounds().num_rows > 0
     assert {one["option"] for one in manifest.deviations} <= shortened(test)
-    assert manifest.write_cache["enabled"] is False, manifest.write_cache
+    assert manifest.write_cache is not None
+    assert manifest.write_cache.enabled is False, manifest.write_cache
+    assert manifest.purge is not None
     # QEMU's SATA drive has neither security erase nor sanitize, which must be disclosed.
-    assert manifest.purge["conformant"] is (drive.kind != "sata"), manifest.purge
+    assert manifest.purge.conformant is (drive.kind != "sata"), manifest.purge
     if drive.kind == "sata":
-        assert "ATA security erase: " in manifest.purge["note"]
-    conditions = [text for text in manifest.warnings if "requires" in text]
-    assert conditions == []
+        assert "ATA security erase: " in manifest.purge.note
+    assert [text for text in manifest.warnings if "requires" in text] == []
 
 
+@pytest.mark.long
 @pytest.mark.figure(drives="{drive} wsat")
-def test_wsat_runs_to_the_end(drive: Drive, tmp_path: Path) -> None:
-    run = tmp_path / "wsat"
-    where = ["--on", drive.path, "--destroy", drive.serial, "--output", str(run)]
-    ran = writecliff("test", "wsat", "--quick", "--json", *where)
+def test_wsat_runs_to_the_end(drive: Drive, commands: dict[str, Future[Both]]) -> None:
+    ran = commands[drive.serial].result().wsat
     assert ran.status == 0, ran.err
     outcome = json.loads(ran.out)
     assert outcome["status"] == "complete"
-    assert Path(outcome["report"]).stat().st_size > 10_000
-    assert "Traceback" not in ran.err
-    check_conforms(run, "wsat", drive)
+    check_report(ran, outcome["report"])
+    check_conforms(Path(outcome["run"]), "wsat", drive)
 
 
 @pytest.mark.long
 @pytest.mark.figure(drives="{drive} suite")
-def test_the_suite_runs_to_the_end(drive: Drive, suites: dict[str, Future[Ran]]) -> None:
-    ran = suites[drive.serial].result()
+def test_the_suite_runs_to_the_end(drive: Drive, commands: dict[str, Future[Both]]) -> None:
+    ran = commands[drive.serial].result().suite
     assert ran.status == 0, ran.err
     outcome = json.loads(ran.out)
-    assert Path(outcome["report"]).stat().st_size > 10_000
+    check_report(ran, outcome["report"])
     assert [one["test"] for one in outcome["runs"]] == list(suite_tests("pts-e"))
     for one in outcome["runs"]:
         assert one["status"] == "complete", one
-        assert Path(one["report"]).stat().st_size > 10_000
+        check_report(ran, one["report"])
         check_conforms(Path(one["run"]), one["test"], drive)
+
+
+def check_report(ran: Ran, page: str) -> None:
+    """The report is there, and no library spoke up."""
+    assert Path(page).stat().st_size > 10_000
+    assert "Traceback" not in ran.err
+    assert "UserWarning" not in ran.err
