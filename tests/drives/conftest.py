@@ -28,31 +28,31 @@ def _drives(_in_the_guest: None) -> dict[str, Drive]:
     return drives_by_serial()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def nvme(_drives: dict[str, Drive]) -> Drive:
     """NVMe with a volatile cache and several LBA formats."""
     return _drives["QPLAIN01"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def nvme_fdp(_drives: dict[str, Drive]) -> Drive:
     """NVMe with flexible data placement: eight handles."""
     return _drives["QFDP0001"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sata(_drives: dict[str, Drive]) -> Drive:
     """SATA behind AHCI."""
     return _drives["QSATA001"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def scsi(_drives: dict[str, Drive]) -> Drive:
     """SCSI with five permanent streams, from the module scsi_debug."""
     return next(drive for drive in _drives.values() if drive.kind == "scsi")
 
 
-@pytest.fixture(params=["nvme", "nvme_fdp", "sata", "scsi"])
+@pytest.fixture(scope="session", params=["nvme", "nvme_fdp", "sata", "scsi"])
 def drive(request: pytest.FixtureRequest) -> Drive:
     """Each of the four drives in turn."""
     found: Drive = request.getfixturevalue(request.param)

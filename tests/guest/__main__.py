@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.guest.fetch import KERNEL_SUITES, cache, fetch
+from tests.guest.fetch import KERNEL_SUITES, cache, default_kernel, fetch
 from tests.guest.job import Job, is_terminal, run_folder
 from tests.guest.reasons import CannotRun, GuestFailed
 from tests.guest.testing import IN_GUEST, ROOT, print_table, pytest_words, run_all
@@ -49,11 +49,7 @@ def _code_of_skip(options: argparse.Namespace) -> int:
 def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(prog="python -m tests.guest", description=__doc__)
     parser.add_argument("do", choices=("test", "run", "shell", "fetch"))
-    parser.add_argument(
-        "--kernel",
-        choices=list(KERNEL_SUITES),
-        default=os.environ.get("WRITECLIFF_GUEST_KERNEL", "newest"),
-    )
+    parser.add_argument("--kernel", choices=list(KERNEL_SUITES), default=default_kernel())
     parser.add_argument("--quick", action="store_true", help="only tests that take seconds")
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")

@@ -88,7 +88,12 @@ def cache() -> Path:
     return Path(base) / "writecliff" / "guest"
 
 
-def fetch(kernel: str = "newest") -> Parts:
+def default_kernel() -> str:
+    """The kernel to use if nothing else is said."""
+    return os.environ.get("WRITECLIFF_GUEST_KERNEL", "newest")
+
+
+def fetch(kernel: str | None = None) -> Parts:
     """Brings whatever is missing into the cache and returns where it is.
 
     `kernel` is a key of KERNEL_SUITES. Raises CannotRun: this machine cannot get it.
@@ -96,7 +101,7 @@ def fetch(kernel: str = "newest") -> Parts:
     _needs()
     tools = {name: _tools(name) for name in TOOLS}
     emulator = _part("emulator", f"{EMULATOR_SUITE} {EMULATOR}", _make_emulator)
-    suite = KERNEL_SUITES[kernel]
+    suite = KERNEL_SUITES[kernel or default_kernel()]
 
     def make(folder: Path, state: Path, final: Path) -> None:
         _make_kernel(folder, state, suite, tools["older"] / "depmod")

@@ -76,6 +76,8 @@ class Job:
 
     def __exit__(self, *_: object) -> None:
         self.cut_power()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         if self._kept is not None:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._kept)
 

@@ -19,7 +19,7 @@ def parts() -> Parts:
     if os.environ.get("WRITECLIFF_NO_GUEST"):
         pytest.skip("power tests: WRITECLIFF_NO_GUEST is set")
     try:
-        return fetch(os.environ.get("WRITECLIFF_GUEST_KERNEL", "6.12"))
+        return fetch()
     except CannotRun as reason:
         pytest.skip(f"power tests: {reason}")
 
