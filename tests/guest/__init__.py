@@ -2,7 +2,8 @@
 
 `python -m tests.guest` is its command line; `docs/guides/drive-bench.md` says how to use it.
 
-`fetch` brings emulator, kernels and tools into a cache (`debian` and `programs` below it), `first_root`
-makes the guest's first root file system, `drives` names the drives, `machine` starts QEMU, `job` runs a
-command in it. `init.sh` and `start.sh` run in the guest, before and after its root is the machine's own.
+`fetch` brings emulator, kernel and tools into a cache (with `debian` and `programs`), `first_root` makes the
+guest's first root file system, `drives` says which drives it has, `machine` starts QEMU, `job` runs a command
+in it and `testing` all drive tests. `init.sh` and `start.sh` run in the guest, before and after its root is the
+machine's own; `qmp` is for tests in there; `counting` and `figures` make the table at the end.
 """
