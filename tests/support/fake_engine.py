@@ -121,6 +121,9 @@ class FakeEngine:
             time.sleep(self.wall_s_per_run)
         return self._run(workload, on_progress)
 
+    def speed_limit(self, workload: Workload) -> float | None:
+        return None
+
     def stop_load(self) -> None:
         self.running = False
 

@@ -124,7 +124,8 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
             if identity.simulated:
                 log(f"estimating {name}")
             procedure = procedure_from_mapping(name, options)
-            plans[name] = with_estimate(procedure.plan(identity), procedure, engine)
+            plan = procedure.plan(identity, engine.speed_limit)
+            plans[name] = with_estimate(plan, procedure, engine)
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans})
         return 0

@@ -45,11 +45,13 @@ def written_text(plan: Plan, identity: DeviceIdentity) -> str:
     """How much a run writes at most, and what share of the drive's rated endurance that is."""
     if plan.write_bytes_max is None or plan.drive_fills_max is None:
         return "no upper bound"
-    text = f"at most {units.size(plan.write_bytes_max)} ({plan.drive_fills_max:.1f} drive fills"
+    fills = f"{plan.drive_fills_max:.{1 if plan.drive_fills_max >= 1 else 2}f}"
+    text = f"at most {units.size(plan.write_bytes_max)} ({fills} drive fills"
     if identity.rated_tbw_bytes:
         share = 100 * plan.write_bytes_max / identity.rated_tbw_bytes
         text += f", {share:.2g} % of the rated endurance"
-    return f"{text})"
+    basis = "if it writes twice as fast as it reads" if plan.speed_measured else ""
+    return f"{text})" + (f" {basis}" if basis else "")
 
 
 def step_line(row: StepRow) -> str:

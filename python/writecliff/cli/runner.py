@@ -36,7 +36,9 @@ def run_test(
             from writecliff.procedures.estimate import with_estimate
 
             _show_plan(
-                with_estimate(procedure.plan(identity), procedure, engine), identity, as_json
+                with_estimate(procedure.plan(identity, engine.speed_limit), procedure, engine),
+                identity,
+                as_json,
             )
             return 0
         check_permission(engine.identify(), target)

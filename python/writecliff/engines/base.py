@@ -218,6 +218,11 @@ class Engine(Protocol):
         """
         ...
 
+    def speed_limit(self, workload: Workload) -> float | None:
+        """The most bytes a second that the drive may transfer under a load, found without writing;
+        None: no more is known than the host link."""
+        ...
+
     def stop_load(self) -> None:
         """End a load that `run` has left running; does nothing if there is none."""
         ...

@@ -73,6 +73,10 @@ class ScaledEngine:
         result = self._small.run(self._shrunk(workload), self._hook(on_progress))
         return self._grown(result, workload)
 
+    def speed_limit(self, workload: Workload) -> float | None:
+        """Not known: an estimate by pilots says more."""
+        return None
+
     def stop_load(self) -> None:
         self._small.stop_load()
 

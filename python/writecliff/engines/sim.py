@@ -128,6 +128,10 @@ class SimEngine:
         with as_user_errors():
             return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
 
+    def speed_limit(self, workload: Workload) -> float | None:
+        """Not known: an estimate by pilots says more."""
+        return None
+
     def stop_load(self) -> None:
         """Nothing runs between steps: the drive's time stands still."""
 

@@ -1,43 +1,105 @@
 """Bounds on what a run will cost, before it starts: steps, device time and bytes written.
 
 Bounds, not predictions (see `estimate.py` for those). Steps with a duration take it; steps with a
-volume take at least as long as the host link needs. A stage that may end early counts its fewest
-rounds below and its most rounds above.
+volume take at least as long as the host link needs. Within a duration a step writes at most what
+the drive can do, the link can carry and the rates of its jobs allow. A stage that may end early
+counts its fewest rounds below and its most rounds above.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.model import Bounds, History, Plan, Procedure, Stage, Step
 from writecliff.procedures.steady import WINDOW_ROUNDS
-from writecliff.workload.model import SECOND_NS
+from writecliff.workload.model import SECOND_NS, Job, Workload
 
+# Of links whose speed is not known, the fastest there are.
 SATA_BYTES_PER_S = 600e6  # 6 Gb/s with 8b/10b coding
-SAS_BYTES_PER_S = 1200e6  # 12 Gb/s with 8b/10b coding, one lane
+SAS_BYTES_PER_S = 2400e6  # 22.5 Gb/s with 128b/150b coding, one lane
 NVME_BYTES_PER_S = 16e9  # four PCIe 5.0 lanes
+# A share of writes is one of all I/Os: those of a short step may be some more.
+MIX_SLACK = 1.05
+
+_SERIAL = re.compile(r"(\d+(?:\.\d+)?)\s*Gb/s")
+_PCIE = re.compile(r"(\d+(?:\.\d+)?)\s*GT/s x(\d+)|PCIe (\d)\.\d x(\d+)")
+_PCIE_GT_PER_S = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 
 
 def interface_bytes_per_s(interface: str | None) -> float:
     """The most that the host link can carry; the fastest known link for an unknown interface."""
-    text = (interface or "").lower()
-    if "sata" in text:
-        return SATA_BYTES_PER_S
-    if "sas" in text:
-        return SAS_BYTES_PER_S
+    text = interface or ""
+    if found := _PCIE.search(text):
+        transfers = float(found[1]) if found[1] else _PCIE_GT_PER_S.get(int(found[3]), 64.0)
+        lanes = int(found[2] or found[4])
+        coding = 0.8 if transfers < 8 else 128 / 130
+        return transfers * 1e9 * lanes * coding / 8
+    if "sata" in text.lower() or "sas" in text.lower():
+        if found := _SERIAL.search(text):
+            return float(found[1]) * 1e9 / 10  # 8b/10b coding; 22.5 Gb/s lanes say 12 or 24
+        return SATA_BYTES_PER_S if "sata" in text.lower() else SAS_BYTES_PER_S
     return NVME_BYTES_PER_S
 
 
-def plan_of(procedure: Procedure, identity: DeviceIdentity) -> Plan:
-    """Bounds of the run of `procedure` on the drive `identity`."""
-    rate = interface_bytes_per_s(identity.interface)
+class Speeds:
+    """How fast a load can be on one drive: `limit` is what the engine knows, in bytes/s."""
+
+    def __init__(
+        self, interface: str | None, limit: Callable[[Workload], float | None] | None = None
+    ) -> None:
+        self.link = interface_bytes_per_s(interface)
+        self._limit = limit
+        self.measured = False
+
+    def of(self, workload: Workload) -> float:
+        """The most bytes a second of all jobs together, whatever their rates."""
+        known = None if self._limit is None else self._limit(workload)
+        self.measured = self.measured or known is not None
+        return self.link if known is None else min(known, self.link)
+
+    def writes(self, workload: Workload) -> float:
+        """The most bytes written a second, in bursts if the jobs pause."""
+        shares = [(job, _write_share(job)) for job in workload.jobs]
+        if not any(share for _, share in shares):
+            return 0.0
+        speed = self.of(workload)
+        each = (share * min(speed, _rate_bytes_per_s(job)) for job, share in shares)
+        return min(speed, sum(each))
+
+
+def _write_share(job: Job) -> float:
+    share = max(0.0, 100 - job.read_pct - job.trim_pct) / 100
+    return min(1.0, share * MIX_SLACK)
+
+
+def _rate_bytes_per_s(job: Job) -> float:
+    """By the job's own rate. A poisson process may be ahead of it for a while."""
+    rate = math.inf
+    if job.rate_bytes_per_s is not None:
+        rate = job.rate_bytes_per_s
+    elif job.rate_iops is not None:
+        total = sum(size.weight for size in job.block_sizes)
+        rate = job.rate_iops * sum(size.bytes * size.weight for size in job.block_sizes) / total
+    return rate * (1.1 if job.arrival == "poisson" else 1.01)
+
+
+def plan_of(
+    procedure: Procedure,
+    identity: DeviceIdentity,
+    limit: Callable[[Workload], float | None] | None = None,
+) -> Plan:
+    """Bounds of the run of `procedure` on the drive `identity`; for `limit` see `Speeds`."""
+    speeds = Speeds(identity.interface, limit)
     low = high = Bounds()
     for stage in procedure.stages(identity):
         prepare = stage.preparation(simulated=identity.simulated)
-        least, most = _of_stage(stage, rate)
-        low, high = low + _of(prepare, rate) + least, high + _of(prepare, rate) + most
+        least, most = _of_stage(stage, speeds)
+        before = _of(prepare, speeds)
+        low, high = low + before + least, high + before + most
         if any(job.duration_ns is None for step in prepare for job in step.workload.jobs):
             high += Bounds(seconds=None)  # only the drive knows how long a volume takes
     written = high.write_bytes
@@ -52,33 +114,44 @@ def plan_of(procedure: Procedure, identity: DeviceIdentity) -> Plan:
         write_bytes_max=None if written is None else math.ceil(written),
         drive_fills_max=None if written is None else written / identity.capacity_bytes,
         deviations=procedure.deviations(),
+        speed_measured=speeds.measured,
     )
 
 
-def _of_stage(stage: Stage, rate: float) -> tuple[Bounds, Bounds]:
+def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
     """Least and most of the rounds, or of the one pass, of a stage."""
     if stage.bounds is not None:
-        return stage.bounds(rate)
-    once = _of(stage.steps(History(), 1 if stage.ends else 0), rate)
+        return stage.bounds(speeds)
+    once = _of(stage.steps(History(), 1 if stage.ends else 0), speeds)
     if not stage.ends:
         return once, once
     return once * (WINDOW_ROUNDS if stage.tracking else 1), once * stage.rounds_max
 
 
-def _of(steps: Sequence[Step], rate: float) -> Bounds:
-    """Seconds, and the most bytes written, of steps on a link of `rate` bytes a second."""
+def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
+    """Seconds, and the most bytes written, of steps."""
     seconds_in_all = written = 0.0
     for step in steps:
-        seconds = 0.0
-        for job in step.workload.jobs:
-            if job.duration_ns is not None:
-                took = job.duration_ns / SECOND_NS
-                busy = job.burst_ns / (job.burst_ns + job.pause_ns) if job.pause_ns else 1.0
-                most = took * busy * rate
-            else:
-                most = float(job.volume_bytes or 0)
-                took = most / rate
-            seconds = max(seconds, took)
-            written += most if job.read_pct + job.trim_pct < 100 else 0.0
-        seconds_in_all += seconds
+        seconds, volume = _of_volumes(step.workload, speeds)
+        timed = tuple(job for job in step.workload.jobs if job.duration_ns is not None)
+        took = max((job.duration_ns or 0 for job in timed), default=0) / SECOND_NS
+        busy = max((_busy(job) for job in timed), default=0.0)
+        rate = speeds.writes(replace(step.workload, jobs=timed)) if timed else 0.0
+        written += volume + took * busy * rate
+        seconds_in_all += max(seconds, took)
     return Bounds(len(steps), seconds_in_all, written)
+
+
+def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
+    """(seconds, bytes written) of the jobs that end by what they have done."""
+    seconds = written = 0.0
+    for job in workload.jobs:
+        if job.duration_ns is None:
+            volume = float(job.volume_bytes or 0)
+            seconds = max(seconds, volume / speeds.link)
+            written += _write_share(job) * volume
+    return seconds, written
+
+
+def _busy(job: Job) -> float:
+    return job.burst_ns / (job.burst_ns + job.pause_ns) if job.pause_ns else 1.0

@@ -129,7 +129,7 @@ class _Driver:
     # -- a session --------------------------------------------------------------------------
 
     def run(self, resume: bool) -> RunOutcome:
-        plan = self.procedure.plan(self.identity)
+        plan = self.procedure.plan(self.identity, self.engine.speed_limit)
         with self.journal.opened(resume):
             self.progress.begin(self.procedure, self.identity, plan, self.directory)
             try:

@@ -18,6 +18,7 @@ from writecliff.procedures.steady import Decision, SteadyStateTracker
 
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, StepResult
+    from writecliff.procedures.bounds import Speeds
     from writecliff.procedures.options import Deviation
     from writecliff.workload.model import Workload
 
@@ -249,8 +250,8 @@ class Stage:
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
-    # Least and most of all rounds on a host link of so many bytes/s; None: by `rounds_max`.
-    bounds: Callable[[float], tuple[Bounds, Bounds]] | None = None
+    # Least and most of all rounds on a drive of such speeds; None: by `rounds_max`.
+    bounds: Callable[[Speeds], tuple[Bounds, Bounds]] | None = None
 
     @classmethod
     def once(cls, phase: str, title: str, steps: Sequence[Step], **more: Any) -> Self:
@@ -304,6 +305,7 @@ class Plan:
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
     estimate: Estimate | None = None
+    speed_measured: bool = False  # the bound of writes is by a measurement, not by the link alone
 
 
 class Procedure(ABC):
@@ -360,12 +362,17 @@ class Procedure(ABC):
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         """The stages of the test in order; the first one purges."""
 
-    def plan(self, identity: DeviceIdentity) -> Plan:
-        """Bounds of what a run will do. Raises ConfigError if the drive does not suit it."""
+    def plan(
+        self,
+        identity: DeviceIdentity,
+        speed_limit: Callable[[Workload], float | None] | None = None,
+    ) -> Plan:
+        """Bounds of what a run will do; `speed_limit` is that of the engine. Raises ConfigError if
+        the drive does not suit it."""
         from writecliff.procedures.bounds import plan_of
 
         self.check_purge(simulated=identity.simulated)
-        return plan_of(self, identity)
+        return plan_of(self, identity, speed_limit)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
         """What will be done, a sentence per phase."""

@@ -2,18 +2,19 @@
 
 PTS-C and PTS-E, revisions 1.x and 2.0. For every block size: purge, preconditioning at that block
 size, then rounds of a minute of reads and a minute of writes from one thread. Steady state is that
-of the writes. Results are means over the rounds of the window, in decimal MB/s.
+of the writes. Results are means over the rounds of the window, in decimal MB/s. On a real drive the
+streams go on from round to round (`next_start`); in simulations each minute begins at address 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
 from writecliff.procedures import cells
-from writecliff.procedures.model import Stage, Step
+from writecliff.procedures.model import History, Stage, Step, StepRow
 from writecliff.procedures.options import BLOCK_KIB, THREADS, required_option
 from writecliff.procedures.pts import (
     RoundOptions,
@@ -46,6 +47,23 @@ class TpOptions(RoundOptions):
         "block sizes in KiB, each with its own purge, preconditioning and rounds",
         within=BLOCK_KIB,
     )
+
+
+def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
+    """Where a stream begins that has `done` so many bytes in each of its earlier steps.
+
+    Where the last step ended, if as much as it did, and a quarter more, fits behind; then at the
+    last place where it fits; then at 0 again. Where a step covers all of the range: at 0.
+    """
+    start = at = need = 0
+    for size in (*done, 0):
+        need = -(-need // block_bytes) * block_bytes
+        last = max(0, range_bytes - need)
+        again = need >= range_bytes or (at > last and start == last)
+        start = 0 if again else min(at, last)
+        at = start + size % max(block_bytes, range_bytes - start)
+        need = size + size // 4
+    return start
 
 
 def phase_of(block_bytes: int) -> str:
@@ -86,7 +104,7 @@ class Tp(RoundProcedure[TpOptions]):
         return [self._stage(identity, size) for size in self.sizes]
 
     def _stage(self, identity: DeviceIdentity, size: int) -> Stage:
-        return rounds_until_steady(
+        stage = rounds_until_steady(
             lambda number: self._round(identity, size, number),
             self.options.max_rounds,
             cells.tracked_throughput((size, 0.0)),
@@ -95,6 +113,24 @@ class Tp(RoundProcedure[TpOptions]):
             purge=True,
             prepare=self.wipc(identity, size),
         )
+        if identity.simulated:
+            return stage
+
+        def steps(history: History, number: int) -> Sequence[Step]:
+            here = history.stages.get(stage.phase)
+            rows = [] if here is None else here.rows
+            return [self._going_on(step, rows) for step in self._round(identity, size, number)]
+
+        return replace(stage, steps=steps)
+
+    def _going_on(self, step: Step, rows: Sequence[StepRow]) -> Step:
+        """The step with its stream where the last step of the same kind left it."""
+        (job,) = step.workload.jobs
+        done = [row.bytes // job.threads for row in rows if row.read_pct == job.read_pct]
+        whole = job.range_bytes or 0
+        start = next_start(whole, job.block_sizes[0].bytes, done)
+        job = replace(job, offset_bytes=start, range_bytes=whole - start)
+        return replace(step, workload=replace(step.workload, jobs=(job,)))
 
     def _round(self, identity: DeviceIdentity, size: int, number: int) -> Sequence[Step]:
         return [

@@ -152,6 +152,7 @@ class Wsat(LoadProcedure[WsatOptions]):
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         o = self.options
+        load = self._step(identity, "", o.sample_seconds).workload
         rounds = Stage(
             phase="rounds",
             title="rounds",
@@ -161,7 +162,7 @@ class Wsat(LoadProcedure[WsatOptions]):
             ),
             ends=self.ends(identity),
             rounds_max=o.max_rounds,
-            bounds=lambda rate: wsat_plan.bounds(self, identity, rate),
+            bounds=lambda speeds: wsat_plan.bounds(self, identity, load, speeds),
             purge=True,
             continuous=True,
         )

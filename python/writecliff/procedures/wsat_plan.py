@@ -10,12 +10,16 @@ from writecliff.procedures.model import Bounds
 from writecliff.procedures.steady import WINDOW_ROUNDS
 
 if TYPE_CHECKING:
+    from writecliff.procedures.bounds import Speeds
     from writecliff.procedures.wsat import Wsat
+    from writecliff.workload.model import Workload
 
 
-def bounds(test: Wsat, identity: DeviceIdentity, rate: float) -> tuple[Bounds, Bounds]:
-    """Least and most of all rounds, on a host link of `rate` bytes a second."""
-    o = test.options
+def bounds(
+    test: Wsat, identity: DeviceIdentity, load: Workload, speeds: Speeds
+) -> tuple[Bounds, Bounds]:
+    """Least and most of all rounds, whose steps are `load`."""
+    o, rate = test.options, speeds.writes(load)
     round_s = test.steps_per_round * o.sample_seconds
     ends_min_s, ends_max_s, ends_max_bytes = [], [], []
     if "steady" in o.end:

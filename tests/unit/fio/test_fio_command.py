@@ -131,6 +131,30 @@ def test_two_jobs_with_everything_that_fio_can_do() -> None:
     assert plan(Workload("w", (mix, log)), DISK, FIO).warnings == ()
 
 
+FAST = replace(DISK, fast=True)
+LARGE = Job(block_sizes=(BlockSize(128 << 10),), queue_depth=32, ios=1)
+
+
+@pytest.mark.parametrize(
+    ("job", "target", "scrambled"),
+    [
+        (LARGE, FAST, True),
+        (LARGE, DISK, False),  # a thread generates more than the drive takes
+        (replace(LARGE, queue_depth=1), FAST, False),  # one buffer: each write as the last
+        (Job(queue_depth=256, ios=1), FAST, False),  # the thread is busy with I/Os, not with data
+        (replace(LARGE, compressible_pct=50), FAST, False),
+        (replace(LARGE, duplicate_pct=50), FAST, False),
+    ],
+)
+def test_data_are_generated_for_each_write_unless_that_caps_the_drive(
+    job: Job, target: Target, scrambled: bool
+) -> None:
+    made = plan(Workload("w", (job,)), target, FIO)
+    assert ("scramble_buffers=1\n" in made.text) is scrambled
+    assert ("refill_buffers\n" in made.text) is not scrambled
+    assert any("10 % compressible" in text for text in made.warnings) is scrambled
+
+
 def test_dsync_opens_the_drive_so() -> None:
     job = Job(dsync=True, ios=1)
     assert options_of(job)["sync"] == "dsync"

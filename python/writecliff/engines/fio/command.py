@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
 from writecliff.engines.fio.capability import DSYNC_SINCE, DataPlacement, Fio
+from writecliff.engines.fio.data import add_data
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
 from writecliff.workload.model import Workload
@@ -46,6 +47,7 @@ class Target:
     sector_bytes: int
     is_file: bool
     data_placement: DataPlacement | str  # a string: why writes cannot be placed
+    fast: bool = False  # its link carries more than a thread of fio's can generate
 
 
 @dataclass(frozen=True)
@@ -180,13 +182,7 @@ def add_job(section: Section, target: Target, fio: Fio) -> None:
     section.add("iodepth", job.queue_depth)
     add_addresses(section, target.capacity_bytes, target.sector_bytes)
     if job.trim_pct == 0 and job.read_pct < 100:
-        section.add("refill_buffers")
-        for name, option, value in (
-            ("compressible_pct", "buffer_compress_percentage", job.compressible_pct),
-            ("duplicate_pct", "dedupe_percentage", job.duplicate_pct),
-        ):
-            if value:
-                section.add(option, section.whole_percent(name, value))
+        add_data(section, fast=target.fast)
     add_rates(section)
     _add_flushes(section, fio)
     add_ends(section)

@@ -25,7 +25,7 @@ from writecliff.engines.base import (
 from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
-from writecliff.engines.fio import command, parse
+from writecliff.engines.fio import command, parse, speed
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
 from writecliff.engines.fio.faults import StallWatch, cause, io_error
@@ -52,6 +52,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._opened_ns = time.monotonic_ns()
         self._data_placement: DataPlacement | str | None = None
         self._load: FioLoad | None = None  # what runs now
+        self._speeds: dict[Workload, float | None] = {}
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
         self._begun = False  # something has run
         self._closed = False
@@ -152,6 +153,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
                     raise EngineError(f"{self._target.name}: {trouble}", partial=result)
                 return result
             return self._conclude(step, load.ended())
+
+    def speed_limit(self, workload: Workload) -> float | None:
+        """Twice the speed of reads of the same kind, measured once; None if they fail."""
+        reads = speed.reads_like(workload)
+        if reads not in self._speeds:
+            self._speeds[reads] = speed.measured(self.run, reads)
+        return self._speeds[reads]
 
     def stop_load(self) -> None:
         """End a load that `run` has left running. Safe to call again."""

@@ -168,7 +168,8 @@ class DeviceTarget:
     def for_command(self, how: DataPlacement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
-        return Target(self.protection.node, self.protection.size_bytes, sector, False, how)
+        fast = is_nvme(self.protection.disk)
+        return Target(self.protection.node, self.protection.size_bytes, sector, False, how, fast)
 
     def close(self) -> None:
         self._log.close()
