@@ -179,6 +179,15 @@ Options:
       For /dev/ targets: overwrite partition tables and file systems found on the drive.
   --size STR
       For file: targets: size of the file to create, such as 10GB or 8GiB.
+  --nand-type STR
+      For real drives: the type of their flash, for the report's header; drives do not
+      tell.
+  --form-factor STR
+      For real drives: their form factor, for the report's header.
+  --sponsor STR
+      The sponsor of the test, for the report's header.
+  --note STR
+      A remark, for the report's header.
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/TEST-TARGET-TIME).
@@ -194,6 +203,9 @@ Options:
       Revision of the standard (default: 1.x).
   --quick
       A shortened form for demos; its report is stamped.
+  --no-purge
+      Begin without a purge, for a real drive that was purged by other means (behind
+      USB, RAID or virtio, or with the vendor's tool); its report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct FLOAT
