@@ -101,7 +101,7 @@ def test_a_purge_erases_and_keeps_the_layout(nvme: Drive, generation: str) -> No
 
 
 @pytest.mark.figure(purge="NVMe format with FDP")
-def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive, generation: str) -> None:
+def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive) -> None:
     assert purged(nvme_fdp).method == "NVMe format (user data erase)"
 
 
@@ -111,28 +111,14 @@ def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive, generation: str) -> None
     ("lbaf", "kept"),
     [(4, "LBA format 4 (4096 bytes)"), (1, "LBA format 1 (512 bytes and 8 of metadata)")],
 )
-def test_other_layouts_are_kept(
-    plug: Callable[..., Drive], generation: str, lbaf: int, kept: str
-) -> None:
-    drive = plug(f"QFORM{lbaf}{generation[:1].upper()}")
+def test_other_layouts_are_kept(plug: Callable[..., Drive], lbaf: int, kept: str) -> None:
+    drive = plug(f"QFORM{lbaf}")
     nvme("format", drive.path, f"--lbaf={lbaf}", "--ses=0", "--force")
     nvme("ns-rescan", namespace(drive).node)
     assert f"kept {kept}" in purged(drive).note
 
 
-def test_an_erase_by_format_needs_the_subsystem_for_itself(
-    plug: Callable[..., Drive], generation: str
-) -> None:
-    """QEMU's format is of one namespace (FNA 0): others stay as they are, which is read back."""
-    drive = plug(f"QONE{generation[:1].upper()}")
-    system = System()
-    found = NvmeDrive(system, device_at(system, Path(drive.path)))
-    assert found.namespace_list(allocated=False) == (1,)
-    assert found.namespace_list(allocated=True) == (1,)
-    assert not found.controller().formats_all
-
-
-def test_a_format_under_our_own_claim(nvme: Drive, generation: str) -> None:
+def test_a_format_under_our_own_claim(nvme: Drive) -> None:
     """The claim is on the namespace: nothing else may open it exclusively while it is purged."""
     with opened(nvme) as engine:
         with pytest.raises(OSError, match="busy"):
@@ -153,10 +139,8 @@ def test_counters_of_the_flash_from_the_ocp_log(nvme: Drive, generation: str) ->
     assert health["attributes"]["data_units_written"] > 0
 
 
-def test_a_drive_that_counts_nothing_has_no_waf(
-    plug: Callable[..., Drive], generation: str
-) -> None:
-    drive = plug(f"QNOCOUNT{generation[:1].upper()}")
+def test_a_drive_that_counts_nothing_has_no_waf(plug: Callable[..., Drive]) -> None:
+    drive = plug("QNOCOUNT")
     with opened(drive) as engine:
         job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=8 * MIB)
         result = engine.run(Workload("w", (job,)))

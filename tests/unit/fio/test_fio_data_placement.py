@@ -58,7 +58,7 @@ def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.attributes("sdb", queue__max_write_streams="8")
     for fio in (OLD, NEW):  # the hints are set by writecliff itself
         found = find_data_placement(machine.system, fio, disk(machine, "sdb"))
-        assert found == DataPlacement("hint", "", 6)
+        assert found == DataPlacement("hint", "", 5, hints=(0, 2, 3, 4, 5))
 
 
 def permanent_streams(machine: Machine, count: int, *, reduced_control: bool = True) -> None:
@@ -86,7 +86,8 @@ def test_permanent_streams_of_a_scsi_drive(
     permanent_streams(machine, count)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.12.107+deb13-amd64"))
     found = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
-    assert found == DataPlacement("hint", "", streams + 1)
+    hints = tuple(range(streams + 1))
+    assert found == DataPlacement("hint", "", streams + 1, hints=hints)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.6.1"))
     old = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
     assert old == "Linux 6.6.1 gives SCSI writes no group number; 6.10 does"

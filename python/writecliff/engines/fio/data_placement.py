@@ -20,7 +20,7 @@ from writecliff.engines.blockdev.scsi_streams import KERNEL_SINCE, read_streams
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, whole_disk
 from writecliff.engines.fio.capability import PLIDS_SINCE, DataPlacement, Fio, Version
 
-HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are streams 1 to 5
+HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are hints 1 to 5
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
@@ -33,7 +33,7 @@ def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> D
         return found
     streams = read_int(whole.directory / "queue/max_write_streams") or 0
     if streams:
-        return DataPlacement("hint", "", min(streams, HINT_STREAMS) + 1)
+        return _by_hints((0, *range(2, min(streams, HINT_STREAMS) + 1)))
     if is_scsi(whole):
         return _scsi(system, whole)
     return found or f"{disk.name} is neither an NVMe nor a SCSI drive"
@@ -47,7 +47,14 @@ def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
     release = os.uname().release
     if _version(release) < KERNEL_SINCE:
         return f"Linux {release} gives SCSI writes no group number; {_text(KERNEL_SINCE)} does"
-    return DataPlacement("hint", "", min(found.steered, HINT_STREAMS) + 1)
+    return _by_hints(tuple(range(min(found.steered, HINT_STREAMS) + 1)))
+
+
+def _by_hints(hints: tuple[int, ...]) -> DataPlacement:
+    """Streams by their hints. Write stream n of the kernel's is placement handle n - 1 of an NVMe
+    drive (`nvme_setup_rw`, Linux 6.16), and handle 0 takes what names no stream: so stream 1, which
+    passthrough gives to handle 1, is hint 2."""
+    return DataPlacement("hint", "", len(hints), hints=hints)
 
 
 def _version(release: str) -> Version:

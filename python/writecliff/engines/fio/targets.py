@@ -163,7 +163,7 @@ class DeviceTarget:
             self._nodes = self._nodes or HintNodes(self._system, self.protection.device)
         except OSError as error:
             return f"no device node for each hint: {error.filename}: {error.strerror}"
-        return replace(found, nodes=self._nodes.paths)
+        return replace(found, nodes=tuple(self._nodes.paths[hint] for hint in found.hints))
 
     def for_command(self, how: DataPlacement | str) -> Target:
         queue = self.protection.disk.directory / "queue/logical_block_size"
