@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.guest_drives import Drive
+from writecliff.cli.real_drive import show_real_drive
 from writecliff.engines.base import CacheReport, PurgeReport
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.topology import System, device_at
@@ -159,3 +160,11 @@ def test_a_wrong_serial_number_changes_nothing(nvme: Drive) -> None:
     with pytest.raises((TargetError, EngineError)):
         FioEngine.open_device(nvme.path, destroy_serial="QFDP0001")
     assert read_back(nvme, 0) == PATTERN
+
+
+def test_device_show(drive: Drive, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all kinds of drives; the drive is not changed by it."""
+    assert show_real_drive(drive.path, json=False) == 0
+    shown = capsys.readouterr().out
+    assert drive.serial in shown
+    assert "drive" in shown and "Traceback" not in shown

@@ -11,10 +11,12 @@ from tests.support.nvme_drives import NODE, VERSIONS, WRITTEN, alone, controller
 from writecliff.cli.results import data_placement_lines
 from writecliff.engines.blockdev.nvme import fdp
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.protection import Claim, inspect
 from writecliff.engines.blockdev.vitals import read_vitals
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus, FdpStatistics
 from writecliff.engines.fio.measured import counted_since
+from writecliff.engines.fio.targets import DeviceTarget
 
 BLOCKS = 8 << 20 >> 9  # of a reclaim unit
 
@@ -155,3 +157,23 @@ def test_a_simulated_drive_still_counts_its_events() -> None:
     more = replace(one, events={"media reallocated": 5}, streams_opened=4)
     assert more.events_since(one) == {"media reallocated": 2}
     assert more.mapping(one)["streams_opened"] == 3
+
+
+def test_events_are_enabled_for_runs_that_write_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening alone, as for a dry run, changes no setting of the drive."""
+    alone(machine)
+    replay(machine, "2.16", "QFDP0001")
+    machine.answer("nvme fdp set-events")
+    found = inspect(machine.dev / "nvme0n1", machine.system)
+
+    def calls(claim: Claim | None) -> int:
+        machine.calls.clear()
+        target = DeviceTarget(found, claim, machine.system)
+        assert not [call for call in machine.calls if "set-events" in call]
+        target.reading()
+        target.reading()
+        return len([call for call in machine.calls if "set-events" in call])
+
+    assert (calls(None), calls(Claim(-1, found))) == (0, 8)

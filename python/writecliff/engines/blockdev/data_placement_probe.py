@@ -150,8 +150,8 @@ def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
         size = found.write_stream_granularity_bytes
         each = f", each of {size} bytes at a time" if size else ""
         said.append(
-            f"The block layer passes {streams} write streams on to the drive{each}; direct writes"
-            f" to {found.disk} take the hint of its node for the number of the stream."
+            f"The block layer passes {streams} write streams on to the drive{each}; a direct write"
+            f" to {found.disk} goes to the stream that the hint of its node numbers, from 1."
         )
     elif found.disk is not None:
         known = "has no write streams" if streams == 0 else "does not report write streams"

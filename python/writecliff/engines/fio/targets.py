@@ -55,6 +55,7 @@ class DeviceTarget:
         self._log = KernelLog()
         self._log_names = names_in_log(protection.disk)
         self._nodes: HintNodes | None = None
+        self._events_enabled = False
 
     @classmethod
     def open(
@@ -63,10 +64,7 @@ class DeviceTarget:
         if destroy_serial is None:
             return cls(inspect(path, system), None, system)
         found, held = claim(path, destroy_serial, allow_signatures=allow_signatures, system=system)
-        target = cls(found, held, system)
-        if is_nvme(found.disk) and (note := enable_events(NvmeDrive(system, found.disk))):
-            target.notes = (note,)
-        return target
+        return cls(found, held, system)
 
     @property
     def disk_name(self) -> str:
@@ -137,9 +135,18 @@ class DeviceTarget:
         """The machine and the drive now, its counters included. Of a drive under load (`loaded`)
         only what does not disturb it."""
         disk = self.protection.disk
+        if self._claim is not None and not self._events_enabled:
+            self._enable_events()
         read = vitals.read_under_load if loaded else vitals.read_vitals
         drive = read(self._system, disk, self.protection.node)
         return Reading(take_sample(self._system, disk.directory), drive)
+
+    def _enable_events(self) -> None:
+        """Before the first step that writes, not on opening: a dry run changes no setting."""
+        self._events_enabled = True
+        disk = self.protection.disk
+        if is_nvme(disk) and (note := enable_events(NvmeDrive(self._system, disk))):
+            self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
