@@ -163,8 +163,14 @@ Options:
 """)
 
 
-def test_wsat_screen(cli: CommandLine) -> None:
-    assert cli("test wsat --help").out == snapshot("""\
+def wsat_screen(cli: CommandLine) -> tuple[str, str]:
+    """The help in two parts: what all tests have, and the options of the test."""
+    shared, mark, own = cli("test wsat --help").out.partition("  --edition")
+    return shared, mark + own
+
+
+def test_shared_options_of_a_test(cli: CommandLine) -> None:
+    assert wsat_screen(cli)[0] == snapshot("""\
 Usage: writecliff test wsat [OPTIONS]
 
 Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
@@ -197,6 +203,11 @@ Options:
       Show what would be done and how much would be written; touch nothing.
   --quiet
       Show no progress on stderr.
+""")
+
+
+def test_wsat_screen(cli: CommandLine) -> None:
+    assert wsat_screen(cli)[1] == snapshot("""\
   --edition pts-e|pts-c
       Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
