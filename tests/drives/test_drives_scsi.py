@@ -13,6 +13,7 @@ import pytest
 from tests.support.guest_drives import Drive
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.data_placement_probe import probe, verdict
+from writecliff.engines.blockdev.disk_smart import disk_answer, disk_counters
 from writecliff.engines.blockdev.scsi_commands import (
     REQUEST_SENSE,
     mode_page,
@@ -48,6 +49,15 @@ def test_single_commands_and_their_sense_data(scsi: Drive) -> None:
     assert format_unit.message == "the drive reports sense key 5h, 20h/00h"
     capacity = read_capacity_16(send_command, path)
     assert (int.from_bytes(capacity[:8], "big") + 1) * 512 == scsi.size_bytes
+
+
+def test_smartctl_knows_the_logs_that_it_is_asked_for(scsi: Drive, sata: Drive) -> None:
+    """Exit status bit 0: the command line was not understood."""
+    for drive, ata in ((scsi, False), (sata, True)):
+        answer = disk_answer(SYSTEM.run, drive.path, ata=ata)
+        assert answer["smartctl"]["exit_status"] & 1 == 0
+        found = disk_counters(answer)
+        assert (found.host_write_bytes, found.nand_write_bytes) == (None, None)
 
 
 def test_permanent_streams_are_found(scsi: Drive) -> None:

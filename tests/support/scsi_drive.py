@@ -34,13 +34,13 @@ class ScsiDrive:
     """What the drive is and supports. `seconds` is how long an erase runs; `lies` lets it end well
     without erasing, `fails` badly; `erases` holds what was carried out."""
 
-    size_bytes: int = 16 << 20
+    size_bytes: int = 512 << 10
     block_bytes: int = 512
     protection: int = 0
     vendor: str = "TESTS"
     serial: str = "SASDRIVE01"
     supports: tuple[str, ...] = ("block", "crypto", "format")
-    seconds: float = 3.0
+    seconds: float = 1.5
     lies: bool = False
     fails: bool = False
     cache: bool = True

@@ -210,6 +210,13 @@ def caching_page(*, enabled: bool) -> ScsiAnswer:
     return ScsiAnswer((6 + len(page)).to_bytes(2, "big") + bytes(6) + bytes(page))
 
 
+def test_a_virtio_disk_keeps_its_cache_in_its_configuration(machine: Machine) -> None:
+    disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
+    machine.attributes("vdb", cache_type="write back", queue__write_cache="write back")
+    report = set_write_cache(machine.system, disk, "/dev/vdb", False)
+    assert (report.enabled, report.note) == (False, "")
+
+
 def test_the_caching_mode_page_says_what_the_drive_keeps(machine: Machine) -> None:
     disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
     machine.attributes("sdb", **{"device__scsi_disk__0:0:0:0__cache_type": "write back"})

@@ -3,14 +3,14 @@
 NVMe feature 06h of the controller (`nvme.cache`), SATA through hdparm -W, SCSI through the caching
 mode page (08h, WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not
 reach, as behind many SAS adapters, is asked through the mode page too, which the adapter translates
-(SAT-5), and so is a drive where hdparm is not installed. `queue/write_cache` is only the kernel's
-own belief (writing it does not reach the drive), so it is reported as such and never written.
+(SAT-5), and so is a drive where hdparm is not installed. A virtio disk has its cache in its
+configuration (Virtual I/O Device 1.2, 5.2.6.2: `writeback`), `cache_type` of the disk.
+`queue/write_cache` is only the kernel's own belief (writing it does not reach the drive), so it is
+reported as such and never written.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from writecliff.engines.base import CacheReport
@@ -34,18 +34,13 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
             return report
     if mode_pages:
         return _by_mode_page(system, mode_pages[0], path, enabled)
+    virtual = disk.directory / "cache_type"
+    if virtual.exists():  # virtio-blk: the file is the device's own configuration
+        failure = _write_type(virtual, enabled)
+        return _report(_read_type(virtual), enabled, failure)
     state = read_text(disk.directory / "queue/write_cache")
     kernel = None if state is None else state == "write back"
     return CacheReport(kernel, "no settable write cache; state as the kernel sees it")
-
-
-def _by_tool(
-    system: System, write: Sequence[str], read: Sequence[str], state: re.Pattern[str], wanted: bool
-) -> CacheReport:
-    wrote, told = system.run(write), system.run(read)
-    match = state.search(told.stdout) if told.ok else None
-    failure = "" if wrote.ok else f"{' '.join(write[:2])}: {wrote.message}"
-    return _report(bool(int(match[1], 16) & 1) if match else None, wanted, failure)
 
 
 def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
@@ -57,18 +52,26 @@ def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
 
 
 def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> CacheReport:
-    """The kernel sends MODE SELECT, and reads the page again afterwards; the state is read from the
-    drive itself, because the file keeps what an earlier MODE SENSE said."""
-    failure = ""
+    """The kernel sends MODE SELECT. The state is read from the drive itself, because the file keeps
+    what an earlier MODE SENSE said."""
+    failure = _write_type(cache_type, wanted)
+    page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
+    state = bool(page[2] & _WCE) if len(page) > 2 else _read_type(cache_type)
+    return _report(state, wanted, failure and f"mode select: {failure}")
+
+
+def _write_type(cache_type: Path, wanted: bool) -> str:
+    """Returns why it failed, "" if it did not."""
     try:
         cache_type.write_text("write back\n" if wanted else "write through\n")
     except OSError as error:
-        failure = f"mode select: {error.strerror}"
-    page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
-    if len(page) > 2:
-        return _report(bool(page[2] & _WCE), wanted, failure)
-    kernel = read_text(cache_type)
-    return _report(None if kernel is None else kernel.startswith("write back"), wanted, failure)
+        return error.strerror or str(error)
+    return ""
+
+
+def _read_type(cache_type: Path) -> bool | None:
+    text = read_text(cache_type)
+    return None if text is None else text.startswith("write back")
 
 
 def _report(state: bool | None, wanted: bool, failure: str) -> CacheReport:
