@@ -19,6 +19,7 @@ from tests.support.shelf import Shelf
 from writecliff.engines.blockdev import claim
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
+pytestmark = pytest.mark.long
 
 
 Kind = Callable[[Shelf], Danger]

@@ -98,9 +98,9 @@ class FailingRun:
         assert f"complete steps kept: {rows};" in ended.hint
         return rows
 
-    def assert_resumes(self, rows: int) -> None:
+    def assert_resumes(self, rows: int, *words: str) -> None:
         """The drive is back: the run goes on after its last complete step, to its end."""
-        ended = self.resume()
+        ended = self.resume(*words)
         assert ended.code == 0, ended
         status, all_rows = self.kept()
         assert status == "complete"

@@ -84,6 +84,8 @@ class Journal:
             )
         for name in _SAME_DRIVE:
             old, new = getattr(then, name), getattr(self._identity, name)
+            if name == "backing" and then.serial and old is None:
+                continue  # once it was not stored beside a serial number
             if old != new:
                 raise TargetError(
                     f"{self._identity.target} is not the drive of the run: "

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev.condition import trouble
+from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.protection import inspect
 from writecliff.engines.blockdev.topology import Node, device_at
 from writecliff.engines.blockdev.usage import Use, neighbours, uses_of
@@ -168,6 +169,18 @@ def test_a_drive_of_our_own_nvme_target_stands_on_the_exported_device(sda: Machi
     assert uses(sda, "nvme0n1") == ()
     sda.mount("8:0", "/data", "/dev/sda")
     assert uses(sda, "nvme0n1") == (Use("mount", "sda", "is mounted at /data"),)
+
+
+def test_two_namespaces_of_one_drive_are_told_apart(machine: Machine) -> None:
+    """They share the serial number: a run on one must not be resumed on the other."""
+    found = []
+    for number in (1, 2):
+        machine.disk(f"nvme0n{number}", (259, number), serial="S1")
+        machine.attributes(f"nvme0n{number}", nsid=str(number))
+        disk = device_at(machine.system, machine.dev / f"nvme0n{number}")
+        found.append(identify_device(machine.system, disk, f"/dev/nvme0n{number}"))
+    assert [one.serial for one in found] == ["S1", "S1"]
+    assert [one.backing for one in found] == ["namespace 1", "namespace 2"]
 
 
 # -- names and condition --------------------------------------------------------------------------
