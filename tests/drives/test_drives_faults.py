@@ -189,19 +189,20 @@ def test_writes_fail(mapped: Mapped) -> None:
 
 
 @fault("unreadable sectors")
-def test_some_sectors_cannot_be_read(mapped: Mapped, shelf: Shelf) -> None:
-    shelf.module("dm_dust")
+def test_some_sectors_cannot_be_read(spare: str, shelf: Shelf) -> None:
+    options = Path("/sys/module/scsi_debug/parameters/opts")
+    count = Path("/sys/module/scsi_debug/parameters/medium_error_count")
+    shelf.callback(options.write_text, options.read_text())
+    shelf.callback(count.write_text, count.read_text())
+    medium_error = 2
 
     def spoil() -> None:
-        mapped.exchange(f"0 {SECTORS} dust {mapped.lower} 0 4096")
-        for block in range(0, SECTORS // 8, 2):
-            run("dmsetup", "message", "faulty", "0", f"addbadblock {block}")
-            if block > 40:
-                break
-        run("dmsetup", "message", "faulty", "0", "enable")
+        count.write_text(str(128 * MIB // 512))
+        options.write_text(str(medium_error))
 
-    cause = rf"^{mapped.path}: read error at byte \d+ \(of 4\.1 kB\): Input/output error"
-    failed(mapped.path, mapped.path, spoil, cause, read_pct=100, pattern="sequential", seconds=30)
+    cause = rf"^/dev/{spare}: read error at byte \d+ \(of 4\.1 kB\): "
+    error = failed(f"/dev/{spare}", serial_of(spare), spoil, cause, read_pct=100)
+    assert f"dev {spare}, sector" in str(error) or "Medium Error" in str(error)
 
 
 @fault("a drive becomes write protected")

@@ -331,7 +331,7 @@ KINDS |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version
 
 def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
     shelf.module("bcache")
-    device = shelf.loop(shelf.zeros())
+    device = shelf.loop(shelf.zeros(64 * MIB))  # a cache has at least a few hundred buckets
     run("make-bcache", option, "--bucket", "64k", device)
     folder = Path("/sys/block", Path(device).name, "bcache")
     if register and not folder.exists():  # without udev
