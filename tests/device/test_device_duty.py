@@ -12,9 +12,9 @@ from writecliff.workload.model import Job, Workload
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
 MS = 1_000_000
-BURST_MS, PAUSE_MS, CYCLES = 500, 500, 3
-LATE_MS = 120
-TRIES = 3  # a machine with other work may be late in one, and fio with it
+BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 3
+LATE_MS = 300
+TRIES = 4  # a machine with other work may be late in one, and fio with it
 pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
