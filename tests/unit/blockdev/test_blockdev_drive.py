@@ -11,7 +11,7 @@ from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.purge import purge_device
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
-from writecliff.engines.blockdev.vitals import read_vitals
+from writecliff.engines.blockdev.vitals import read_under_load, read_vitals
 from writecliff.engines.counters import Counters
 from writecliff.errors import EngineError
 
@@ -109,6 +109,26 @@ def test_an_attribute_without_a_known_unit_stays_unknown(
     found = read_vitals(machine.system, sata, SATA).counters
     assert found.nand_write_bytes is None
     assert found.host_write_bytes == 64 << 20
+
+
+def test_a_sata_drive_under_load_is_sent_no_command(machine: Machine, sata: BlockDevice) -> None:
+    """Each would let its queue run empty; a later reading of the idle drive has the counters."""
+    table = [row(241, "Total_LBAs_Written", 1000)]
+    machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
+    sensor = machine.sys / "devices/sda/device/hwmon/hwmon0"
+    sensor.mkdir(parents=True)
+    (sensor / "temp1_input").write_text("40000")  # drivetemp asks the drive for it
+    before, found = len(machine.calls), read_under_load(machine.system, sata, SATA)
+    assert len(machine.calls) == before
+    assert (found.counters, found.temperature_c) == (Counters(), None)
+    idle = read_vitals(machine.system, sata, SATA)
+    assert (idle.counters.host_write_bytes, idle.temperature_c) == (512_000, 40.0)
+
+
+def test_an_nvme_drive_under_load_is_read_as_ever(machine: Machine, nvme: BlockDevice) -> None:
+    idle = read_vitals(machine.system, nvme, NVME)
+    assert read_under_load(machine.system, nvme, NVME) == idle
+    assert idle.link == "16.0 GT/s PCIe x4"
 
 
 def test_no_tools_no_counters(machine: Machine, sata: BlockDevice, nvme: BlockDevice) -> None:
