@@ -60,7 +60,7 @@ def test_the_probe(nvme_fdp: Drive, generation: str) -> None:
         assert "passes 8 write streams on to the drive" in " ".join(verdict(found))
 
 
-def test_a_plain_drive(nvme: Drive, generation: str) -> None:
+def test_a_plain_drive(nvme: Drive) -> None:
     found = probe(nvme.path)
     assert (found.fdp_handles, found.max_write_streams or 0) == (0, 0)
 
@@ -105,7 +105,7 @@ def test_statistics_and_waf_of_a_step(nvme_fdp: Drive, generation: str) -> None:
     assert health is not None and health["nand_write_source"] == "FDP statistics (log 22h)"
 
 
-def test_events_of_the_drive(nvme_fdp: Drive, generation: str) -> None:
+def test_events_of_the_drive(nvme_fdp: Drive) -> None:
     """A unit that is given up before it is full; the drive logs what a run has enabled."""
     system = System()
     drive = NvmeDrive(system, device_at(system, Path(nvme_fdp.path)))

@@ -166,5 +166,5 @@ def test_device_show(drive: Drive, capsys: pytest.CaptureFixture[str]) -> None:
     """Of all kinds of drives; the drive is not changed by it."""
     assert show_real_drive(drive.path, json=False) == 0
     shown = capsys.readouterr().out
-    assert drive.serial in shown
-    assert "drive" in shown and "Traceback" not in shown
+    for text in (drive.path, drive.serial, "passed", "°C", "F_SET_RW_HINT"):
+        assert text in shown
