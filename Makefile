@@ -9,7 +9,7 @@ WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist loadfile
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-python test-speed test-drives \
-    test-drives-quick drives-shell needs lint lock clean
+    test-bench drives-shell needs lint lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -20,7 +20,7 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust test-python test-speed ## run all tests: Rust, Python, fio, browser, speed
+test: needs test-rust test-python test-speed test-bench ## run all tests but test-drives
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
@@ -37,11 +37,12 @@ test-python: setup ## Python, fio and browser tests
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
 
-test-drives: setup ## tests on emulated drives in a virtual machine: NVMe, SATA, SCSI
+test-drives: setup ## tests on emulated drives in a virtual machine (half an hour)
 	$(BIN)/python -m tests.guest test
 
-test-drives-quick: setup ## those of them that take seconds (part of test)
-	$(BIN)/python -m tests.guest --quick --or-skip test
+# What every change may break; the others are a step of CI of their own.
+test-bench: setup ## the bench of emulated drives itself (part of test)
+	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
 
 drives-shell: setup ## a shell in that machine
 	@$(BIN)/python -m tests.guest shell

@@ -50,7 +50,7 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(prog="python -m tests.guest", description=__doc__)
     parser.add_argument("do", choices=("test", "run", "shell", "fetch"))
     parser.add_argument("--kernel", choices=list(KERNEL_SUITES), default=default_kernel())
-    parser.add_argument("--quick", action="store_true", help="only tests that take seconds")
+    parser.add_argument("--quick", action="store_true", help="without tests marked long")
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
     parser.add_argument(
