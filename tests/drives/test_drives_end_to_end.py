@@ -1,4 +1,4 @@
-"""The tests of the standard, from the command line, to the end, on each of the four drives.
+"""The tests of the standard, to the end, on each of the four drives.
 
 `test wsat --quick` runs as it is. `suite pts-e --quick` gets smaller grids and shorter steps still: the
 processor of the guest is interpreted. What a run discloses may then be that shortening and nothing else.
@@ -19,6 +19,7 @@ import pytest
 from tests.support.guest_drives import Drive
 from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.store.rundir import RunDirectory
+from writecliff.suite.folder import SuiteFolder
 
 INTENSITY = {
     "threads": "2,1",
@@ -64,52 +65,63 @@ class Ran:
     err: str
 
 
-def writecliff(*words: str) -> Ran:
+def run(module: str, *words: str) -> Ran:
+    """Runs a module of Python with arguments."""
     said = subprocess.run(
-        [sys.executable, "-m", "writecliff", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", module, *words], capture_output=True, text=True, check=False
     )
     return Ran(said.returncode, said.stdout, said.stderr)
 
 
-@dataclass(frozen=True)
-class Both:
-    """What `test wsat --quick` and `suite pts-e --quick` said on a drive."""
-
-    wsat: Ran
-    suite: Ran
+def wsat(drive: Drive, folder: Path) -> Ran:
+    where = ["--on", drive.path, "--destroy", drive.serial, "--output", str(folder)]
+    return run("writecliff", "test", "wsat", "--quick", "--json", *where)
 
 
-@pytest.fixture(scope="session")
-def commands(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Future[Both]]]:
-    """Both commands on each drive that a test asks for, by serial number.
-
-    Two drives at a time: one waits where the other computes.
-    """
-    folder = tmp_path_factory.mktemp("runs")
-    wanted = {item.callspec.params["drive"] for item in request.session.items if _asks(item)}
-    drives = [request.getfixturevalue(name) for name in sorted(wanted)]
-    with ThreadPoolExecutor(2) as pool:
-        yield {drive.serial: pool.submit(_both, drive, folder) for drive in drives}
-        pool.shutdown(cancel_futures=True)
-
-
-def _asks(item: pytest.Item) -> bool:
-    return "commands" in getattr(item, "fixturenames", ())
-
-
-def _both(drive: Drive, folder: Path) -> Both:
+def suite(drive: Drive, folder: Path) -> Ran:
     settings = [
-        f"--set={test}.{option}={value}"
+        f"{test}.{option}={value}"
         for test, options in SHORTER.items()
         for option, value in options.items()
     ]
-    where = ["--quick", "--json", "--on", drive.path, "--destroy", drive.serial]
-    return Both(
-        writecliff("test", "wsat", *where, f"--output={folder}/wsat-{drive.serial}"),
-        writecliff("suite", "pts-e", *where, f"--output={folder}/{drive.serial}", *settings),
-    )
+    return run("tests.support.run_suite", drive.path, drive.serial, str(folder), *settings)
+
+
+COMMANDS = {"wsat": wsat, "suite": suite}
+Results = dict[tuple[str, str], Future[tuple[Ran, Path]]]
+
+
+@pytest.fixture(scope="session")
+def results(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Results]:
+    """What the selected tests ask for, by command and drive, with the folder of each.
+
+    Two drives at a time: one waits where the other computes.
+    """
+    asked: dict[str, list[str]] = {}
+    for item in request.session.items:
+        if "results" in getattr(item, "fixturenames", ()):
+            asked.setdefault(item.callspec.params["drive"], []).append(
+                item.callspec.params["command"]
+            )
+    drives = {name: request.getfixturevalue(name) for name in asked}
+    place = tmp_path_factory.mktemp("runs")
+    found: Results = {(c, d): Future() for d, commands in asked.items() for c in commands}
+
+    def one_drive(name: str) -> None:
+        for command in asked[name]:
+            folder, result = place / f"{command}-{name}", found[command, name]
+            try:
+                result.set_result((COMMANDS[command](drives[name], folder), folder))
+            except OSError as error:
+                result.set_exception(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        for name in asked:
+            pool.submit(one_drive, name)
+        yield found
+        pool.shutdown(cancel_futures=True)
 
 
 def shortened(test: str) -> set[str]:
@@ -136,32 +148,30 @@ def check_conforms(run: Path, test: str, drive: Drive) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.figure(drives="{drive} wsat")
-def test_wsat_runs_to_the_end(drive: Drive, commands: dict[str, Future[Both]]) -> None:
-    ran = commands[drive.serial].result().wsat
+@pytest.mark.figure(drives="{command} on {drive}")
+@pytest.mark.parametrize("command", ["wsat"])
+def test_wsat_runs_to_the_end(
+    drive: Drive, command: str, results: Results, request: pytest.FixtureRequest
+) -> None:
+    ran, folder = results[command, request.node.callspec.params["drive"]].result()
     assert ran.status == 0, ran.err
     outcome = json.loads(ran.out)
     assert outcome["status"] == "complete"
-    check_report(ran, outcome["report"])
-    check_conforms(Path(outcome["run"]), "wsat", drive)
+    assert Path(outcome["report"]).stat().st_size > 10_000
+    assert "Traceback" not in ran.err
+    assert "UserWarning" not in ran.err  # of a library that plots
+    check_conforms(folder, "wsat", drive)
 
 
 @pytest.mark.long
-@pytest.mark.figure(drives="{drive} suite")
-def test_the_suite_runs_to_the_end(drive: Drive, commands: dict[str, Future[Both]]) -> None:
-    ran = commands[drive.serial].result().suite
+@pytest.mark.figure(drives="{command} on {drive}")
+@pytest.mark.parametrize("command", ["suite"])
+def test_the_suite_runs_to_the_end(
+    drive: Drive, command: str, results: Results, request: pytest.FixtureRequest
+) -> None:
+    ran, folder = results[command, request.node.callspec.params["drive"]].result()
     assert ran.status == 0, ran.err
-    outcome = json.loads(ran.out)
-    check_report(ran, outcome["report"])
-    assert [one["test"] for one in outcome["runs"]] == list(suite_tests("pts-e"))
-    for one in outcome["runs"]:
-        assert one["status"] == "complete", one
-        check_report(ran, one["report"])
-        check_conforms(Path(one["run"]), one["test"], drive)
-
-
-def check_report(ran: Ran, page: str) -> None:
-    """The report is there, and no library spoke up."""
-    assert Path(page).stat().st_size > 10_000
-    assert "Traceback" not in ran.err
-    assert "UserWarning" not in ran.err
+    made = SuiteFolder.open(folder)
+    assert list(made.members) == list(suite_tests("pts-e"))
+    for name, member in made.members.items():
+        check_conforms(made.run_directory(name), member.test, drive)

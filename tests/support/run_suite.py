@@ -1,0 +1,37 @@
+"""What `suite pts-e --quick` does on a drive, but for its pages: `run_suite.py DRIVE SERIAL FOLDER SETTING...`
+
+A report is made from a run directory alone and never asks a drive; in a guest with an interpreted processor
+the pages of eight tests take longer than the tests.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from writecliff.cli.test_commands import setting
+from writecliff.suite.folder import SuiteFolder
+from writecliff.suite.plan import plan_suite
+from writecliff.suite.runner import run_suite
+
+
+def no_page(run: Path) -> None:
+    """In place of the report of a test."""
+
+
+def main(drive: str, serial: str, folder: str, *settings: str) -> None:
+    special: dict[str, dict[str, Any]] = {}
+    for text in settings:
+        test, _, one = text.partition(".")
+        name, value = setting(test, one)
+        special.setdefault(test, {})[name] = value
+    common = {"revision": "1.x", "quick": True}
+    members = plan_suite("pts-e", drive, common=common, special=special)
+    made = SuiteFolder.create(Path(folder), "suite", "pts-e", members)
+    opening = {"destroy_serial": serial}
+    run_suite(made, lambda event: print(event.text), opening=opening, finish=no_page)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
