@@ -13,6 +13,7 @@ import pytest
 
 from tests.guest import first_root
 from tests.guest.figures import Figures
+from tests.guest.job import run_folder
 from tests.guest.qmp import Qmp, QmpError
 
 
@@ -119,3 +120,17 @@ def test_the_table_counts_cases(tmp_path: Path) -> None:
     ]
     with pytest.raises(ValueError, match="no figure is called speed"):
         figures.count("speed", "nvme", "passed")
+
+
+def test_what_killed_benches_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left = tmp_path / "writecliff-guest-killed"
+    left.mkdir()
+    (left / "lock").touch()
+    with run_folder() as other, run_folder() as folder:
+        (folder / "image").touch()
+        assert not left.exists()
+        assert other.exists()  # it is still in use
+    assert list(tmp_path.iterdir()) == []
