@@ -30,6 +30,7 @@ from writecliff.errors import EngineError, TargetError
 
 SYSTEM = System()
 MIB = 1 << 20
+LONG = pytest.mark.long
 Attach = Callable[[ScsiDrive], Path]
 
 
@@ -71,7 +72,7 @@ def test_scsi_sanitize(attach: Attach) -> None:
 
 
 @pytest.mark.figure(purge="SCSI format unit")
-@pytest.mark.parametrize("protection", [0, 1, 2, 3])
+@pytest.mark.parametrize("protection", [1, 3, *(pytest.param(n, marks=LONG) for n in (0, 2))])
 def test_scsi_format_unit_keeps_the_protection(attach: Attach, protection: int) -> None:
     drive = ScsiDrive(protection=protection, supports=("format",))
     path = attach(drive)
