@@ -40,7 +40,7 @@ test-speed: ## instruction counts of small fixed cases against those on record
 test-drives: setup ## tests on emulated drives in a virtual machine (half an hour)
 	$(BIN)/python -m tests.guest test
 
-# What every change may break; the others are a step of CI of their own.
+# What every change may break; the others take too long for that.
 test-bench: setup ## the bench of emulated drives itself (part of test)
 	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
 
