@@ -43,11 +43,11 @@ _IDENTIFIERS = {"QPLAIN01": "nvme", "QFDP0001": "nvme_fdp", "QSATA001": "sata"}
 
 
 def drives_by_serial() -> dict[str, Drive]:
-    """All disks that have a serial number."""
+    """All disks that have a serial number, without the hidden paths of a multipath drive."""
     found = {}
     for disk in Path("/sys/block").iterdir():
         serial = _serial(disk)
-        if serial:
+        if serial and _text(disk / "hidden") != "1":
             identifier = _IDENTIFIERS.get(serial, "")
             found[serial] = Drive(f"/dev/{disk.name}", serial, _kind(disk), identifier)
     return found
