@@ -34,13 +34,15 @@ def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> No
 def test_the_bound_is_true_and_says_something(loop: str) -> None:
     options = {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 1.0, "round_minutes": 0.1}
     procedure = procedure_from_mapping("wsat", options)
+    Path(loop).read_bytes()  # a loop device reads its file, and writes to the page cache
     for remaining in reversed(range(TRIES)):
         with FioEngine.open_device(loop, destroy_serial=loop) as engine:
             plan = procedure.plan(engine.identify(), engine.speed_limit)
             history = simulate(procedure, engine)
         written = history.host_write_bytes_total
-        assert plan.speed_measured
         assert plan.write_bytes_max is not None
-        if written <= plan.write_bytes_max <= FACTOR * written:
+        assert written <= plan.write_bytes_max
+        assert plan.write_bytes_likely is not None
+        if written <= plan.write_bytes_likely <= FACTOR * written:
             return
-        assert remaining, (written, plan.write_bytes_max)
+        assert remaining, (written, plan.write_bytes_likely)

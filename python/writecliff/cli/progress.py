@@ -42,16 +42,24 @@ def drive_text(identity: DeviceIdentity) -> str:
 
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
-    """How much a run writes at most, and what share of the drive's rated endurance that is."""
-    if plan.write_bytes_max is None or plan.drive_fills_max is None:
+    """How much a run writes at most, and what share of the drive's rated endurance that is; first
+    by the measured speed of the drive if there is one, then by its link."""
+    if plan.write_bytes_max is None:
         return "no upper bound"
-    fills = f"{plan.drive_fills_max:.{1 if plan.drive_fills_max >= 1 else 2}f}"
-    text = f"at most {units.size(plan.write_bytes_max)} ({fills} drive fills"
+    surely = f"at most {_amount(plan.write_bytes_max, identity)}"
+    if plan.write_bytes_likely is None or plan.write_bytes_likely >= plan.write_bytes_max:
+        return surely
+    likely = _amount(plan.write_bytes_likely, identity)
+    return f"likely at most {likely}, at twice the speed of its reads; by its link {surely}"
+
+
+def _amount(size: int, identity: DeviceIdentity) -> str:
+    fills = size / identity.capacity_bytes
+    text = f"{units.size(size)} ({fills:.{1 if fills >= 1 else 2}f} drive fills"
     if identity.rated_tbw_bytes:
-        share = 100 * plan.write_bytes_max / identity.rated_tbw_bytes
+        share = 100 * size / identity.rated_tbw_bytes
         text += f", {share:.2g} % of the rated endurance"
-    basis = "if it writes twice as fast as it reads" if plan.speed_measured else ""
-    return f"{text})" + (f" {basis}" if basis else "")
+    return f"{text})"
 
 
 def step_line(row: StepRow) -> str:

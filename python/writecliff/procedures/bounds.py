@@ -93,16 +93,12 @@ def plan_of(
     limit: Callable[[Workload], float | None] | None = None,
 ) -> Plan:
     """Bounds of the run of `procedure` on the drive `identity`; for `limit` see `Speeds`."""
-    speeds = Speeds(identity.interface, limit)
-    low = high = Bounds()
-    for stage in procedure.stages(identity):
-        prepare = stage.preparation(simulated=identity.simulated)
-        least, most = _of_stage(stage, speeds)
-        before = _of(prepare, speeds)
-        low, high = low + before + least, high + before + most
-        if any(job.duration_ns is None for step in prepare for job in step.workload.jobs):
-            high += Bounds(seconds=None)  # only the drive knows how long a volume takes
-    written = high.write_bytes
+    low, high = _of_procedure(procedure, identity, Speeds(identity.interface))
+    written, likely = high.write_bytes, None
+    if limit is not None:
+        speeds = Speeds(identity.interface, limit)
+        _, most = _of_procedure(procedure, identity, speeds)
+        likely = most.write_bytes if speeds.measured else None
     return Plan(
         title=f"{procedure.title}, {procedure.edition}",
         phases=tuple(procedure.phases(identity)),
@@ -114,8 +110,23 @@ def plan_of(
         write_bytes_max=None if written is None else math.ceil(written),
         drive_fills_max=None if written is None else written / identity.capacity_bytes,
         deviations=procedure.deviations(),
-        speed_measured=speeds.measured,
+        write_bytes_likely=None if likely is None else math.ceil(likely),
     )
+
+
+def _of_procedure(
+    procedure: Procedure, identity: DeviceIdentity, speeds: Speeds
+) -> tuple[Bounds, Bounds]:
+    """Least and most of all stages."""
+    low = high = Bounds()
+    for stage in procedure.stages(identity):
+        prepare = stage.preparation(simulated=identity.simulated)
+        least, most = _of_stage(stage, speeds)
+        before = _of(prepare, speeds)
+        low, high = low + before + least, high + before + most
+        if any(job.duration_ns is None for step in prepare for job in step.workload.jobs):
+            high += Bounds(seconds=None)  # only the drive knows how long a volume takes
+    return low, high
 
 
 def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:

@@ -305,7 +305,7 @@ class Plan:
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
     estimate: Estimate | None = None
-    speed_measured: bool = False  # the bound of writes is by a measurement, not by the link alone
+    write_bytes_likely: int | None = None  # the bound of writes at the measured speed of the drive
 
 
 class Procedure(ABC):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.small_drive import write_small_drive
+from writecliff.cli.progress import written_text
 from writecliff.engines.sim import SimEngine
 from writecliff.procedures.bounds import Speeds, interface_bytes_per_s, plan_of
 from writecliff.procedures.framework import simulate
@@ -66,8 +68,12 @@ def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
     test = procedure_from_mapping("wsat", {"end": ["time"], "time_hours": 0.001})
     link, known = plan_of(test, drive), plan_of(test, drive, lambda load: 40e6)
     assert link.write_bytes_max == pytest.approx(3938e6 * 60, rel=0.001)
-    assert (known.write_bytes_max, known.speed_measured) == (40_000_000 * 60, True)
-    assert not link.speed_measured
+    assert known.write_bytes_likely == 40_000_000 * 60
+    assert known.write_bytes_max == link.write_bytes_max  # reads are no proof
+    assert link.write_bytes_likely is None
+    said = written_text(known, replace(drive, capacity_bytes=10**9, rated_tbw_bytes=None))
+    assert said.startswith("likely at most 2.4 GB (2.4 drive fills), at twice the speed of its")
+    assert written_text(link, drive).startswith("at most 236 GB (0.25 drive fills")
 
 
 QUICK = {"quick": True}
