@@ -25,8 +25,9 @@ done 2>/dev/null
 
 cd "$FOLDER" || cd /
 if [ -n "$TERMINAL" ]; then
-    "$BUSYBOX" stty rows "$ROWS" cols "$COLUMNS" <"$TERMINAL"
-    "$BUSYBOX" setsid -c /bin/sh /run/out/job <"$TERMINAL" >"$TERMINAL" 2>&1
+    # The size is lost when nobody has the terminal open.
+    "$BUSYBOX" setsid -c /bin/sh -c "'$BUSYBOX' stty rows $ROWS cols $COLUMNS; exec /bin/sh /run/out/job" \
+        <"$TERMINAL" >"$TERMINAL" 2>&1
 else
     /bin/sh /run/out/job </dev/null >/dev/virtio-ports/output 2>&1
 fi
