@@ -24,8 +24,8 @@ from tests.guest.reasons import CannotRun
 # Debian 12's QEMU has no flexible data placement; 13's has.
 EMULATOR_SUITE = "trixie"
 EMULATOR = ("qemu-system-x86",)
-# Kernels: the suite's newest. Backports have write streams in the block layer (Linux 6.16 and later);
-# 13's own 6.12 begins in a third of the time.
+# Kernels: the suite's newest. Backports have write streams in the block layer (Linux 6.16 and later), 13's own
+# 6.12 has not.
 KERNEL_SUITES = {"6.12": "trixie", "newest": "trixie-backports"}
 
 # Tools print differently from version to version: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
