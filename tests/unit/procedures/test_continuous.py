@@ -91,7 +91,7 @@ def test_throughput_streams_go_on_on_real_drives_only() -> None:
         offsets: list[int] = []
         run = engine.run
 
-        def watch(workload, *more, **options):  # type: ignore[no-untyped-def] # noqa: ANN
+        def watch(workload, *more, **options):  # type: ignore[no-untyped-def]
             offsets.append(workload.jobs[0].offset_bytes)  # noqa: B023
             return run(workload, *more, **options)  # noqa: B023
 
