@@ -232,7 +232,7 @@ def test_purge_identity_and_cache_of_a_loop_device(loop: str) -> None:
 def test_streams_that_cannot_be_applied_are_refused(loop: str) -> None:
     with (
         opened(loop) as engine,
-        pytest.raises(EngineError, match=f"stream 1: {Path(loop).name} is not an NVMe drive"),
+        pytest.raises(EngineError, match=f"{Path(loop).name} is neither an NVMe nor a SCSI drive"),
     ):
         engine.run(Workload("w", (Job(ios=8, stream=1),)))
 
