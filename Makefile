@@ -31,8 +31,9 @@ build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
 
 test-python: setup ## Python, fio and browser tests
-	$(BIN)/python -m pytest --quiet tests/device # one at a time: they measure
-	$(BIN)/python -m pytest --quiet $(WORKERS) tests/browser tests/unit python
+	$(BIN)/python -m pytest --quiet -m measures tests/device
+	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit \
+	    python
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts

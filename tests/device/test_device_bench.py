@@ -12,6 +12,8 @@ from writecliff.bench.fio import Pair, summary
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
+pytestmark = pytest.mark.measures
+
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:

@@ -16,7 +16,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 
 TRIES = 3  # a machine with other work may be slow while it measures
 FACTOR = 20
-pytestmark = pytest.mark.usefixtures("no_fio_left")
+pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> None:

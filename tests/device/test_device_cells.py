@@ -24,7 +24,7 @@ KIB, MIB = 1 << 10, 1 << 20
 SECOND = 1_000_000_000
 SHORT = SECOND
 RESOLUTION = 1 / 128  # half a bin of either histogram, of its value
-pytestmark = pytest.mark.usefixtures("no_fio_left")
+pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def cell(size: int, read_pct: float, threads: int, depth: int, *, sequential: bool = False) -> Job:

@@ -19,7 +19,7 @@ MIB = 1 << 20
 SECOND = 1_000_000_000
 STEP_NS = SECOND // 2
 LOAD = Job(name="load", threads=2, queue_depth=4, duration_ns=STEP_NS)
-pytestmark = pytest.mark.usefixtures("no_fio_left")
+pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def opened(loop: str) -> FioEngine:

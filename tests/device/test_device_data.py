@@ -15,6 +15,8 @@ from writecliff.workload.model import KIB, BlockSize, Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
+pytestmark = pytest.mark.measures
+
 PAGE = 4 * KIB
 FILLS = {
     "large": Job(pattern="sequential", block_sizes=(BlockSize(128 * KIB),), queue_depth=32),

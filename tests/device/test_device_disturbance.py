@@ -18,7 +18,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 
 MIB = 1 << 20
 SECOND = 1_000_000_000
-pytestmark = pytest.mark.usefixtures("no_fio_left")
+pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def foreign_texts(result: StepResult) -> list[str]:

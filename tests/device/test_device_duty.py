@@ -15,7 +15,7 @@ MS = 1_000_000
 BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 3
 LATE_MS = 300
 TRIES = 4  # a machine with other work may be late in one, and fio with it
-pytestmark = pytest.mark.usefixtures("no_fio_left")
+pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def stretches(result: StepResult) -> list[tuple[bool, float]]:

@@ -20,6 +20,8 @@ from writecliff.workload.model import Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
+pytestmark = pytest.mark.measures
+
 SECOND = 1_000_000_000
 STEPS = 8
 WINDOW_S = 0.1

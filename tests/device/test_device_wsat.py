@@ -17,6 +17,8 @@ import pytest
 from tests.support.processes import alive, children, wait_for
 from writecliff.store.rundir import RunDirectory
 
+pytestmark = pytest.mark.measures
+
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 3
 SHORT = ["--end", "time", "--time-hours", "0.0008", "--sample-seconds", "1"]
