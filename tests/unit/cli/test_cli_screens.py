@@ -42,15 +42,19 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert done.stdout
 
 
-def test_help_takes_40_ms_of_cpu_time_at_most() -> None:
-    code = "from writecliff.cli.main import main; main(['--help'])"
-    spent_s = []
-    for _ in range(10):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        python(code)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(spent_s) <= 0.040
+def cpu_time_s(code: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    python(code)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_takes_little_more_than_the_start_of_python() -> None:
+    """About 3.5 times the CPU time of an empty program: 33 ms where that takes 9.5 ms."""
+    codes = ("from writecliff.cli.main import main; main(['--help'])", "pass")
+    rounds = [[cpu_time_s(code) for code in codes] for _ in range(10)]
+    help_s, empty_s = map(min, zip(*rounds, strict=True))
+    assert help_s / empty_s < 4.5
 
 
 def test_a_command_is_one_file() -> None:
