@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import alive, children, wait_for
+from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.store.rundir import RunDirectory
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
@@ -31,7 +32,11 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
     members: list[int] = []
     fios: list[int] = []
 
+    run = tmp_path / "s" / "queue-depth-4"
+
     def writing() -> bool:
+        if not (run / MANIFEST_NAME).exists():  # the fio before it only measures reads
+            return False
         members[:] = children(sweep.pid, b"spawn_main")
         fios[:] = [fio for member in members for fio in children(member, b"workload.fio")]
         return bool(fios)
@@ -45,4 +50,4 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
     finally:
         for process in filter(alive, [*members, *fios]):
             os.kill(process, signal.SIGKILL)
-    assert RunDirectory.open(tmp_path / "s" / "queue-depth-4").status == "interrupted"
+    assert RunDirectory.open(run).status == "interrupted"
