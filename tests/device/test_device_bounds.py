@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,8 @@ def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> No
     load = Workload("w", (Job(duration_ns=10**9),), seed=1)
     with FioEngine.open_device(loop, destroy_serial=None) as engine:
         limit = engine.speed_limit(load)
-        began = time.monotonic()
+        # To the last digit: a second measurement would give another figure.
         assert engine.speed_limit(Workload("other", load.jobs, seed=2)) == limit
-        assert time.monotonic() - began < 0.1
     assert limit is not None
     assert limit > 1e6
     assert not any(image.read_bytes())

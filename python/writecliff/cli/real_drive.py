@@ -34,7 +34,7 @@ def show_real_drive(path: str, *, json: bool) -> int:
     print(pairs(_identity_lines(identity)))
     print()
     if health is None:
-        print("health: the drive tells nothing, or no tool that can ask it is installed")
+        print("health: not reported by the drive, or no tool that reads it is installed")
     else:
         print(pairs(_health_lines(health)))
     print()
