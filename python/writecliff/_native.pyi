@@ -46,8 +46,9 @@ class Drive:
     While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
     """
 
-    def __new__(cls, device: Device, seed: int) -> Drive:
-        """A new drive. Raises NativeConfigError."""
+    def __new__(cls, device: Device, seed: int, *, attribute_latency: bool = False) -> Drive:
+        """A new drive; with `attribute_latency` it records what the time of its commands is spent
+        on, unless it is a disk. Raises NativeConfigError."""
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
@@ -78,6 +79,12 @@ class Drive:
         """Go back to a saved state of the same device.
 
         Raises OSError and NativeConfigError; if it fails half way, the drive is a new one.
+        """
+    def copy_from(self, other: Drive) -> None:
+        """Take the state of another drive that does not run.
+
+        It may be of another device if this drive is new, the other has only been fast-forwarded,
+        and flash and FTL are the same. Raises NativeConfigError; this drive is a new one then.
         """
 
 @final
@@ -294,6 +301,9 @@ def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
 def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | None]]) -> str:
     """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
     there). Raises NativeConfigError: a key whose table is not there."""
+
+def latency_causes() -> list[tuple[str, str]]:
+    """All causes that latency is attributed to, from the host inwards: name and meaning."""
 
 def counter_declarations() -> list[tuple[str, str, str, bool, bool, bool]]:
     """All drive counters: name, unit, meaning, whether it is a level, whether it grows with the

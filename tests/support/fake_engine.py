@@ -27,8 +27,10 @@ from writecliff.engines.base import (
     OperationResult,
     Progress,
     ProgressHook,
+    PurgeHook,
     PurgeReport,
     StepResult,
+    unseen,
 )
 from writecliff.engines.counters import Counters
 from writecliff.errors import EngineError
@@ -79,8 +81,9 @@ class FakeEngine:
             backing=self.backing,
         )
 
-    def purge(self) -> PurgeReport:
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         self.calls.append("purge")
+        on_progress(0.4)
         self.since_purge_bytes = 0
         return PurgeReport("fake purge", conformant=True)
 

@@ -44,7 +44,8 @@ pub fn open<R: Read>(input: R, device: &str) -> Result<(StateReader<R>, Vec<u64>
     Ok((input, words))
 }
 
-fn first_difference(ours: &str, theirs: &str) -> String {
+/// The first line in which two canonical descriptions differ.
+pub fn first_difference(ours: &str, theirs: &str) -> String {
     let pair = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
     pair.map_or("its keys differ".to_owned(), |(a, b)| {
         format!("'{b}' in the state, '{a}' in this device")

@@ -9,6 +9,10 @@ pub struct WordWriter {
 }
 
 impl WordWriter {
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     pub fn put(&mut self, word: impl Into<u64>) {
         self.words.push(word.into());
     }

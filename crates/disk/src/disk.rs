@@ -169,7 +169,7 @@ impl Disk {
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
         debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
         self.now = at;
-        if self.frontend.enter(&command) {
+        if self.frontend.enter(&command, at) {
             self.begin(command);
         }
     }
@@ -218,7 +218,7 @@ impl Disk {
 
     fn complete(&mut self, number: u16) -> Completion {
         let done = self.commands.remove(number).command;
-        if let Some(next) = self.frontend.leave(&done) {
+        if let Some((next, _)) = self.frontend.leave(&done) {
             self.begin(next);
         }
         Completion { at: self.now, tag: done.tag, operation: done.operation }

@@ -40,6 +40,9 @@ pub struct FtlConfig {
 pub enum GcPacing {
     /// A few slots after each host slot, in proportion, which keeps writes smooth.
     Incremental,
+    /// As incremental, but at least this many slots at once: the firmware switches between the host
+    /// and GC less often.
+    Quanta { slots: u32 },
     /// The whole victim, before the next host slot is written.
     PerVictim,
     /// Nothing until no more than `gc_low_watermark` units are free; then the host waits for the
@@ -51,6 +54,7 @@ impl GcPacing {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Incremental => "incremental",
+            Self::Quanta { .. } => "quanta",
             Self::PerVictim => "per-victim",
             Self::OnDemand => "on-demand",
         }

@@ -190,6 +190,19 @@ impl Ftl {
     /// costs a flash read if there are any.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
+        self.write_inlined(lpn, stream, bytes, sink);
+    }
+
+    /// The same for a loop that does nothing else.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub fn write_inlined<S: FlashSink>(
+        &mut self,
+        lpn: Lpn,
+        stream: StreamId,
+        bytes: u32,
+        sink: &mut S,
+    ) {
         debug_assert!(self.reduction.is_none(), "see write_reduced");
         let frontier = self.host_frontier(stream);
         if bytes < SLOT_BYTES {
@@ -324,7 +337,8 @@ impl Ftl {
 
     /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
     /// updates the map.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) fn allocate<S: FlashSink>(
         &mut self,
         frontier: FrontierId,

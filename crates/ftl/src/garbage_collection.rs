@@ -6,8 +6,9 @@
 //!   ones) are kept at a target. After every host slot, enough of the victim is relocated to return
 //!   to the target; a partly emptied victim is credited in proportion to the space that it will
 //!   yield. Writes thus stay smooth, and the spare space that GC circulates through is constant.
-//!   With `GcPacing::PerVictim` a whole victim is relocated at once instead, as in simple drives;
-//!   with `GcPacing::OnDemand` there is no such target;
+//!   With `GcPacing::Quanta` it relocates at least a quantum each time and is then ahead of the
+//!   host; with `GcPacing::PerVictim` a whole victim is relocated at once instead, as in simple
+//!   drives; with `GcPacing::OnDemand` there is no such target;
 //! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
 //!   of whole victims;
 //! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units
@@ -92,23 +93,37 @@ impl Ftl {
         }
     }
 
+    #[inline]
     fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
-        if self.config.gc_pacing == GcPacing::PerVictim {
-            return self.relocate_victim(sink);
+        match self.config.gc_pacing {
+            GcPacing::Incremental | GcPacing::OnDemand => self.relocate_owed(0, sink),
+            GcPacing::Quanta { slots } => self.relocate_quantum(slots, sink),
+            GcPacing::PerVictim => self.relocate_victim(sink),
         }
+    }
+
+    /// Relocates what is owed; if that is anything, at least `quantum` slots.
+    #[expect(clippy::inline_always, reason = "the usual quantum is the constant 0")]
+    #[inline(always)]
+    fn relocate_owed<S: FlashSink>(&mut self, quantum: u32, sink: &mut S) {
         let mut burst = 0;
-        while burst < BURST_MAX && self.idle < self.idle_target {
+        while burst < BURST_MAX.max(quantum) && self.idle < self.idle_target {
             if !self.collection.is_running() && !self.choose_victim() {
                 return;
             }
             let c = &self.collection;
             let owed = (self.idle_target - self.idle) * i64::from(c.valid_at_start);
             let coming = i64::from(c.moved) * i64::from(self.table.alloc_units_per_reclaim_unit);
-            if coming > 0 && coming >= owed {
+            if coming > 0 && coming >= owed && (burst == 0 || burst >= quantum) {
                 return;
             }
             burst += self.relocate_group(sink);
         }
+    }
+
+    #[cold]
+    fn relocate_quantum<S: FlashSink>(&mut self, slots: u32, sink: &mut S) {
+        self.relocate_owed(slots, sink);
     }
 
     /// Relocates a whole victim at once.

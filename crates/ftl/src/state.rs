@@ -3,6 +3,7 @@
 //! restored.
 
 use std::io::{Read, Write};
+use std::mem::take;
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::{Lpn, Ppa, Prng, ReclaimUnitId, StreamId};
@@ -24,6 +25,34 @@ pub(crate) fn damaged(section: &str) -> CodecError {
 }
 
 impl Ftl {
+    /// Takes the state of an FTL of the same geometry and configuration. The maps keep their
+    /// memory, with its huge pages.
+    pub fn copy_from(&mut self, other: &Self) {
+        assert!(self.geometry == other.geometry && self.config == other.config);
+        let (mut forward, mut reverse) = (take(&mut self.forward), take(&mut self.reverse));
+        forward.copy_from_slice(&other.forward);
+        reverse.copy_from_slice(&other.reverse);
+        *self = Self {
+            geometry: other.geometry.clone(),
+            config: other.config.clone(),
+            forward,
+            reverse,
+            table: other.table.clone(),
+            wear: other.wear.clone(),
+            free: other.free.clone(),
+            frontiers: other.frontiers.clone(),
+            collection: other.collection.clone(),
+            spare: other.spare.clone(),
+            counters: other.counters,
+            gc_log: other.gc_log.clone(),
+            random: other.random.clone(),
+            mapped: other.mapped,
+            idle: other.idle,
+            idle_target: other.idle_target,
+            reduction: other.reduction.clone(),
+        };
+    }
+
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         out.u32s("ftl.forward", &self.forward)?;
         let t = &self.table;

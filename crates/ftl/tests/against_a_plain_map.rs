@@ -219,6 +219,7 @@ fn policies() -> impl Strategy<Value = Policies> {
         ],
         prop_oneof![
             Just(GcPacing::Incremental),
+            (1..200_u32).prop_map(|slots| GcPacing::Quanta { slots }),
             Just(GcPacing::PerVictim),
             Just(GcPacing::OnDemand)
         ],

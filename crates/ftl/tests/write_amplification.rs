@@ -87,15 +87,41 @@ fn uniform_random_agrees_with_theory() {
 }
 
 #[test]
-fn relocating_whole_victims_does_not_change_random_write_amplification() {
+fn relocating_much_at_once_does_not_change_random_write_amplification() {
     let expected = theory::greedy(1.0 / (1.0 + OP), SLOTS);
-    for gc_pacing in [GcPacing::PerVictim, GcPacing::OnDemand] {
+    let quanta = [1, 48, 500].map(|slots| GcPacing::Quanta { slots });
+    for gc_pacing in quanta.into_iter().chain([GcPacing::PerVictim, GcPacing::OnDemand]) {
         let measured = steady_waf(GcPolicy::Greedy, gc_pacing);
         assert!(
             (measured / expected - 1.0).abs() < 0.005,
             "{gc_pacing:?}: {measured} v {expected}"
         );
     }
+}
+
+/// Largest number of slots that one host write relocates in steady state.
+fn largest_burst(gc_pacing: GcPacing) -> u64 {
+    let mut ftl = ftl(GcPolicy::Greedy, gc_pacing, 1);
+    let user = ftl.config().user_slots;
+    let mut random = Prng::new(11);
+    let mut bursts = (0..4 * user).map(|n| {
+        let before = ftl.counters().gc_slots;
+        let lpn = if n < user { n } else { random.below(u64::from(user)) as u32 };
+        ftl.write(Lpn(lpn), StreamId::DEFAULT, 4096, &mut FastForward);
+        ftl.counters().gc_slots - before
+    });
+    assert_eq!(bursts.by_ref().take(user as usize).max(), Some(0), "the first fill moves nothing");
+    bursts.max().unwrap()
+}
+
+#[test]
+fn a_quantum_bounds_what_one_write_waits_for() {
+    let of = |slots| largest_burst(GcPacing::Quanta { slots });
+    let smooth = largest_burst(GcPacing::Incremental);
+    assert!(smooth <= 8, "{smooth}");
+    assert_eq!(of(1), smooth);
+    assert_eq!((of(16), of(32)), (16, 32));
+    assert!(of(500) <= u64::from(SLOTS), "a victim that is empty ends a quantum");
 }
 
 #[test]

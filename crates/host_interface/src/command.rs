@@ -27,6 +27,15 @@ pub struct Command {
     pub tag: u32,
 }
 
+/// When the host submitted a command, when it came from the host's queue into the drive, and when
+/// the firmware has decoded it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrival {
+    pub submitted: Nanos,
+    pub entered: Nanos,
+    pub decoded: Nanos,
+}
+
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {

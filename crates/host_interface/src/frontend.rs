@@ -30,7 +30,8 @@ pub struct Frontend {
 #[derive(Clone, Debug, Default)]
 struct SubmissionQueue {
     in_drive: u32,
-    waiting: VecDeque<Command>,
+    /// Commands that wait at the host, and since when.
+    waiting: VecDeque<(Command, Nanos)>,
 }
 
 const TO_DRIVE: usize = 0;
@@ -63,21 +64,21 @@ impl Frontend {
     /// Takes an entry of the command's queue. Returns false if the queue is full; the command then
     /// waits at the host.
     #[inline]
-    pub fn enter(&mut self, command: &Command) -> bool {
+    pub fn enter(&mut self, command: &Command, now: Nanos) -> bool {
         let depth = self.link.queue_depth;
         let queue = self.queue(command.queue);
         if queue.in_drive < depth {
             queue.in_drive += 1;
             return true;
         }
-        queue.waiting.push_back(*command);
+        queue.waiting.push_back((*command, now));
         false
     }
 
     /// Removes a completed command; returns the next command of its queue that was waiting at the
-    /// host.
+    /// host, and since when.
     #[inline]
-    pub fn leave(&mut self, left: &Command) -> Option<Command> {
+    pub fn leave(&mut self, left: &Command) -> Option<(Command, Nanos)> {
         let queue = self.queue(left.queue);
         let next = queue.waiting.pop_front();
         if next.is_none() {
@@ -113,14 +114,23 @@ impl Frontend {
         self.firmware_free + self.latency
     }
 
+    /// Decodes a command that keeps the firmware `rest` longer than until it is ready.
+    #[inline]
+    pub fn decode_before(&mut self, now: Nanos, rest: Nanos) -> Nanos {
+        let ready = self.decode(now, Nanos::ZERO);
+        self.firmware_free += rest;
+        ready
+    }
+
     /// Total time that the link was busy, both directions added.
     pub fn link_busy(&self) -> Nanos {
         self.link_busy
     }
 
-    /// Blocks the firmware for `duration`; commands wait.
-    pub fn stall(&mut self, now: Nanos, duration: Nanos) {
+    /// Blocks the firmware for `duration`; commands wait. Returns when it ends.
+    pub fn stall(&mut self, now: Nanos, duration: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + duration;
+        self.firmware_free
     }
 
     /// Transfers a write's command and data to the drive, not before `from`; returns the end time.

@@ -2,18 +2,24 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `cause.rs` | what the time of a command is spent on |
 //! | `command.rs` | commands, completions, the table of those in flight |
 //! | `content.rs` | content of writes: compressibility, duplicates |
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |
+//! | `barrier.rs` | service in order with a barrier between reads and writes |
 
+pub mod barrier;
+pub mod cause;
 pub mod command;
 pub mod content;
 pub mod frontend;
 pub mod identity;
 pub mod link;
 
-pub use command::{Command, CommandTable, Completion, Operation};
+pub use barrier::Barrier;
+pub use cause::{CAUSES, Cause, TimeByCause};
+pub use command::{Arrival, Command, CommandTable, Completion, Operation};
 pub use content::Content;
 pub use frontend::Frontend;
 pub use identity::Identity;

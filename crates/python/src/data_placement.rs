@@ -1,13 +1,9 @@
 //! The data placement interface of a drive: its administrative commands, and what can be seen of
 //! it, as plain values.
 
-use std::ops::{Deref, DerefMut};
-use std::sync::MutexGuard;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_runner::AnyDrive;
-use writecliff_ssd::Ssd;
 use writecliff_ssd::data_placement::events::{EventType, FdpEvent};
 use writecliff_ssd::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
 use writecliff_ssd::data_placement::scsi::BlockLimitsExtension;
@@ -45,39 +41,25 @@ fn event_types(names: &[String]) -> PyResult<Vec<EventType>> {
     names.iter().map(find).collect()
 }
 
-/// Exclusive access to a drive that is an SSD.
-struct SsdGuard<'a>(MutexGuard<'a, AnyDrive>);
-
-impl<'a> SsdGuard<'a> {
-    fn of(drive: MutexGuard<'a, AnyDrive>) -> PyResult<Self> {
-        match &*drive {
-            AnyDrive::Ssd(_) => Ok(Self(drive)),
-            AnyDrive::Disk(_) => {
-                let message = "the drive is a hard disk and has no data placement interface";
-                Err(errors::config(message, None))
-            }
+/// Evaluates an expression for the drive if it is an SSD.
+macro_rules! of_ssd {
+    ($commands:expr, $ssd:ident => $do:expr) => {
+        match &mut *$commands.drive.get().get()? {
+            AnyDrive::Ssd($ssd) => Ok($do),
+            AnyDrive::AttributedSsd($ssd) => Ok($do),
+            AnyDrive::Disk(_) => Err(errors::config(
+                "the drive is a hard disk and has no data placement interface",
+                None,
+            )),
         }
-    }
+    };
 }
 
-impl Deref for SsdGuard<'_> {
-    type Target = Ssd;
-
-    fn deref(&self) -> &Ssd {
-        match &*self.0 {
-            AnyDrive::Ssd(ssd) => ssd,
-            AnyDrive::Disk(_) => unreachable!("looked at when it was made"),
-        }
-    }
-}
-
-impl DerefMut for SsdGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Ssd {
-        match &mut *self.0 {
-            AnyDrive::Ssd(ssd) => ssd,
-            AnyDrive::Disk(_) => unreachable!("looked at when it was made"),
-        }
-    }
+/// The answer of the SSD to a command that it may refuse.
+macro_rules! answer {
+    ($commands:expr, $name:ident($($argument:expr),*)) => {
+        of_ssd!($commands, ssd => ssd.$name($($argument),*))?.map_err(|e| refusal(&e))
+    };
 }
 
 /// The administrative commands of a drive.
@@ -86,123 +68,114 @@ pub(crate) struct DataPlacementCommands {
     pub(crate) drive: Py<Drive>,
 }
 
-impl DataPlacementCommands {
-    fn ssd(&self) -> PyResult<SsdGuard<'_>> {
-        SsdGuard::of(self.drive.get().get()?)
-    }
-}
-
 #[pymethods]
 impl DataPlacementCommands {
     // -- NVMe directives ------------------------------------------------------------------------
 
     fn directives<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        let d = self.ssd()?.directives().map_err(|e| refusal(&e))?;
+        let d = answer!(self, directives())?;
         Ok(dict!(py, "supported" = d.supported, "enabled" = d.enabled, "persistent" = d.persistent))
     }
 
     fn enable_streams(&self, enabled: bool) -> PyResult<()> {
-        self.ssd()?.enable_streams(enabled).map_err(|e| refusal(&e))
+        answer!(self, enable_streams(enabled))
     }
 
     fn stream_parameters<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        parameters(py, &self.ssd()?.stream_parameters().map_err(|e| refusal(&e))?)
+        parameters(py, &answer!(self, stream_parameters())?)
     }
 
     fn stream_status(&self) -> PyResult<Vec<u16>> {
-        self.ssd()?.stream_status().map_err(|e| refusal(&e))
+        answer!(self, stream_status())
     }
 
     fn allocate_streams(&self, wanted: u16) -> PyResult<u16> {
-        self.ssd()?.allocate_streams(wanted).map_err(|e| refusal(&e))
+        answer!(self, allocate_streams(wanted))
     }
 
     fn release_stream(&self, id: u16) -> PyResult<bool> {
-        self.ssd()?.release_stream(id).map_err(|e| refusal(&e))
+        answer!(self, release_stream(id))
     }
 
     fn release_stream_resources(&self) -> PyResult<()> {
-        self.ssd()?.release_stream_resources().map_err(|e| refusal(&e))
+        answer!(self, release_stream_resources())
     }
 
     // -- SCSI stream control --------------------------------------------------------------------
 
     fn scsi_open_stream(&self) -> PyResult<u16> {
-        self.ssd()?.scsi_open_stream().map_err(|e| refusal(&e))
+        answer!(self, scsi_open_stream())
     }
 
     fn scsi_close_stream(&self, id: u16) -> PyResult<()> {
-        self.ssd()?.scsi_close_stream(id).map_err(|e| refusal(&e))
+        answer!(self, scsi_close_stream(id))
     }
 
     fn scsi_stream_status(&self, first: u16) -> PyResult<Vec<u16>> {
-        self.ssd()?.scsi_stream_status(first).map_err(|e| refusal(&e))
+        answer!(self, scsi_stream_status(first))
     }
 
     fn scsi_block_limits<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        block_limits(py, self.ssd()?.scsi_block_limits().map_err(|e| refusal(&e))?)
+        block_limits(py, answer!(self, scsi_block_limits())?)
     }
 
     // -- FDP ------------------------------------------------------------------------------------
 
     fn fdp_configuration<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        let config = self.ssd()?.fdp_configuration().map_err(|e| refusal(&e))?;
+        let config = answer!(self, fdp_configuration())?;
         configuration(py, &config)
     }
 
     fn fdp_usage(&self) -> PyResult<Vec<bool>> {
-        self.ssd()?.fdp_usage().map_err(|e| refusal(&e))
+        answer!(self, fdp_usage())
     }
 
     fn fdp_handle_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        handles(py, &self.ssd()?.fdp_handle_status().map_err(|e| refusal(&e))?)
+        handles(py, &answer!(self, fdp_handle_status())?)
     }
 
     fn fdp_update(&self, ids: Vec<u16>) -> PyResult<u32> {
-        self.ssd()?.fdp_update(&ids).map_err(|e| refusal(&e))
+        answer!(self, fdp_update(&ids))
     }
 
     fn fdp_enable_events(&self, id: u16, names: Vec<String>, enabled: bool) -> PyResult<()> {
         let kinds = event_types(&names)?;
-        self.ssd()?.fdp_enable_events(id, &kinds, enabled).map_err(|e| refusal(&e))
+        answer!(self, fdp_enable_events(id, &kinds, enabled))
     }
 
     /// Has no effect on a drive without FDP, including hard disks.
     fn fdp_enable_all_events(&self) {
-        if let Ok(mut ssd) = self.ssd() {
-            ssd.fdp_enable_all_events();
-        }
+        let _: PyResult<()> = (|| of_ssd!(self, ssd => ssd.fdp_enable_all_events()))();
     }
 
     fn fdp_enabled_events(&self, id: u16) -> PyResult<Vec<&'static str>> {
-        let kinds = self.ssd()?.fdp_enabled_events(id).map_err(|e| refusal(&e))?;
+        let kinds = answer!(self, fdp_enabled_events(id))?;
         Ok(kinds.into_iter().map(EventType::name).collect())
     }
 
     fn fdp_events<'py>(&self, py: Python<'py>, of_host: bool) -> PyResult<Bound<'py, PyList>> {
-        let events = self.ssd()?.fdp_events(of_host).map_err(|e| refusal(&e))?;
+        let events = answer!(self, fdp_events(of_host))?;
         event_rows(py, &events)
     }
 
     fn fdp_statistics<'py>(&self, py: Python<'py>) -> Dict<'py> {
-        statistics(py, &self.ssd()?.fdp_statistics().map_err(|e| refusal(&e))?)
+        statistics(py, &answer!(self, fdp_statistics())?)
     }
 
     // -- any interface --------------------------------------------------------------------------
 
     fn controller_reset(&self, py: Python<'_>) -> PyResult<()> {
-        let mut ssd = self.ssd()?;
-        let ssd = &mut *ssd;
-        py.detach(|| ssd.controller_reset());
-        Ok(())
+        of_ssd!(self, ssd => py.detach(|| ssd.controller_reset()))
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.ssd()?.data_placement_status().map(|seen| status(py, &seen)).transpose()
+        let seen = of_ssd!(self, ssd => ssd.data_placement_status())?;
+        seen.map(|seen| status(py, &seen)).transpose()
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("DataPlacementCommands({})", self.ssd()?.interface_name()))
+        let name = of_ssd!(self, ssd => ssd.interface_name())?;
+        Ok(format!("DataPlacementCommands({name})"))
     }
 }
 

@@ -61,10 +61,12 @@ impl Drive {
 #[pymethods]
 impl Drive {
     #[new]
-    fn new(device: &PyDevice, seed: u64) -> PyResult<Self> {
+    #[pyo3(signature = (device, seed, *, attribute_latency = false))]
+    fn new(device: &PyDevice, seed: u64, attribute_latency: bool) -> PyResult<Self> {
         let config = device.inner.with_seed(seed);
         let name = config.identity().name.clone();
-        let drive = AnyDrive::new(config).map_err(|e| errors::config(&e, None))?;
+        let drive = AnyDrive::new(config, attribute_latency);
+        let drive = drive.map_err(|e| errors::config(&e, None))?;
         Ok(Self { inner: Mutex::new(drive), name })
     }
 
@@ -149,6 +151,15 @@ impl Drive {
             let restored = drive.restore(BufReader::with_capacity(1 << 20, file));
             restored.map_err(|e| errors::config(&format!("{path}: {e}"), None))
         })
+    }
+
+    /// Takes the state of another drive, which may be of another device if flash and FTL are the
+    /// same and it has only been fast-forwarded. After a failure the drive is a new one.
+    fn copy_from(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        let (mut drive, other) = (self.get()?, other.get()?);
+        let (drive, other) = (&mut *drive, &*other);
+        let copied = py.detach(|| drive.copy_from(other));
+        copied.map_err(|e| errors::config(&e.to_string(), None))
     }
 
     fn __repr__(&self) -> String {

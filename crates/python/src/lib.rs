@@ -34,6 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::synthetic_trace, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_changed, module)?)?;
+    module.add_function(wrap_pyfunction!(step::latency_causes, module)?)?;
     module.add_function(wrap_pyfunction!(step::counter_declarations, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse_time, module)?)?;

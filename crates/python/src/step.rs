@@ -6,10 +6,11 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use writecliff_base::counters::Value;
+use writecliff_host_interface::Cause;
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
-use writecliff_runner::{Counters, Live, StepOutcome};
+use writecliff_runner::{BucketCauses, Counters, LatencyCauses, Live, StepOutcome};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::data_placement;
@@ -81,10 +82,34 @@ fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
         row.set_item("service", Py::new(py, PyHistogram::of(operation.service))?)?;
         let response = operation.response.map(|h| Py::new(py, PyHistogram::of(h))).transpose()?;
         row.set_item("response", response)?;
+        let causes = operation.causes.map(|causes| causes_to_dict(py, &causes)).transpose()?;
+        row.set_item("causes", causes)?;
         operations.set_item(name, row)?;
     }
     result.set_item("operations", operations)?;
     Ok(result)
+}
+
+/// A row for each non-empty latency bucket.
+fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> PyResult<Bound<'py, PyDict>> {
+    let rows = causes.buckets();
+    let column = |pick: &dyn Fn(&BucketCauses) -> u64| {
+        PyArray1::from_vec(py, rows.iter().map(pick).collect::<Vec<u64>>())
+    };
+    let result = PyDict::new(py);
+    result.set_item("lower_ns", column(&|row| row.lower_ns))?;
+    result.set_item("upper_ns", column(&|row| row.upper_ns))?;
+    result.set_item("ios", column(&|row| row.ios))?;
+    for cause in Cause::ALL {
+        result.set_item(cause.name(), column(&|row| row.spent_ns[cause as usize]))?;
+    }
+    Ok(result)
+}
+
+/// All causes of latency: name and meaning.
+#[pyfunction]
+pub(crate) fn latency_causes() -> Vec<(&'static str, &'static str)> {
+    Cause::ALL.map(|cause| (cause.name(), cause.meaning())).to_vec()
 }
 
 fn columns_to_dict(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {

@@ -13,9 +13,10 @@ use writecliff_base::located::{LocatedError, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
-use writecliff_host_interface::{Command, Completion, Identity, LinkConfig};
+use writecliff_host_interface::{Command, Completion, Identity, LinkConfig, TimeByCause};
+use writecliff_ssd::attribution::Recorder;
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
-use writecliff_ssd::{DeviceConfig, DriveCounters, Ssd};
+use writecliff_ssd::{Attribution, DeviceConfig, DriveCounters, Ssd};
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::outcome::{Observer, StepOutcome};
@@ -31,6 +32,8 @@ pub trait DriveModel {
     fn now(&self) -> Nanos;
     fn submit(&mut self, at: Nanos, command: Command);
     fn step(&mut self, limit: Nanos) -> Option<Completion>;
+    /// What the time of the command that completed last was spent on, if it is recorded.
+    fn time_by_cause(&self) -> Option<&TimeByCause>;
     /// Announces a command at `offset`.
     fn announce(&self, offset: u64);
     fn idle_until(&mut self, time: Nanos);
@@ -119,7 +122,7 @@ macro_rules! passed_on {
         fn submit(&mut self, at: Nanos, command: Command) {
             self.submit(at, command);
         }
-        #[inline]
+        #[inline(always)]
         fn step(&mut self, limit: Nanos) -> Option<Completion> {
             self.step(limit)
         }
@@ -142,8 +145,13 @@ macro_rules! passed_on {
     };
 }
 
-impl DriveModel for Ssd {
+impl<R: Recorder> DriveModel for Ssd<R> {
     passed_on!();
+
+    #[inline]
+    fn time_by_cause(&self) -> Option<&TimeByCause> {
+        self.time_by_cause()
+    }
 
     fn streams(&self) -> u16 {
         self.stream_numbers()
@@ -192,6 +200,10 @@ impl DriveModel for Disk {
 
     fn refuses_trim(&self) -> Option<&'static str> {
         Some("the drive is a hard disk and has no TRIM")
+    }
+
+    fn time_by_cause(&self) -> Option<&TimeByCause> {
+        None
     }
 
     fn announce(&self, _: u64) {}
@@ -267,13 +279,30 @@ impl AnyConfig {
 /// A drive of either kind.
 pub enum AnyDrive {
     Ssd(Box<Ssd>),
+    /// Records what the time of its commands is spent on.
+    AttributedSsd(Box<Ssd<Attribution>>),
     Disk(Box<Disk>),
 }
 
+/// The same for every variant of a drive.
+macro_rules! drive {
+    ($any:expr, $of:ident => $do:expr) => {
+        match $any {
+            Self::Ssd($of) => $do,
+            Self::AttributedSsd($of) => $do,
+            Self::Disk($of) => $do,
+        }
+    };
+}
+
 impl AnyDrive {
-    /// Creates a drive; `Err` explains why that is impossible.
-    pub fn new(config: AnyConfig) -> Result<Self, String> {
+    /// Creates a drive; `Err` explains why that is impossible. With `attribute_latency` it records
+    /// what the time of its commands is spent on, unless it is a disk.
+    pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         match config {
+            AnyConfig::Ssd(config) if attribute_latency => Ssd::recording(*config)
+                .map(|ssd| Self::AttributedSsd(Box::new(ssd)))
+                .map_err(|e| e.to_string()),
             AnyConfig::Ssd(config) => {
                 Ssd::new(*config).map(|ssd| Self::Ssd(Box::new(ssd))).map_err(|e| e.to_string())
             }
@@ -286,6 +315,7 @@ impl AnyDrive {
     pub fn config(&self) -> AnyConfig {
         match self {
             Self::Ssd(ssd) => AnyConfig::Ssd(Box::new(ssd.config().clone())),
+            Self::AttributedSsd(ssd) => AnyConfig::Ssd(Box::new(ssd.config().clone())),
             Self::Disk(disk) => AnyConfig::Disk(Box::new(disk.config().clone())),
         }
     }
@@ -296,7 +326,7 @@ impl AnyDrive {
         spec: &WorkloadSpec,
         observer: &mut dyn Observer,
     ) -> Result<StepOutcome, SpecError> {
-        either!(self, drive => drive::run(&mut **drive, spec, observer))
+        drive!(self, drive => drive::run(&mut **drive, spec, observer))
     }
 
     /// Bring the drive to the state after `spec`; see [`fast_forward::run`].
@@ -305,7 +335,7 @@ impl AnyDrive {
         spec: &WorkloadSpec,
         observer: &mut dyn Observer,
     ) -> Result<StepOutcome, SpecError> {
-        either!(self, drive => fast_forward::run(&mut **drive, spec, observer))
+        drive!(self, drive => fast_forward::run(&mut **drive, spec, observer))
     }
 
     /// Returns flash to the state of "no writes". A disk has no such state and only writes back its
@@ -313,43 +343,60 @@ impl AnyDrive {
     pub fn purge(&mut self) {
         match self {
             Self::Ssd(ssd) => ssd.purge(),
+            Self::AttributedSsd(ssd) => ssd.purge(),
             Self::Disk(disk) => disk.quiesce(),
         }
     }
 
     pub fn set_write_cache(&mut self, enabled: bool) {
-        either!(self, drive => drive.set_write_cache(enabled));
+        drive!(self, drive => drive.set_write_cache(enabled));
     }
 
     pub fn write_cache(&self) -> bool {
-        either!(self, drive => drive.write_cache())
+        drive!(self, drive => drive.write_cache())
     }
 
     pub fn now(&self) -> Nanos {
-        either!(self, drive => drive.now())
+        drive!(self, drive => drive.now())
     }
 
     pub fn counters(&self) -> Counters {
-        either!(self, drive => DriveModel::counters(&**drive))
+        drive!(self, drive => DriveModel::counters(&**drive))
     }
 
     /// Checks all invariants of the drive's state; returns the first violation.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Ssd(ssd) => ssd.ftl().check_invariants(),
+            Self::AttributedSsd(ssd) => ssd.ftl().check_invariants(),
             Self::Disk(disk) => disk.check_invariants(),
         }
     }
 
+    /// Takes the state of `other`; see [`Ssd::copy_from`]. A disk takes that of the same device.
+    /// After an error the drive is a new one.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), RestoreError> {
+        if let (Self::Ssd(ssd), Self::Ssd(other)) = (&mut *self, other) {
+            let copied = ssd.copy_from(other);
+            if copied.is_err()
+                && let Ok(fresh) = Self::new(self.config(), false)
+            {
+                *self = fresh;
+            }
+            return copied;
+        }
+        self.restore(&*other.save(Vec::new())?)
+    }
+
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
-        either!(self, drive => drive.save(out))
+        drive!(self, drive => drive.save(out))
     }
 
     /// Restores a saved state. After an error the drive is a new one.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
-        let restored = either!(self, drive => drive.restore(input));
+        let restored = drive!(self, drive => drive.restore(input));
         if restored.is_err()
-            && let Ok(fresh) = Self::new(self.config())
+            && let Ok(fresh) = Self::new(self.config(), matches!(self, Self::AttributedSsd(_)))
         {
             *self = fresh;
         }

@@ -183,6 +183,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
             result.ios += 1;
             result.bytes += u64::from(bytes);
             result.service.record(service);
+            if let Some(spent) = self.drive.time_by_cause() {
+                result.causes.get_or_insert_default().record(service, spent);
+            }
             if let Some(response) = &mut result.response {
                 response.record(now - arrival_ns);
             }

@@ -16,7 +16,7 @@ use crate::quantile::Quantile;
 const BITS: u32 = 6;
 const SUB_BUCKETS: u64 = 1 << BITS;
 /// Octaves 0..=57 above the first 64 values, up to and with 2^64 - 1.
-const BUCKETS: usize = (64 - BITS as usize + 1) << BITS;
+pub(crate) const BUCKETS: usize = (64 - BITS as usize + 1) << BITS;
 const MAGIC: &[u8; 4] = b"WCH1";
 
 /// Why a histogram cannot be built or read.
@@ -49,7 +49,7 @@ impl Default for Histogram {
 
 /// Bucket index of a value. For values below 128 it is the value itself.
 #[inline]
-const fn bucket_of(value: u64) -> usize {
+pub(crate) const fn bucket_of(value: u64) -> usize {
     // With the octave's shift e, `value >> e` is in 64..128: the bit 6 in it adds one octave.
     let shift = (u64::BITS - 1 - (value | SUB_BUCKETS).leading_zeros()) - BITS;
     ((shift as u64) << BITS) as usize + (value >> shift) as usize

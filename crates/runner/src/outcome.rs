@@ -6,6 +6,7 @@ use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::device::Counters;
 use crate::histogram::Histogram;
+use crate::latency_causes::LatencyCauses;
 use crate::series::Columns;
 
 /// Number of operations with separate results: read, write, trim.
@@ -20,6 +21,8 @@ pub struct OperationOutcome {
     pub service: Histogram,
     /// Response times, from intended arrival to completion, for jobs with a rate only.
     pub response: Option<Histogram>,
+    /// What the service times were spent on, if the drive records it.
+    pub causes: Option<LatencyCauses>,
 }
 
 #[derive(Clone, Debug)]

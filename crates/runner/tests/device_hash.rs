@@ -13,7 +13,7 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 
 /// Every word that a key may have as its value.
-const WORDS: [&str; 26] = [
+const WORDS: [&str; 29] = [
     "SLC",
     "MLC",
     "TLC",
@@ -27,6 +27,9 @@ const WORDS: [&str; 26] = [
     "per-handle",
     "per-victim",
     "incremental",
+    "overlapped",
+    "barrier",
+    "commands",
     "on-demand",
     "global",
     "self-tuned",
@@ -43,7 +46,7 @@ const WORDS: [&str; 26] = [
 ];
 
 /// SSDs with what the first one cannot have besides.
-fn ssds() -> [String; 5] {
+fn ssds() -> [String; 6] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(own));
@@ -51,6 +54,7 @@ fn ssds() -> [String; 5] {
         plain.replace(own, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
     [
         SSD.to_owned(),
+        plain.replace("\"per-victim\"", "\"quanta\"\ngc_quantum = \"64 KiB\""),
         per_handle
             + "[data_placement]\ninterface = \"nvme-fdp\"\nhandles = [0, 2]\n"
             + "time_limit = \"9 s\"\n",

@@ -11,6 +11,9 @@
 //! A channel is represented by the time until which it is busy and serves requests first come first
 //! served. An operation therefore costs one or two events, regardless of its size.
 
+mod recording;
+mod slc;
+
 use writecliff_base::codec::CodecError;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
@@ -18,6 +21,7 @@ use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{FlashSink, ProgramUnit};
 
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::die::{
     Die, DieState, FlashOperation, Next, PAGE_TYPES, PROGRAM_SLC, PROGRAM_TYPES, ReadFor,
@@ -27,7 +31,7 @@ use crate::ecc::Ecc;
 use crate::event::{EventQueue, Lane, SsdEvent};
 use crate::fill::{FillId, Fills};
 use crate::power::BusyTimes;
-use crate::slc_cache::{self, SlcSink};
+use crate::slc_cache;
 use writecliff_base::words::{WordReader, WordWriter};
 
 /// `slots` slots of a host read leave the die at time `at`.
@@ -51,7 +55,7 @@ pub enum Outcome {
     },
 }
 
-pub struct Backend {
+pub struct Backend<R> {
     pub now: Nanos,
     pub queue: EventQueue,
     pub fills: Fills,
@@ -76,9 +80,10 @@ pub struct Backend {
     pub(crate) ecc: Option<Box<Ecc>>,
     retry_time: Nanos,
     pub(crate) busy: BusyTimes,
+    pub(crate) recorder: R,
 }
 
-impl Backend {
+impl<R: Recorder> Backend<R> {
     pub fn new(config: &DeviceConfig) -> Self {
         let geometry = config.geometry.clone();
         let timing = config.timing.clone();
@@ -110,6 +115,7 @@ impl Backend {
             retry_time: config.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             ecc: Ecc::of(config),
             busy: BusyTimes::default(),
+            recorder: R::default(),
             geometry,
             timing,
         }
@@ -131,14 +137,16 @@ impl Backend {
     }
 
     /// Reads `slots` slots of the read group at `location` for a host command.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn host_read(&mut self, command: u16, location: FlashLocation, slots: u32) {
         let (sense, purpose) = (self.sense(&location, slots), ReadFor::Host { command });
         let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
         self.queue_read(location.die as usize, operation);
     }
 
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if die.is_quiet(self.now) && !die.wake_scheduled {
@@ -163,7 +171,8 @@ impl Backend {
 
     /// Called after queueing an operation: starts it if the die is free, or suspends the running
     /// one if allowed.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn wake(&mut self, index: usize) {
         let die = &mut self.dies[index];
         match die.state {
@@ -215,16 +224,21 @@ impl Backend {
         match self.dies[index].next(self.reads_in_a_row) {
             Next::Start(operation) => self.start(index, operation),
             Next::Resume(suspended) => {
+                self.record_activity(index, suspended.operation);
                 let end = self.now + suspended.remaining;
                 self.begin_work(index, suspended.operation, Lane::DieLong, end);
             }
-            Next::Nothing => self.dies[index].state = DieState::Idle,
+            Next::Nothing => {
+                self.dies[index].state = DieState::Idle;
+                self.recorder.die_does(index as u16, self.now, None);
+            }
         }
     }
 
     #[inline]
     fn start(&mut self, index: usize, operation: FlashOperation) {
         let command = self.timing.command;
+        self.record_activity(index, operation);
         match operation {
             FlashOperation::Read { sense, .. } => {
                 let begun = self.take_channel(index, command);
@@ -232,6 +246,7 @@ impl Backend {
                 if sense as usize >= PAGE_TYPES {
                     sensed = self.sensed_otherwise(begun, sensed, sense);
                 }
+                self.record_read(index, sense, begun, sensed);
                 self.busy.read += (sensed - begun).0;
                 self.dies[index].state = DieState::Sensing(operation);
                 self.dies[index].busy_until = sensed;
@@ -287,8 +302,10 @@ impl Backend {
 
     /// Blocks all channels for new transfers for `duration`.
     pub fn stop_channels(&mut self, duration: Nanos) {
-        for taken in &mut self.channels {
-            *taken = (*taken).max(self.now) + duration;
+        for (channel, taken) in self.channels.iter_mut().enumerate() {
+            let from = (*taken).max(self.now);
+            *taken = from + duration;
+            self.recorder.channel_stopped(channel as u16, from, *taken);
         }
     }
 
@@ -300,7 +317,8 @@ impl Backend {
     }
 
     /// Handles the end of tR on a die: transfers the data. Returns those of a host read.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn sensed(&mut self, index: usize) -> Option<HostData> {
         let DieState::Sensing(operation) = self.dies[index].state else {
             unreachable!("a sensing die has a read operation");
@@ -319,6 +337,8 @@ impl Backend {
                 let die = &mut self.dies[index];
                 die.state = DieState::Sending;
                 die.busy_until = sent;
+                self.recorder.read_transferred(index as u16, sent - transfer, sent);
+                self.recorder.die_does(index as u16, sent, None);
                 let waits =
                     die.suspended.is_some() || !die.reads.is_empty() || !die.work.is_empty();
                 die.wake_scheduled = waits;
@@ -331,7 +351,8 @@ impl Backend {
     }
 
     /// Handles the end of the operation on a die.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn die_done(&mut self, index: usize) -> Outcome {
         let die = &mut self.dies[index];
         let state = std::mem::replace(&mut die.state, DieState::Idle);
@@ -376,10 +397,11 @@ impl Backend {
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
+        self.recorder = R::default();
     }
 }
 
-impl Backend {
+impl<R: Recorder> Backend<R> {
     /// Saves all work in progress; the host must have no command outstanding.
     pub(crate) fn save(&self, out: &mut WordWriter) {
         out.put(self.now.0);
@@ -407,11 +429,12 @@ impl Backend {
             ecc.restore(input)?;
         }
         self.busy = BusyTimes::restore(input)?;
+        self.record_restored();
         Ok(())
     }
 }
 
-impl FlashSink for Backend {
+impl<R: Recorder> FlashSink for Backend<R> {
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         let fill = self.fills.current(frontier);
         self.fills.get(fill).reads_pending += 1;
@@ -439,47 +462,6 @@ impl FlashSink for Backend {
         }
         for die in 0..self.dies.len() {
             self.work(die, FlashOperation::Erase { unit });
-        }
-    }
-}
-
-impl Backend {
-    /// Reads `slots` slots of a unit of the SLC cache for a host command.
-    pub fn host_read_slc(&mut self, command: u16, unit: u32, slots: u32) {
-        let purpose = ReadFor::Host { command };
-        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
-        self.queue_read(self.geometry.die_of_unit(unit) as usize, operation);
-    }
-
-    /// Whether a unit of the SLC cache is full but not yet on flash.
-    pub fn is_slc_in_flight(&self, unit: u32) -> bool {
-        self.fills.is_in_flight(self.slc_unit.index(), unit)
-    }
-}
-
-impl SlcSink for Backend {
-    fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32) {
-        if self.is_slc_in_flight(unit) {
-            return;
-        }
-        let fill = self.fills.current(frontier);
-        self.fills.get(fill).reads_pending += 1;
-        let purpose = ReadFor::Fill { fill };
-        let operation = FlashOperation::Read { sense: SENSE_SLC, slots: slots as u8, purpose };
-        self.work(self.geometry.die_of_unit(unit) as usize, operation);
-    }
-
-    fn program_slc(&mut self, unit: u32, data_slots: u32) {
-        let (frontier, reclaim_unit) = (self.slc_frontier, self.slc_unit);
-        let full = ProgramUnit { reclaim_unit, unit, data_slots, moved_slots: 0 };
-        if let Some(fill) = self.fills.filled(frontier, full) {
-            Self::program(self, fill);
-        }
-    }
-
-    fn erase_slc(&mut self) {
-        for die in 0..self.dies.len() {
-            self.work(die, FlashOperation::Erase { unit: self.slc_unit });
         }
     }
 }

@@ -14,6 +14,15 @@ use crate::power::PowerConfig;
 use crate::slc_cache::SlcCacheConfig;
 use crate::thermal::ThermalConfig;
 
+/// In which order commands begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ServiceOrder {
+    /// As they arrive, reads and writes side by side.
+    Overlapped,
+    /// As they arrive, with a barrier between reads and writes.
+    Barrier,
+}
+
 /// The controller between link and flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
@@ -28,6 +37,8 @@ pub struct ControllerConfig {
     pub command_time: Nanos,
     /// Firmware time of a read, if longer: cached writes need no look-up before they complete.
     pub read_command_time: Nanos,
+    /// Firmware time of a write, if longer: the rest passes while its data are transferred.
+    pub write_command_time: Nanos,
     /// Controller latency per command that does not delay others.
     pub latency: Nanos,
     /// Firmware time to map one slot of host data (mapping, parity, scheduling), one slot after the
@@ -37,12 +48,24 @@ pub struct ControllerConfig {
     pub relocation_time: Nanos,
     /// Time of the same firmware core per read. Reads have priority and do not wait for it.
     pub lookup_time: Nanos,
+    /// The same per slot of a read.
+    pub read_slot_time: Nanos,
+    /// Time of the same core per slot that is written in part and merged with its old data.
+    pub merge_time: Nanos,
+    pub service_order: ServiceOrder,
     /// Host reads that a die serves consecutively while a program or erase waits.
     pub reads_in_a_row: u32,
     /// Number of times that one program or erase may be suspended for reads.
     pub suspends_per_operation: u32,
     /// Idle time after the last host command before background garbage collection starts.
     pub idle_delay: Nanos,
+}
+
+impl ControllerConfig {
+    /// Whether mapping takes firmware time.
+    pub fn has_mapping_core(&self) -> bool {
+        self.mapping_update_time != Nanos::ZERO || self.relocation_time != Nanos::ZERO
+    }
 }
 
 /// Configuration of an SSD.

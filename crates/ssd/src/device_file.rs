@@ -18,7 +18,7 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::config::{ControllerConfig, DeviceConfig};
+use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::{data_placement, ecc, endurance, housekeeping, power, reduction, slc_cache, thermal};
 
 pub use resized::{ResizeError, resized};
@@ -26,6 +26,9 @@ pub use scaled::{scaled, scales};
 pub use streams::with_streams;
 
 type Answer<T> = Result<T, LocatedError>;
+
+/// Largest quantum of garbage collection: some blocks of every die of a large drive.
+const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
 /// Reads a device file. `file_name` is used in messages only; `seed` seeds all random choices of
 /// the drive.
@@ -50,7 +53,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let link = LinkConfig::read(&link_table)?;
     let housekeeping = root
         .optional_table("housekeeping")?
-        .map(|t| housekeeping::read(t, &geometry))
+        .map(|t| housekeeping::read(t, &geometry, controller.has_mapping_core()))
         .transpose()?;
     let ecc = root.optional_table("ecc")?.map(ecc::read).transpose()?;
     let endurance = root.optional_table("endurance")?.map(endurance::read).transpose()?.flatten();
@@ -151,8 +154,9 @@ fn ftl(table: &Table<'_>, seed: u64) -> Answer<FtlConfig> {
         ("cost-benefit", GcPolicy::CostBenefit),
         ("windowed-greedy", GcPolicy::WindowedGreedy { window: gc_window(table)? }),
     ];
-    let gc_pacing =
-        [GcPacing::Incremental, GcPacing::PerVictim, GcPacing::OnDemand].map(|p| (p.name(), p));
+    let quanta = GcPacing::Quanta { slots: gc_quantum(table)? };
+    let gc_pacing = [GcPacing::Incremental, quanta, GcPacing::PerVictim, GcPacing::OnDemand]
+        .map(|pacing| (pacing.name(), pacing));
     let threshold =
         table.or("wear_threshold", 50, |t, key| t.optional_integer(key, 1..=1_000_000))?;
     let wear = [
@@ -200,6 +204,24 @@ fn gc_window(table: &Table<'_>) -> Answer<u32> {
     Ok(0)
 }
 
+/// Slots that `gc_pacing = "quanta"` relocates at once; 0 with another pacing.
+fn gc_quantum(table: &Table<'_>) -> Answer<u32> {
+    const KEY: &str = "gc_quantum";
+    let slot = u64::from(SLOT_BYTES);
+    let is_used = table.optional_text("gc_pacing")? == Some("quanta");
+    let Some(quantum) = table.optional_size(KEY)? else {
+        return if is_used { Err(table.missing(KEY)) } else { Ok(0) };
+    };
+    let wrong = if !is_used {
+        format!("{KEY} requires gc_pacing = \"quanta\"")
+    } else if quantum.0 < slot || quantum.0 > QUANTUM_MAX.0 {
+        format!("{KEY} is {quantum}; it must be 4 KiB to {QUANTUM_MAX}")
+    } else {
+        return Ok((quantum.0 / slot) as u32);
+    };
+    Err(table.error(KEY, wrong, None))
+}
+
 /// The isolated streams of `gc_destination = "per-handle"`, as a set.
 fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
     const KEY: &str = "isolated_streams";
@@ -226,22 +248,32 @@ fn isolated_streams(table: &Table<'_>) -> Answer<u128> {
 
 fn controller(table: &Table<'_>) -> Answer<ControllerConfig> {
     let command_time = table.required_time("command_time")?;
-    let read_command_time = table.or("read_command_time", command_time, Table::optional_time)?;
-    if read_command_time < command_time {
-        let message = "read_command_time is below command_time; it must be as long or longer";
-        return Err(table.error("read_command_time", message.to_owned(), None));
-    }
+    let of_kind = |key: &str| {
+        let time = table.or(key, command_time, Table::optional_time)?;
+        if time < command_time {
+            let message = format!("{key} is below command_time; it must be as long or longer");
+            return Err(table.error(key, message, None));
+        }
+        Ok(time)
+    };
+    let orders = [("overlapped", ServiceOrder::Overlapped), ("barrier", ServiceOrder::Barrier)];
     let count = |key: &str, most: u64| table.required_integer(key, 0..=most).map(|n| n as u32);
     Ok(ControllerConfig {
         write_buffer: table.required_size("write_buffer")?,
         power_loss_protection: table.required_flag("power_loss_protection")?,
         write_cache: table.required_flag("write_cache")?,
         command_time,
-        read_command_time,
+        read_command_time: of_kind("read_command_time")?,
+        write_command_time: of_kind("write_command_time")?,
         latency: table.required_time("latency")?,
         mapping_update_time: table.or("mapping_update_time", Nanos::ZERO, Table::optional_time)?,
         relocation_time: table.or("relocation_time", Nanos::ZERO, Table::optional_time)?,
         lookup_time: table.or("lookup_time", Nanos::ZERO, Table::optional_time)?,
+        read_slot_time: table.or("read_slot_time", Nanos::ZERO, Table::optional_time)?,
+        merge_time: table.or("merge_time", Nanos::ZERO, Table::optional_time)?,
+        service_order: table.or("service_order", ServiceOrder::Overlapped, |t, key| {
+            t.optional_choice(key, &orders)
+        })?,
         reads_in_a_row: count("reads_in_a_row", 1_000_000)?.max(1),
         suspends_per_operation: count("suspends_per_operation", 200)?,
         idle_delay: table.required_time("idle_delay")?,

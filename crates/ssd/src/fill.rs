@@ -112,6 +112,12 @@ impl Fills {
         held.pop_front()
     }
 
+    /// Whether a full unit holds nothing but relocated data.
+    pub fn is_moved(&self, id: FillId) -> bool {
+        let unit = self.all[id as usize].unit;
+        unit.is_some_and(|unit| unit.moved_slots > 0 && unit.moved_slots == unit.data_slots)
+    }
+
     /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
     /// fill begins; see [`Self::take_waiting`].
     #[inline]

@@ -58,8 +58,10 @@ pub struct HousekeepingConfig {
     pub media: Option<MediaWork>,
     /// Programs a page of the mapping journal, on one die after the other.
     pub journal: Option<PerWritten>,
-    /// Writes a checkpoint of the whole mapping, during which the firmware takes no commands.
+    /// Writes a checkpoint of the mapping, during which the firmware takes no commands.
     pub checkpoint: Option<PerWritten>,
+    /// Whether it only keeps the mapping core from mapping writes.
+    pub checkpoint_stops_writes: bool,
     pub hiccups: Option<Hiccups>,
 }
 
@@ -77,19 +79,24 @@ counts! {
 // The interval between two checkpoints shrinks with a scaled drive.
 counters! { |c: HousekeepingCounters|
     Integer "checkpoints" Count of_any_size: c.checkpoints,
-        "checkpoints of the mapping, which block the firmware (`[housekeeping]`)";
+        "checkpoints of the mapping (`[housekeeping]`)";
 }
 
 /// Reads the section.
 ///
 /// # Errors
-/// Returns an error at the key if one of a pair is missing, a time is zero, or media work would
-/// leave the dies no time.
-pub fn read(table: Table<'_>, geometry: &Geometry) -> Result<HousekeepingConfig, LocatedError> {
+/// Returns an error at the key if one of a pair is missing, a time is zero, media work would leave
+/// the dies no time, or a mapping core is to stop that the drive does not have.
+pub fn read(
+    table: Table<'_>,
+    geometry: &Geometry,
+    has_core: bool,
+) -> Result<HousekeepingConfig, LocatedError> {
     let config = HousekeepingConfig {
         media: media(&table, geometry)?,
         journal: per_written(&table, "journal_interval", "journal_time", geometry)?,
         checkpoint: per_written(&table, "checkpoint_interval", "checkpoint_time", geometry)?,
+        checkpoint_stops_writes: stops_writes(&table, has_core)?,
         hiccups: hiccups(&table)?,
     };
     table.finish()?;
@@ -134,6 +141,20 @@ fn per_written(
         return Err(table.error(interval_key, message, None));
     }
     Ok(Some(PerWritten { interval, time: operation_time(table, time_key)? }))
+}
+
+fn stops_writes(table: &Table<'_>, has_core: bool) -> Result<bool, LocatedError> {
+    const KEY: &str = "checkpoint_stops";
+    let choices = [("commands", false), ("writes", true)];
+    let stops_writes = table.or(KEY, false, |table, key| table.optional_choice(key, &choices))?;
+    if stops_writes && !has_core {
+        let message = "it stops the mapping core, which needs controller.mapping_update_time";
+        return Err(table.error(KEY, message, None));
+    }
+    if !table.has("checkpoint_interval") {
+        together(table, KEY, "checkpoint_interval")?;
+    }
+    Ok(stops_writes)
 }
 
 fn hiccups(table: &Table<'_>) -> Result<Option<Hiccups>, LocatedError> {
@@ -197,7 +218,7 @@ impl Countdown {
 pub struct Due {
     /// A journal page on this die, taking this long.
     pub journal: Option<(u32, Nanos)>,
-    /// Time for which a checkpoint blocks the firmware.
+    /// Time for which a checkpoint stops commands, or writes only.
     pub stall: Nanos,
 }
 
@@ -206,6 +227,7 @@ pub struct Housekeeping {
     media: Option<MediaWork>,
     journal: Option<Countdown>,
     checkpoint: Option<Countdown>,
+    pub(crate) checkpoint_stops_writes: bool,
     hiccups: Option<Hiccups>,
     dies: u32,
     unit_bytes: u64,
@@ -227,6 +249,7 @@ impl Housekeeping {
             media: section.media,
             journal: section.journal.map(Countdown::of),
             checkpoint: section.checkpoint.map(Countdown::of),
+            checkpoint_stops_writes: section.checkpoint_stops_writes,
             hiccups: section.hiccups,
             dies: config.geometry.dies,
             unit_bytes: config.geometry.unit_bytes(),

@@ -7,11 +7,12 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `attribution.rs` | what the time of commands is spent on |
 //! | `config.rs` | the checked configuration |
 //! | `device_file.rs` | device files in TOML |
 //! | `event.rs` | the event queue |
 //! | `die.rs` | one die: queues, state, suspension |
-//! | `backend.rs` | timing of dies and channels |
+//! | `backend.rs`, `backend/` | timing of dies and channels |
 //! | `fill.rs` | program units in progress |
 //! | `ecc.rs` | read errors by wear and age, read retries |
 //! | `housekeeping.rs` | firmware background work: media work, journal, checkpoints, hiccups |
@@ -29,6 +30,7 @@
 //!
 //! The drive uses neither wall clock nor threads: `step` advances it to a virtual time.
 
+pub mod attribution;
 pub mod backend;
 pub mod command;
 pub mod config;
@@ -47,6 +49,7 @@ pub mod snapshot;
 pub mod ssd;
 pub mod thermal;
 
+pub use attribution::Attribution;
 pub use config::DeviceConfig;
 pub use ssd::Ssd;
 pub use ssd::counters::DriveCounters;

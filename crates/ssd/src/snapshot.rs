@@ -1,4 +1,4 @@
-//! Saves and restores the complete state of a drive.
+//! Saves, restores and copies the complete state of a drive.
 //!
 //! A drive is saved between two host commands. Work in progress (programs, GC, transfers) is part
 //! of the state, so saving does not change the run. The file contains the canonical device
@@ -6,15 +6,18 @@
 
 use std::io::{Read, Write};
 
+use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state;
 
+use crate::attribution::Recorder;
+use crate::config::DeviceConfig;
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
 pub use writecliff_base::saved_state::RestoreError;
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Writes the state. The host must have nothing outstanding.
     pub fn save<W: Write>(&self, out: W) -> Result<W, CodecError> {
         let mut pending = WordWriter::default();
@@ -24,8 +27,51 @@ impl Ssd {
         out.finish()
     }
 
+    /// Takes the state of `other`, which has nothing outstanding. After an error this drive must
+    /// not be used.
+    ///
+    /// A new drive also takes it from another device whose flash and FTL are the same, if that has
+    /// only been fast-forwarded: fast-forward depends on nothing else, neither on times nor on the
+    /// link or the buffer.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), RestoreError> {
+        if self.config.canonical != other.config.canonical {
+            return self.take_fast_forwarded(other);
+        }
+        let mut pending = WordWriter::default();
+        other.save_pending(&mut pending);
+        let mut words = WordReader::new(pending.words());
+        self.restore_pending(&mut words)?;
+        words.finish()?;
+        self.ftl.copy_from(&other.ftl);
+        if let Some(ecc) = &mut self.backend.ecc {
+            ecc.take_wear(self.ftl.wear());
+        }
+        Ok(())
+    }
+
+    fn take_fast_forwarded(&mut self, other: &Self) -> Result<(), RestoreError> {
+        let (ours, theirs) = (&self.config, &other.config);
+        let plain = |config: &DeviceConfig| {
+            config.slc_cache.is_none()
+                && config.endurance.is_none()
+                && config.data_placement.is_none()
+        };
+        let untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
+        if !(untimed && plain(ours) && plain(theirs))
+            || ours.geometry != theirs.geometry
+            || ours.ftl != theirs.ftl
+        {
+            let names = saved_state::first_difference(&ours.canonical, &theirs.canonical);
+            return Err(RestoreError::OtherDevice(names));
+        }
+        self.quiesce();
+        self.ftl.copy_from(&other.ftl);
+        self.end_fast_forward();
+        Ok(())
+    }
+
     /// Replaces the state of this drive. After an error the drive must not be used.
-    pub fn restore<R: Read>(&mut self, input: R) -> Result<(), RestoreError> {
+    pub fn restore<I: Read>(&mut self, input: I) -> Result<(), RestoreError> {
         let (mut input, words) = saved_state::open(input, &self.config.canonical)?;
         let mut pending = WordReader::new(&words);
         self.restore_pending(&mut pending)?;

@@ -15,11 +15,14 @@ use std::collections::VecDeque;
 use writecliff_base::{Lpn, Nanos};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
-use writecliff_host_interface::{Command, CommandTable, Completion, Frontend, Operation};
+use writecliff_host_interface::{
+    Arrival, Barrier, Cause, Command, CommandTable, Completion, Frontend, Operation,
+};
 
+use crate::attribution::{Recorder, Unrecorded};
 use crate::backend::Backend;
 use crate::command::InFlight;
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, ServiceOrder};
 use crate::data_placement::{DataPlacement, Interface};
 use crate::endurance::Endurance;
 use crate::event::{Lane, SsdEvent};
@@ -30,13 +33,14 @@ use crate::ssd::mapping_core::MappingCore;
 use crate::thermal::Thermal;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
-/// completion.
+/// completion. `R` decides whether it records what the time of commands is spent on.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
-pub struct Ssd {
+pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
     pub(crate) ftl: Ftl,
-    pub(crate) backend: Backend,
+    pub(crate) backend: Backend<R>,
     frontend: Frontend,
+    barrier: Option<Box<Barrier>>,
     pub(crate) data_placement: DataPlacement,
     commands: CommandTable<InFlight>,
     /// Free slots of the write buffer; negative while a command larger than the buffer is in it.
@@ -48,6 +52,8 @@ pub struct Ssd {
     mapping_core: Option<MappingCore>,
     /// Additional firmware time of a read compared with other commands.
     longer_reads_by: Nanos,
+    /// The same of a write, after which its data are already on their way.
+    longer_writes_by: Nanos,
     pub(crate) write_cache: bool,
     pub(crate) host_read_bytes: u64,
     /// Slots read that held no data.
@@ -94,7 +100,14 @@ impl WritePath {
 }
 
 impl Ssd {
-    pub fn new(mut config: DeviceConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
+        Self::recording(config)
+    }
+}
+
+impl<R: Recorder> Ssd<R> {
+    /// A drive with a recorder of its own.
+    pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         // Its addresses are those that the FTL allocates.
         config.geometry = ftl.geometry().clone();
@@ -106,16 +119,19 @@ impl Ssd {
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         let backend = Backend::new(&config);
         let mapping_core = MappingCore::new(&config);
+        let has_barrier = controller.service_order == ServiceOrder::Barrier;
         let mut ssd = Self {
             ftl,
             backend,
             frontend,
+            barrier: has_barrier.then(Box::default),
             data_placement,
             commands: CommandTable::default(),
             buffer_free: 0,
             write_waiting: VecDeque::new(),
             writes_in_transfer: 0,
             longer_reads_by: controller.read_command_time - controller.command_time,
+            longer_writes_by: controller.write_command_time - controller.command_time,
             write_cache: config.controller.write_cache,
             host_read_bytes: 0,
             unmapped_read_slots: 0,
@@ -131,7 +147,8 @@ impl Ssd {
             reads_are_plain: mapping_core.is_none() && config.slc_cache.is_none(),
             mapping_core,
             mechanisms: u8::from(config.housekeeping.is_some())
-                + u8::from(config.thermal.is_some()),
+                + u8::from(config.thermal.is_some())
+                + u8::from(has_barrier),
             active: ActiveTime::NONE,
             config,
         };
@@ -188,13 +205,16 @@ impl Ssd {
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
         debug_assert!(command.offset + u64::from(command.length) <= self.config.user_capacity.0);
         self.backend.now = at;
-        if self.frontend.enter(&command) {
-            self.begin(command);
+        if self.frontend.enter(&command, at) {
+            self.begin(command, at);
         }
     }
 
     /// Advances to the next completion, but not beyond `limit`.
-    #[inline]
+    // Always inlined, as is what it calls for an event: idle time has a copy of it, and the
+    // compiler would otherwise make functions of what both share.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some((time, event)) = self.backend.queue.pop_until(limit) {
             self.backend.now = time;
@@ -205,18 +225,26 @@ impl Ssd {
         None
     }
 
-    #[inline]
+    /// Does what is due until `limit` while the host has nothing outstanding.
+    #[inline(never)]
+    fn work_until(&mut self, limit: Nanos) {
+        let lost = self.step(limit);
+        assert!(lost.is_none(), "completion without a command");
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn handle(&mut self, event: SsdEvent) -> Option<Completion> {
         match event {
             SsdEvent::Sensed { die } => {
                 if let Some(data) = self.backend.sensed(die as usize) {
-                    self.host_data(data);
+                    self.host_data(die, data);
                 }
                 None
             }
             SsdEvent::DieDone { die } => {
                 let outcome = self.backend.die_done(die as usize);
-                self.flash_outcome(outcome);
+                self.flash_outcome(die, outcome);
                 None
             }
             SsdEvent::ReadReady { command } => {
@@ -249,18 +277,33 @@ impl Ssd {
     }
 
     #[inline]
-    fn begin(&mut self, command: Command) {
+    fn begin(&mut self, command: Command, submitted: Nanos) {
+        let (entered, decoded) = (self.backend.now, self.decode(&command));
+        let arrival = Arrival { submitted, entered, decoded };
         if self.mechanisms > 0 {
-            self.begin_among_upkeep(command);
+            self.begin_among_upkeep(command, arrival);
         } else {
-            self.begin_with(command, Nanos::ZERO);
+            self.begin_decoded(command, arrival, Nanos::ZERO);
+        }
+    }
+
+    /// Decodes a command; returns when it is ready.
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn decode(&mut self, command: &Command) -> Nanos {
+        match command.operation {
+            Operation::Read => self.frontend.decode(self.backend.now, self.longer_reads_by),
+            Operation::Write => {
+                self.frontend.decode_before(self.backend.now, self.longer_writes_by)
+            }
+            _ => self.frontend.decode(self.backend.now, Nanos::ZERO),
         }
     }
 
     /// `hiccup` is additional latency; writes have their own later.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    fn begin_with(&mut self, command: Command, hiccup: Nanos) {
+    fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
         self.active.begin(self.backend.now);
         let first = command.offset / u64::from(SLOT_BYTES);
         let end = (command.offset + u64::from(command.length)).div_ceil(u64::from(SLOT_BYTES));
@@ -271,10 +314,11 @@ impl Ssd {
             pending: 0,
             unsent: command.length,
         });
+        self.backend.recorder.begun(number, arrival, self.backend.now);
         match command.operation {
             Operation::Read => {
-                let longer = self.longer_reads_by;
-                let ready = self.frontend.decode(self.backend.now, longer) + hiccup;
+                let ready = arrival.decoded.max(self.backend.now) + hiccup;
+                self.backend.recorder.spent(number, Cause::Housekeeping, ready);
                 self.backend.queue.push(
                     Lane::Ready,
                     ready,
@@ -282,17 +326,19 @@ impl Ssd {
                 );
             }
             Operation::Write => {
-                let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
                 // If others are already waiting, admission cannot have changed.
                 let first = self.write_waiting.is_empty();
-                self.write_waiting.push_back((number, ready));
+                self.write_waiting.push_back((number, arrival.decoded));
                 if first {
                     self.admit_writes();
                 }
             }
             Operation::Trim | Operation::Flush => {
-                let ready = self.frontend.decode(self.backend.now, Nanos::ZERO);
-                let at = self.frontend.receive(ready, 0) + hiccup;
+                let ready = arrival.decoded.max(self.backend.now);
+                let received = self.frontend.receive(ready, 0);
+                let at = received + hiccup;
+                self.backend.recorder.spent(number, Cause::Link, received);
+                self.backend.recorder.spent(number, Cause::Housekeeping, at);
                 self.backend.queue.push(
                     Lane::Arrived,
                     at,
@@ -302,12 +348,17 @@ impl Ssd {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn complete(&mut self, number: u16) -> Completion {
         let done = self.commands.remove(number).command;
         let at = self.backend.now;
-        if let Some(next) = self.frontend.leave(&done) {
-            self.begin(next);
+        self.backend.recorder.completed(number, at);
+        if let Some((next, submitted)) = self.frontend.leave(&done) {
+            self.begin(next, submitted);
+        }
+        if self.barrier.is_some() && done.operation != Operation::Write {
+            self.pass_barrier();
         }
         if self.commands.in_flight() == 0 {
             self.last_activity = at;
@@ -352,8 +403,7 @@ impl Ssd {
     pub fn quiesce(&mut self) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);
         self.quiescing = true;
-        let lost = self.step(Nanos::MAX);
-        assert!(lost.is_none(), "completion without a command");
+        self.work_until(Nanos::MAX);
         self.quiescing = false;
         self.idle_check_scheduled = false;
         self.backend.settle();
@@ -371,8 +421,7 @@ impl Ssd {
     pub fn idle_until(&mut self, time: Nanos) {
         let due = self.last_activity + self.config.controller.idle_delay;
         self.schedule_idle_check(due.max(self.backend.now));
-        let lost = self.step(time);
-        assert!(lost.is_none(), "completion without a command");
+        self.work_until(time);
         self.backend.now = self.backend.now.max(time);
     }
 
@@ -400,7 +449,7 @@ impl Ssd {
                 for lpn in command.offset / slot..end.div_ceil(slot) {
                     let lpn = Lpn(lpn as u32);
                     let bytes = io::slot_overlap(lpn, command.offset, end);
-                    self.ftl.write(lpn, stream, bytes, &mut FastForward);
+                    self.ftl.write_inlined(lpn, stream, bytes, &mut FastForward);
                 }
             }
             Operation::Trim => self.trim(command),

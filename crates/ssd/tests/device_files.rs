@@ -44,6 +44,14 @@ fn impossible_values_name_line_and_limit() {
             "toml:25: ",
             "per-victim",
         ),
+        ("gc = \"greedy\"", "gc = \"greedy\"\ngc_quantum = \"1 MiB\"", "toml:25: ", "quanta"),
+        ("gc = \"greedy\"", "gc = \"greedy\"\ngc_pacing = \"quanta\"", "toml", "gc_quantum"),
+        (
+            "gc = \"greedy\"",
+            "gc = \"greedy\"\ngc_pacing = \"quanta\"\ngc_quantum = \"2 GiB\"",
+            "toml:26: ",
+            "4 KiB to 1 GiB",
+        ),
         ("bus = \"400 MB/s\"", "bus = \"0 MB/s\"", "drive.toml:19: ", "zero"),
     ];
     for (from, to, location, what) in rows {

@@ -165,6 +165,23 @@ fn a_checkpoint_stops_the_firmware_for_all_commands_after_it() {
 }
 
 #[test]
+fn a_checkpoint_that_stops_writes_lets_reads_pass() {
+    let section = "[housekeeping]\ncheckpoint_interval = \"16 KiB\"\ncheckpoint_time = \"50 ms\"\n\
+                   checkpoint_stops = \"writes\"\n[link]";
+    let mut ssd = common::drive(&[common::PLACING[0], ("[link]", section)]);
+    let begun = ssd.now();
+    (0..4).for_each(|slot| assert!(alone(&mut ssd, write(slot, 1)) < 50_000));
+    ssd.idle_until(begun + Nanos(5_000_000));
+    assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, 1);
+    assert!(alone(&mut ssd, read(1, 1)) < 200_000);
+    // The core has 50 ms of work more than the 12.8 ms for which the buffer has room.
+    let opens = begun.0 + 50_000_000 - 12_800_000;
+    let waited = alone(&mut ssd, write(9, 1));
+    assert!(waited > opens - begun.0 - 6_000_000, "{waited} ns");
+    assert!(waited < opens - begun.0, "{waited} ns");
+}
+
+#[test]
 fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
     let mut ssd = settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"");
     let (count, mut random) = (20_000, Prng::new(2));
@@ -224,6 +241,8 @@ fn errors_name_their_line() {
             "program unit of 16 KiB",
         ),
         ("checkpoint_time = \"1 ms\"", ":40: ", "without checkpoint_interval"),
+        ("checkpoint_stops = \"writes\"", ":40: ", "mapping core"),
+        ("checkpoint_stops = \"commands\"", ":40: ", "without checkpoint_interval"),
         ("hiccup_probability = 1.5\nhiccup_time = \"1 ms\"", ":40: ", "outside 0 to 1"),
         ("hiccup_probability = 0.5\nhiccup_time = \"5 s\"", ":41: ", "below 4.29 s"),
         ("journal_interval = 64", ":40: ", "16 KiB"),

@@ -40,7 +40,7 @@ fn same_device_load_and_seed_give_the_same_run() {
 }
 
 /// Stream and GC policies, as changes of the device file.
-const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
+const STREAM_POLICIES: [&[(&str, &str)]; 7] = [
     &[],
     &[(
         "gc_destination = \"per-stream\"",
@@ -59,11 +59,16 @@ const STREAM_POLICIES: [&[(&str, &str)]; 6] = [
         "gc_destination = \"per-stream\"",
         "gc_destination = \"per-handle\"\nisolated_streams = [1, 3]",
     )],
+    &[(
+        "gc_destination = \"per-stream\"",
+        "gc_destination = \"per-stream\"\ngc_pacing = \"quanta\"\ngc_quantum = \"128 KiB\"",
+    )],
 ];
 
 /// What drives have or have not, as changes of the device file.
-const MECHANISMS: [&[(&str, &str)]; 8] = [
+const MECHANISMS: [&[(&str, &str)]; 9] = [
     &common::PLACING,
+    &SHARED_CORE,
     &HOUSEKEEPING,
     &ECC,
     &WARM,
@@ -72,6 +77,13 @@ const MECHANISMS: [&[(&str, &str)]; 8] = [
     &SLC_IN_FRONT,
     &common::REDUCTION,
 ];
+
+/// A core that reads and merges need too, behind a barrier between reads and writes.
+const SHARED_CORE: [(&str, &str); 1] = [(
+    "latency = \"5 us\"",
+    "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nread_slot_time = \"20 us\"\n\
+     merge_time = \"30 us\"\nservice_order = \"barrier\"",
+)];
 
 /// A cache that folds while the host writes, with errors to correct besides.
 const SLC_IN_FRONT: [(&str, &str); 1] = [(
@@ -167,9 +179,14 @@ fn restore_then_continue_equals_run_through() {
             mixed(&mut restored, 77, 20_000);
             restored.restore(&saved[..]).unwrap();
             assert_eq!(restored.save(Vec::new()).unwrap(), saved, "saving takes all of it");
+            let mut copied = drive(changes);
+            mixed(&mut copied, 78, 20_000);
+            copied.copy_from(&through).unwrap();
+            assert_eq!(copied.save(Vec::new()).unwrap(), saved, "so does copying");
 
             let expected = mixed(&mut through, 100 + seed, 6_000);
             assert_eq!(mixed(&mut restored, 100 + seed, 6_000), expected);
+            assert_eq!(mixed(&mut copied, 100 + seed, 6_000), expected);
             assert_eq!(restored.counters(), through.counters());
             assert_eq!(restored.save(Vec::new()).unwrap(), through.save(Vec::new()).unwrap());
         }
@@ -207,6 +224,31 @@ fn a_state_is_not_restored_into_another_drive() {
                     'flash.erase = Nanos(4000000)' in this device";
     assert_eq!(error, expected);
     assert!(drive(&[]).restore(&saved[..saved.len() / 2]).is_err());
+}
+
+/// A drive whose times are others needs no preconditioning of its own.
+#[test]
+fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
+    let slow = [("erase = \"3 ms\"", "erase = \"4 ms\"")];
+    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..], &WARM[..]] {
+        let mut base = drive(changes);
+        precondition(&mut base, 2);
+        let slower: Vec<_> = changes.iter().chain(&slow).copied().collect();
+        let mut own = drive(&slower);
+        precondition(&mut own, 2);
+        let mut copied = drive(&slower);
+        copied.copy_from(&base).unwrap();
+        assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut own, 5, 6_000));
+        assert_eq!(copied.counters(), own.counters());
+
+        // Not of one that has taken time since, nor into one that has.
+        mixed(&mut base, 6, 10);
+        assert!(drive(&slower).copy_from(&base).is_err());
+        assert!(own.copy_from(&drive(changes)).is_err());
+    }
+    let mut other = drive(&[("\"greedy\"", "\"d-choices\"\nd = 3")]);
+    let error = other.copy_from(&drive(&[])).unwrap_err().to_string();
+    assert!(error.starts_with("the state was saved by a different device: 'ftl.gc"), "{error}");
 }
 
 #[test]

@@ -312,6 +312,50 @@ fn reads_take_time_of_the_mapping_core_but_do_not_wait_for_it() {
 }
 
 #[test]
+fn the_rest_of_a_write_keeps_the_firmware_from_the_next_command() {
+    let longer =
+        ("command_time = \"2 us\"", "command_time = \"2 us\"\nwrite_command_time = \"40 us\"");
+    let mut ssd = settled(&[longer]);
+    let single = CONTROLLER + LINK_COMMAND + LINK_SLOT;
+    assert_eq!(alone(&mut ssd, write(0, 1)), single);
+    assert_eq!(alone(&mut ssd, write(1, 1)), 40_000);
+    let done = closed_loop(&mut ssd, 8, 100, |n| write(u64::from(n), 1));
+    assert_eq!((done[99].at - done[49].at).0, 50 * 40_000);
+}
+
+#[test]
+fn the_slots_of_a_read_take_time_of_the_mapping_core() {
+    let slots =
+        ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nread_slot_time = \"10 us\"");
+    let changes: Vec<_> = core_bound().into_iter().chain([slots]).collect();
+    for read_slots in [1, 8] {
+        let mut ssd = drive(&changes);
+        let done = closed_loop(&mut ssd, 8, 8000, |n| match n % 2 {
+            0 => read(9000, read_slots),
+            _ => write(u64::from(n) % 4000, 1),
+        });
+        let pairs = (done[7999].at - done[4000].at).as_secs_f64() / 2000.0;
+        let expected = 50e-6 + f64::from(read_slots) * 10e-6;
+        assert!((pairs / expected - 1.0).abs() < 0.01, "{pairs} s a pair, expected {expected}");
+    }
+}
+
+#[test]
+fn a_slot_that_is_written_in_part_takes_the_core_longer() {
+    let merge =
+        ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nmerge_time = \"70 us\"");
+    let changes: Vec<_> = core_bound().into_iter().chain([merge]).collect();
+    let sector = |slot: u64| writecliff_ssd::Command { length: 512, ..write(slot, 1) };
+    let mut ssd = drive(&changes);
+    let per_write = |ssd: &mut Ssd| {
+        let done = closed_loop(ssd, 8, 2000, |n| sector(u64::from(n)));
+        (done[1999].at - done[999].at).as_secs_f64() / 1000.0
+    };
+    assert!((per_write(&mut ssd) / 50e-6 - 1.0).abs() < 0.01, "there is nothing to merge with");
+    assert!((per_write(&mut ssd) / 120e-6 - 1.0).abs() < 0.01, "each is merged with its old data");
+}
+
+#[test]
 fn reads_may_take_more_of_the_firmware_than_writes() {
     let longer =
         ("command_time = \"2 us\"", "command_time = \"2 us\"\nread_command_time = \"99 us\"");

@@ -81,12 +81,16 @@ class TargetOptions:
     note: str | None = None
     """A remark, for the report's header."""
 
+    attribute_latency: bool = False
+    """For simulated SSDs: record what the latency of I/Os is spent on, by percentile; slower."""
+
     def opening(self) -> dict[str, Any]:
         """Keyword arguments of `open_target`."""
         return {
             "destroy_serial": self.destroy,
             "allow_signatures": self.wipe_signatures,
             "size_bytes": None if self.size is None else parse_size(self.size),
+            "attribute_latency": self.attribute_latency,
             "described": {
                 name: text for name in _DESCRIBED if (text := getattr(self, name)) is not None
             },
@@ -106,6 +110,7 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
         ("--size", options.size is not None, "file:"),
         ("--destroy", options.destroy is not None, "/dev/"),
         ("--wipe-signatures", options.wipe_signatures, "/dev/"),
+        ("--attribute-latency", options.attribute_latency, "sim:"),
     ):
         if given and not target.startswith(kind):
             raise ConfigError(f"{option} does not apply to {target}", hint=f"only to {kind}")

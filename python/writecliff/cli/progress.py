@@ -129,9 +129,12 @@ class ProgressView(RunProgress):
         )
 
     def phase(self, name: str, detail: str = "") -> None:
-        self._phase = name
+        self._phase, self._step = name, ""
         if detail:
             self._screen.log(f"{name}: {detail}")
+
+    def purge_progress(self, share: float) -> None:
+        self._step = f"{share:.0%} done"
 
     def stage_begin(self, stage: Stage) -> None:
         self._ends = stage.ends

@@ -13,7 +13,7 @@ from writecliff.cli.output import (
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
-    from writecliff.engines.base import StepResult
+    from writecliff.engines.base import OperationResult, StepResult
     from writecliff.engines.data_placement_status import DataPlacementStatus
     from writecliff.workload.model import Workload
 
@@ -46,6 +46,8 @@ def result_table(result: StepResult) -> str:
         watts, per_io_j = power
         each = "" if per_io_j is None else f", {per_io_j * 1e6:,.1f} µJ per I/O"
         lines.append(f"{watts:.2f} W{each}")
+    if spent := causes_table(result):
+        lines += ["", spent]
     if result.data_placement is not None:
         lines += data_placement_lines(*result.data_placement)
     return "\n".join(lines)
@@ -92,6 +94,7 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
                         else None,
                         "service": latency_mapping(op.service),
                         "response": None if op.response is None else latency_mapping(op.response),
+                        "causes": _causes(op),
                     }
                     for name, op in job.operations.items()
                 },
@@ -101,6 +104,27 @@ def result_mapping(workload: Workload, result: StepResult) -> dict[str, Any]:
         "data_placement": _data_placement(result),
         "warnings": list(result.warnings),
     }
+
+
+def _causes(measured: OperationResult) -> list[dict[str, Any]] | None:
+    """What latency was spent on, by band of percentiles; None if it was not recorded."""
+    if measured.causes is None:
+        return None
+    return [band.mapping() for band in measured.causes.bands()]
+
+
+def causes_table(result: StepResult) -> str:
+    """A row per operation and band of percentiles, with the shares of its largest causes; empty if
+    they were not recorded."""
+    rows = []
+    for job in result.jobs:
+        for operation, measured in job.operations.items():
+            bands = () if measured.causes is None else measured.causes.bands()
+            for band in bands:
+                named = ", ".join(f"{name} {share:.0f} %" for name, share in band.largest())
+                rows.append((job.name, operation, band.name, latency_text(band.latency_ns), named))
+    header = ("job", "operation", "band", "mean", "spent on")
+    return table(header, rows, "lllrl") if rows else ""
 
 
 def _data_placement(result: StepResult) -> dict[str, Any] | None:
@@ -113,13 +137,14 @@ def _data_placement(result: StepResult) -> dict[str, Any] | None:
 
 def data_placement_lines(before: DataPlacementStatus, after: DataPlacementStatus) -> list[str]:
     """The interface after a step as a line or two of text."""
-    figures = after.statistics.since(before.statistics)
     lines = []
     if after.interface == "nvme-fdp":
-        lines.append(
-            f"FDP: HBMW {units.size(figures.hbmw)}, MBMW {units.size(figures.mbmw)}, "
-            f"MBE {units.size(figures.mbe)}; {after.limit} placement handles"
+        figures = after.mapping(before)
+        sizes = (
+            f"{name.upper()} {units.size(figures[f'{name}_bytes'])}"
+            for name in ("hbmw", "mbmw", "mbe")
         )
+        lines.append(f"FDP: {', '.join(sizes)}; {after.limit} placement handles")
         events = after.events_since(before)
         seen = [f"{name} {units.number(count)}" for name, count in events.items() if count]
         if seen:

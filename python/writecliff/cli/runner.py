@@ -87,7 +87,8 @@ def _stored(
         )
     if run.output is not None:
         raise ConfigError("--output cannot be given with --resume", hint="drop --output")
-    stored = RunDirectory.open(run.resume).manifest
+    directory = RunDirectory.open(run.resume)
+    stored = directory.manifest
     if stored.procedure != name:
         raise ConfigError(
             f"{run.resume} is a run of {stored.procedure}, not of {name}",
@@ -96,6 +97,8 @@ def _stored(
     procedure = procedure_from_mapping(stored.procedure, stored.options)
     if target.on is None:
         target = replace(target, on=stored.device.target)
+    if directory.attributes_latency:
+        target = replace(target, attribute_latency=True)
     return procedure, target, run.resume
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from writecliff._native import Histogram
     from writecliff.engines.data_placement_status import DataPlacementStatus
+    from writecliff.latency_causes import LatencyCauses
     from writecliff.workload.model import Workload
 
 Operation = Literal["read", "write", "trim"]
@@ -77,6 +78,14 @@ NOT_PURGED = PurgeReport(
 )
 
 
+# Called now and then with the share of a purge that is done, 0..1, by drives that tell.
+PurgeHook = Callable[[float], None]
+
+
+def unseen(share: float) -> None:
+    """A `PurgeHook` that shows nothing."""
+
+
 @dataclass(frozen=True)
 class CacheReport:
     """State of the volatile write cache after asking for it."""
@@ -90,13 +99,15 @@ class OperationResult:
     """What one kind of operation of one job measured.
 
     `service` holds one latency an I/O, from issue to completion. `response` counts from the
-    intended arrival and exists only for rate-driven jobs (else None).
+    intended arrival and exists only for rate-driven jobs (else None). `causes` says what the
+    service times were spent on; None: the drive does not record it.
     """
 
     ios: int
     bytes: int
     service: Histogram
     response: Histogram | None = None
+    causes: LatencyCauses | None = None
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram | None:
@@ -198,7 +209,7 @@ class Engine(Protocol):
 
     def identify(self) -> DeviceIdentity: ...
 
-    def purge(self) -> PurgeReport: ...
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport: ...
 
     def set_write_cache(self, enabled: bool) -> CacheReport: ...
 

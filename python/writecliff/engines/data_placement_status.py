@@ -80,7 +80,7 @@ class DataPlacementStatus:
     overflow_writes: int | None  # writes that named a stream which they did not get
     overflow_bytes: int | None
     overflow_by_number: Mapping[int, int]  # bytes; 65535 stands for all beyond the first 64
-    statistics: FdpStatistics
+    statistics: FdpStatistics | None  # None: a real drive with streams does not tell
     handles: tuple[HandleStatus, ...] = ()  # FDP only, as is what follows
     # How often, logged or not; None: only the log tells.
     events: Mapping[str, int] | None = field(default_factory=dict)
@@ -102,7 +102,7 @@ class DataPlacementStatus:
             "open_streams": list(self.open_streams),
             **{name: _grown(getattr(self, name), getattr(base, name)) for name in _COUNTS},
             "overflow_by_number_bytes": {str(n): size for n, size in by_number.items() if size},
-            **self.statistics.since(base.statistics).mapping(),
+            **_figures(self.statistics, base.statistics),
         }
         if self.interface == "nvme-fdp":
             shown["handles"] = [asdict(handle) for handle in self.handles]
@@ -129,6 +129,12 @@ class DataPlacementStatus:
             else:
                 new.append(event)
         return tuple(new)
+
+
+def _figures(now: FdpStatistics | None, before: FdpStatistics | None) -> dict[str, Any]:
+    if now is None:
+        return dict.fromkeys(FdpStatistics(0, 0, 0).mapping())
+    return (now.since(before) if before is not None else now).mapping()
 
 
 def _grown(now: int | None, before: int | None) -> int | None:

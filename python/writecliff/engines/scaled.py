@@ -22,8 +22,10 @@ from writecliff.engines.base import (
     OperationResult,
     Progress,
     ProgressHook,
+    PurgeHook,
     PurgeReport,
     StepResult,
+    unseen,
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.sim import SimEngine
@@ -57,8 +59,8 @@ class ScaledEngine:
         """The whole drive."""
         return self._identity
 
-    def purge(self) -> PurgeReport:
-        return self._small.purge()
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        return self._small.purge(on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return self._small.set_write_cache(enabled)

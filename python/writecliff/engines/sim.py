@@ -17,13 +17,16 @@ from writecliff.engines.base import (
     OperationResult,
     Progress,
     ProgressHook,
+    PurgeHook,
     PurgeReport,
     StepResult,
     described_as,
+    unseen,
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement import DataPlacementInterface
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
+from writecliff.latency_causes import LatencyCauses
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Workload
 
@@ -40,13 +43,18 @@ class SimEngine:
 
     `seed` fixes the drive's own random choices (the d-choices collection policy, a disk's retries);
     the workload's seed fixes the host's. Same device, workloads and seeds: the same results, to
-    the byte.
+    the byte. With `attribute_latency` results say what the latency of I/Os was spent on, and a run
+    takes longer; nothing else changes.
     """
 
     kind: Literal["sim", "fio"] = "sim"
+    _attribute_latency = False
 
-    def __init__(self, name_or_path: str, *, seed: int = 1) -> None:
+    def __init__(
+        self, name_or_path: str, *, seed: int = 1, attribute_latency: bool = False
+    ) -> None:
         device = open_device(*read_device_file(name_or_path))
+        self._attribute_latency = attribute_latency
         self._open(device, target=f"sim:{name_or_path}", seed=seed)
 
     @classmethod
@@ -66,16 +74,18 @@ class SimEngine:
         self.seed = seed
         self._target = target
         self.described: Mapping[str, str] = {}  # by the user; see `open_target`
-        with as_user_errors():
-            self._drive = _native.Drive(device, seed)
+        self._drive = self._new_drive()
 
     def renew(self) -> None:
         """Take a new drive of the same kind, with the write cache as it is set."""
         write_cache = self.write_cache
         del self._drive  # the memory of two large drives may not be there
-        with as_user_errors():
-            self._drive = _native.Drive(self.device, self.seed)
+        self._drive = self._new_drive()
         self.set_write_cache(write_cache)
+
+    def _new_drive(self) -> _native.Drive:
+        with as_user_errors():
+            return _native.Drive(self.device, self.seed, attribute_latency=self._attribute_latency)
 
     @property
     def description(self) -> DeviceDescription:
@@ -102,7 +112,7 @@ class SimEngine:
         """The administrative commands of its data placement interface, between steps."""
         return DataPlacementInterface(self._drive.data_placement)
 
-    def purge(self) -> PurgeReport:
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         self._drive.purge()
         if self.description.kind == "disk":
             return PurgeReport(
@@ -168,6 +178,12 @@ class SimEngine:
         with as_user_errors():
             self._drive.restore(str(path))
 
+    def copy_from(self, other: SimEngine) -> None:
+        """Take the state of another drive of the same device, or, if this one is new, of a device
+        that differs in nothing that preconditioning depends on. Raises ConfigError."""
+        with as_user_errors():
+            self._drive.copy_from(other._drive)
+
     def scales(self) -> Sequence[float]:
         """How many times smaller the drive can be simulated, largest first."""
         return self.device.scales()
@@ -205,7 +221,7 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
             name=job["name"],
             elapsed_ns=job["elapsed_ns"],
             operations={
-                name: OperationResult(**operation) for name, operation in job["operations"].items()
+                name: _operation_result(operation) for name, operation in job["operations"].items()
             },
             thread_ios=tuple(job["thread_ios"]),
         )
@@ -220,6 +236,13 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
         counters_after=Counters(**raw["after"]),
         warnings=tuple(raw["warnings"]),
         data_placement=_data_placement(raw["data_placement"]),
+    )
+
+
+def _operation_result(raw: Mapping[str, Any]) -> OperationResult:
+    causes = raw["causes"]
+    return OperationResult(
+        **{**raw, "causes": None if causes is None else LatencyCauses.of(causes)}
     )
 
 

@@ -268,7 +268,9 @@ class _Driver:
     def _purge(self) -> None:
         self._phase("purge")
         self.at_rest = False
-        purge = self.engine.purge() if self.procedure.purges else NOT_PURGED
+        purge = (
+            self.engine.purge(self.progress.purge_progress) if self.procedure.purges else NOT_PURGED
+        )
         self.progress.phase("purge", purge.method)
         if not purge.conformant and self.procedure.purges:
             self._warn(f"the purge ({purge.method}) is weaker than the standard's: {purge.note}")

@@ -28,6 +28,9 @@ class RunProgress:
         Phases are "purge", "write cache", "preconditioning" and the titles of the stages.
         """
 
+    def purge_progress(self, share: float) -> None:
+        """The share of the purge that is done, 0..1, where the drive tells."""
+
     def stage_begin(self, stage: Stage) -> None:
         """A stage begins; its steps follow."""
 

@@ -20,10 +20,12 @@ from writecliff.report.disclosure import disclosures, grave_idle, idle_text
 from writecliff.report.extras import health_sections, remarks_section, step_disclosures
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
+from writecliff.report.latency_causes import Groups, bands_mapping, bands_of, causes_sections
 from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, Verdict
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
+    from writecliff.procedures.model import StepRow
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
 
@@ -156,6 +158,20 @@ class TestReport:
         """What was done to the drive, as the participle of a sentence."""
         return "tested"
 
+    def attributed(self) -> tuple[Sequence[StepRow], str]:
+        """The steps whose latency is shown by cause, and which those are, in words."""
+        windows = {view.stage.phase: view.window for view in self.views if view.stage is not None}
+        rows = [row for row in self.data.rows if row.round in windows.get(row.phase, ())]
+        if rows:
+            return rows, "all I/Os of the measurement window"
+        stages = self.data.history.stages.values()
+        return [row for stage in stages for row in stage.rows], "all I/Os of the test"
+
+    @cached_property
+    def causes(self) -> Groups:
+        """Latency by cause; empty if the drive did not record it."""
+        return bands_of(self.data, self.attributed()[0])
+
     def written(self) -> Sequence[KeyFigure]:
         """How much was written and how long it took."""
         data = self.data
@@ -195,6 +211,7 @@ class TestReport:
                              "simulated", "device_hash")
             },
             **self.results(),
+            **({"latency_causes": bands_mapping(self.causes)} if self.causes else {}),
             "disclosures": list(disclosures(data)),
             "files": RUN_FILES,
         }  # fmt: skip
@@ -208,7 +225,12 @@ class TestReport:
         sections, files = with_data(
             [
                 part
-                for part in (*self.sections(), *remarks_section(steps), *health_sections(data))
+                for part in (
+                    *self.sections(),
+                    *causes_sections(self.causes, self.attributed()[1]),
+                    *remarks_section(steps),
+                    *health_sections(data),
+                )
                 if part.figures or part.tables
             ],
             (data.steps_file, *self.files()),

@@ -11,6 +11,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import pyarrow as pa
 
 from writecliff.errors import StoreError
+from writecliff.latency_causes import LatencyCauses, causes
 from writecliff.store import db
 from writecliff.store.files import (
     FolderLock,
@@ -35,7 +37,13 @@ from writecliff.store.manifest import (
 )
 from writecliff.store.parts import PartedTable
 from writecliff.store.record import RoundRecord
-from writecliff.store.tables import TABLE_NAMES, TableName, rebuild_histograms, tables_of
+from writecliff.store.tables import (
+    TABLE_NAMES,
+    TableName,
+    cause_column,
+    rebuild_histograms,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -253,6 +261,35 @@ class RunDirectory:
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
         """A histogram for each job of a step, by the job's name, with all operations merged."""
         return self._merged(lambda label: label["job_name"], {"kind": kind}, [step])
+
+    @property
+    def attributes_latency(self) -> bool:
+        """Whether the drive recorded what latency is spent on."""
+        return cause_column(next(iter(causes()))) in self._table("histograms").column_names
+
+    def latency_causes(self, steps: Iterable[int]) -> dict[tuple[str | None, str], LatencyCauses]:
+        """What the service times of the chosen steps were spent on, by the label of the step (None:
+        of all together) and the operation; empty if it was not recorded."""
+        if not self.attributes_latency:
+            return {}
+        sums = ", ".join(f"sum({cause_column(c)})::ubigint as {c}" for c in causes())
+        found = self.query(
+            "select label, operation, lower_ns, any_value(upper_ns) as upper_ns, "
+            f"sum(count)::ubigint as ios, {sums} "
+            "from histograms join rounds using (seq) "
+            f"where {cause_column(next(iter(causes())))} is not null "
+            "and seq in (select unnest(?::int[])) "
+            "group by grouping sets ((label, operation, lower_ns), (operation, lower_ns)) "
+            "order by label nulls first, operation, lower_ns",
+            [[int(step) for step in steps]],
+        )
+        keys = list(zip(*(found[name].to_pylist() for name in ("label", "operation")), strict=True))
+        merged = {}
+        for key, group in groupby(range(len(keys)), key=keys.__getitem__):
+            numbers = list(group)
+            part = found.slice(numbers[0], len(numbers))
+            merged[key] = LatencyCauses.of({n: part[n].to_numpy() for n in part.column_names[2:]})
+        return merged
 
     def _merged(
         self,

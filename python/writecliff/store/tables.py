@@ -6,7 +6,8 @@
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
 sizes are bytes, unknown is null. Histogram rows carry the exact moments of their histogram, which
-buckets alone would lose.
+buckets alone would lose. Of a drive that records what latency is spent on, the buckets of service
+times have a column for each cause; see `cause_column`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from writecliff.engines.base import OPERATIONS, StepResult
 from writecliff.engines.counters import declared
+from writecliff.latency_causes import LatencyCauses, causes
 from writecliff.store.record import RoundRecord
 
 if TYPE_CHECKING:
@@ -120,6 +122,12 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
     "intervals": INTERVALS_SCHEMA,
     "histograms": HISTOGRAMS_SCHEMA,
 }
+
+
+def cause_column(cause: str) -> str:
+    """The column of the table `histograms` with the time in ns that the I/Os of a bucket spent on a
+    cause. Only runs that recorded it have it."""
+    return f"{cause}_ns"
 
 
 def tables_of(seq: int, record: RoundRecord) -> dict[TableName, pa.Table]:
@@ -227,7 +235,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
 
 def _histograms(seq: int, record: RoundRecord) -> pa.Table:
     parts = []
-    for labels, histogram in _each(record.result):
+    for labels, histogram, causes_of in _each(record.result):
         lower, upper, count = histogram.buckets()
         rows = len(count)
         columns = _position(seq, record, rows)
@@ -244,12 +252,21 @@ def _histograms(seq: int, record: RoundRecord) -> pa.Table:
         columns |= {"lower_ns": pa.array(lower), "upper_ns": pa.array(upper)}
         columns["count"] = pa.array(count)
         ordered = [columns[name] for name in HISTOGRAMS_SCHEMA.names]
-        parts.append(pa.table(ordered, schema=HISTOGRAMS_SCHEMA))
-    return pa.concat_tables(parts) if parts else HISTOGRAMS_SCHEMA.empty_table()
+        part = pa.table(ordered, schema=HISTOGRAMS_SCHEMA)
+        if causes_of is not None:
+            for cause, spent_ns in zip(causes(), causes_of.spent_ns.T, strict=True):
+                part = part.append_column(cause_column(cause), pa.array(spent_ns))
+        parts.append(part)
+    if not parts:
+        return HISTOGRAMS_SCHEMA.empty_table()
+    return pa.concat_tables(parts, promote_options="default")
 
 
-def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
-    """The non-empty histograms of a step, each with the columns that identify it."""
+def _each(
+    result: StepResult,
+) -> Iterator[tuple[dict[str, Any], Histogram, LatencyCauses | None]]:
+    """The non-empty histograms of a step, each with the columns that identify it, and the causes of
+    its latencies."""
     for index, job in enumerate(result.jobs):
         for operation, measured in job.operations.items():
             for kind in ("service", "response"):
@@ -261,7 +278,7 @@ def _each(result: StepResult) -> Iterator[tuple[dict[str, Any], Histogram]]:
                         "operation": operation,
                         "kind": kind,
                     }
-                    yield labels, histogram
+                    yield labels, histogram, measured.causes if kind == "service" else None
 
 
 def load_array_interface() -> None:

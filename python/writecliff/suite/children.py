@@ -181,6 +181,9 @@ class _PipeProgress(RunProgress):
         if detail:
             self._line(f"{name}: {detail}")
 
+    def purge_progress(self, share: float) -> None:
+        self._send("progress", f"purge: {share:.0%} done")
+
     def stage_begin(self, stage: Stage) -> None:
         self._stage = stage
         self._line(stage.title)

@@ -198,6 +198,9 @@ Options:
       The sponsor of the test, for the report's header.
   --note STR
       A remark, for the report's header.
+  --attribute-latency
+      For simulated SSDs: record what the latency of I/Os is spent on, by percentile;
+      slower.
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/TEST-TARGET-TIME).

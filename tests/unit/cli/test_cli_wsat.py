@@ -199,6 +199,12 @@ def test_live_view_shows_where_the_test_is(
     screens: list[str] = []
 
     class Recorded(ProgressView):
+        def purge_progress(self, share: float) -> None:
+            super().purge_progress(share)
+            with console.capture() as capture:
+                console.print(self.render())
+            assert capture.get().splitlines()[1].strip() == "40% done"
+
         def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
             super().step_end(row, history, again=again)
             with console.capture() as capture:

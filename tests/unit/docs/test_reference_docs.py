@@ -14,6 +14,7 @@ from writecliff.cli.main import main
 from writecliff.cli.reference import reference
 from writecliff.engines.counters import declared
 from writecliff.engines.counters import reference as counters_reference
+from writecliff.latency_causes import reference as causes_reference
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
 from writecliff.store.rundir import RunDirectory
@@ -77,4 +78,11 @@ def test_the_reference_of_counters_is_what_the_simulator_declares() -> None:
     written = (DOCS / "reference" / "counters.md").read_text(encoding="utf-8")
     assert written == counters_reference(), (
         "run: python -m writecliff.engines.counters > docs/reference/counters.md"
+    )
+
+
+def test_the_reference_of_causes_is_what_the_simulator_declares() -> None:
+    written = (DOCS / "reference" / "latency-causes.md").read_text(encoding="utf-8")
+    assert written == causes_reference(), (
+        "run: python -m writecliff.latency_causes > docs/reference/latency-causes.md"
     )

@@ -288,11 +288,12 @@ def test_a_raising_hook_stops_the_run_and_leaves_a_sound_drive(engine: SimEngine
     assert engine.run(Workload("more", (Job(ios=100),))).total() == (100, 409_600)
 
 
-def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(blocks) == 1
-    exec(blocks[0].replace("sata-tlc-120", "nvme-tlc-960").replace("(10)", "(0.01)"), {})
+    small = str(write_small_drive(tmp_path))
+    exec(blocks[0].replace("sata-tlc-120", small).replace("(10)", "(0.01)"), {})
     assert "Quantile" in capsys.readouterr().out
 
 

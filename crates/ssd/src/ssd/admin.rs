@@ -5,6 +5,7 @@ use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::data_placement::events::{EventType, FdpEvent};
 use crate::data_placement::fdp::{FdpConfiguration, FdpStatistics, HandleStatus};
 use crate::data_placement::scsi::BlockLimitsExtension;
@@ -31,7 +32,7 @@ macro_rules! accessors {
     )*};
 }
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     accessors! {
         nvme = Nvme(crate::data_placement::streams::NvmeStreams) of InterfaceKind::NvmeStreams;
         scsi = Scsi(crate::data_placement::scsi::ScsiStreams) of InterfaceKind::ScsiStreams;
@@ -367,7 +368,7 @@ impl Ssd {
 }
 
 /// FTL stream to which a write with stream number `number` would go now; for tests.
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let found = self.data_placement.route.get(usize::from(number)).copied();
         found.filter(|&stream| stream < self.config.ftl.streams).map(StreamId)

@@ -5,8 +5,10 @@ use writecliff_base::counters::{Reading, readings};
 use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::ReductionCounters;
+use writecliff_host_interface::TimeByCause;
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::ecc::EccCounters;
 use crate::endurance::HeldUp;
 use crate::housekeeping::HousekeepingCounters;
@@ -67,7 +69,13 @@ impl DriveCounters {
     }
 }
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
+    /// What the time of the command that completed last was spent on, if it is recorded.
+    #[inline]
+    pub fn time_by_cause(&self) -> Option<&TimeByCause> {
+        self.backend.recorder.last()
+    }
+
     pub fn counters(&self) -> DriveCounters {
         let (c, allocated) = (self.ftl.counters(), self.ftl.allocated());
         let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);

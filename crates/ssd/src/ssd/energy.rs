@@ -3,11 +3,12 @@
 use writecliff_base::Nanos;
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 use crate::power::Energy;
 use crate::thermal::ThermalCounters;
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Energy consumed until `time`, which must be close to now; operations that have begun count
     /// in full.
     pub fn energy_until(&self, time: Nanos) -> Option<Energy> {

@@ -3,14 +3,15 @@
 use writecliff_base::{Lpn, Ppa};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
-use writecliff_host_interface::{Command, Completion, Operation};
+use writecliff_host_interface::{Cause, Command, Completion, Operation};
 
 use super::{Ssd, WritePath};
+use crate::attribution::Recorder;
 use crate::backend::{HostData, Outcome};
 use crate::command::InFlight;
 use crate::event::{Lane, SsdEvent};
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of waiting writes while the buffer has space.
     #[inline]
     pub(super) fn admit_writes(&mut self) {
@@ -25,12 +26,20 @@ impl Ssd {
             // Space that partly filled units cannot occupy; a larger command need not wait for
             // more.
             if self.buffer_free < slots.min(self.buffer_assured()) {
+                self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
                 return;
             }
             self.write_waiting.pop_front();
             self.buffer_free -= slots;
             self.writes_in_transfer += 1;
-            let at = self.frontend.receive(ready.max(self.backend.now), length) + self.hiccup();
+            if self.barrier.is_some() {
+                self.pass_barrier();
+            }
+            let received = self.frontend.receive(ready.max(self.backend.now), length);
+            let at = received + self.hiccup();
+            self.backend.recorder.admitted(number, self.backend.now);
+            self.backend.recorder.spent(number, Cause::Link, received);
+            self.backend.recorder.spent(number, Cause::Housekeeping, at);
             self.backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
         }
     }
@@ -69,13 +78,27 @@ impl Ssd {
     #[cold]
     fn write_otherwise(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
         let (moved_before, folds_before) = (self.ftl.counters().moved_slots(), self.folds());
+        let merged = self.slots_to_merge(command, first, slots);
         let completes = self.write_limited(number, command, first, slots);
         let moved = self.ftl.counters().moved_slots() - moved_before;
         let folded = (self.folds() - folds_before) as u32;
         if let Some(core) = &mut self.mapping_core {
             core.charge(self.backend.now, slots + folded, moved);
+            core.merge(merged);
         }
         completes
+    }
+
+    /// Slots of a write that it covers in part and that hold data.
+    fn slots_to_merge(&self, command: &Command, first: Lpn, slots: u32) -> u32 {
+        let slot = u64::from(SLOT_BYTES);
+        let end = command.offset + u64::from(command.length);
+        let last = Lpn(first.0 + slots - 1);
+        let is_mapped = |lpn: Lpn| u32::from(!self.ftl.lookup(lpn).is_none());
+        let head = if command.offset.is_multiple_of(slot) { 0 } else { is_mapped(first) };
+        let is_one = head == 1 && slots == 1;
+        let tail = if is_one || end.is_multiple_of(slot) { 0 } else { is_mapped(last) };
+        head + tail
     }
 
     fn write_limited(&mut self, number: u16, command: &Command, first: Lpn, slots: u32) -> bool {
@@ -186,7 +209,8 @@ impl Ssd {
     }
 
     /// Starts the flash reads of a command, one for each run of slots in a read group.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     pub(super) fn read(&mut self, number: u16) {
         let InFlight { command, first, slots, .. } = *self.commands.get(number);
         self.host_read_bytes += u64::from(command.length);
@@ -198,13 +222,14 @@ impl Ssd {
         self.commands.get(number).pending = reads;
         if reads == 0 {
             let at = self.frontend.send(self.backend.now, command.length, true);
+            self.backend.recorder.spent(number, Cause::Link, at);
             self.backend.queue.push(Lane::Completed, at, SsdEvent::Completed { command: number });
         }
     }
 
     fn read_otherwise(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         if let Some(core) = &mut self.mapping_core {
-            core.look_up();
+            core.look_up(slots);
         }
         match slots {
             _ if self.slc.is_some() => self.read_among_cached(number, first, slots),
@@ -215,7 +240,8 @@ impl Ssd {
 
     /// Starts the read of one slot; returns the number of flash reads, 0 if the slot is not on
     /// flash.
-    #[inline]
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
     fn read_slot(&mut self, number: u16, lpn: Lpn) -> u32 {
         let ppa = self.ftl.lookup(lpn);
         if ppa.is_none() {
@@ -275,8 +301,9 @@ impl Ssd {
             || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 
-    #[inline]
-    pub(super) fn flash_outcome(&mut self, outcome: Outcome) {
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
             Outcome::Programmed { unit, frontier, fill } => {
@@ -287,6 +314,7 @@ impl Ssd {
                     let c = self.commands.get(number);
                     c.pending -= 1;
                     if c.pending == 0 {
+                        self.backend.recorder.programmed(number, die, self.backend.now);
                         let (now, event) =
                             (self.backend.now, SsdEvent::Completed { command: number });
                         self.backend.queue.push(Lane::Completed, now, event);
@@ -296,14 +324,16 @@ impl Ssd {
                     || self.slc.as_ref().is_some_and(|slc| slc.frontier() == frontier);
                 if from_host {
                     self.buffer_free += i64::from(unit.data_slots - unit.moved_slots);
+                    self.backend.recorder.buffer_freed(die, self.backend.now);
                     self.admit_writes();
                 }
             }
         }
     }
 
-    #[inline]
-    pub(super) fn host_data(&mut self, data: HostData) {
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn host_data(&mut self, die: u16, data: HostData) {
         let HostData { command: number, slots, at } = data;
         let c = self.commands.get(number);
         c.pending -= 1;
@@ -312,6 +342,8 @@ impl Ssd {
         c.unsent -= bytes;
         let end = self.frontend.send(at, bytes, last);
         if last {
+            self.backend.recorder.read_done(number, die);
+            self.backend.recorder.spent(number, Cause::Link, end);
             self.backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
         }
     }

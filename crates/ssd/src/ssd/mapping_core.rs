@@ -2,28 +2,34 @@
 //!
 //! During garbage collection, a drive with many dies is often bound not by its flash but by the
 //! processor that looks up, relocates and maps slot after slot. A host slot costs
-//! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time`; reads go first.
+//! `mapping_update_time`, a relocated slot `relocation_time`, a read `lookup_time` and each of its
+//! slots `read_slot_time`, a slot that is written in part `merge_time`; reads go first.
 //! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
 //! the buffer is full of unmapped data and further writes wait at the link. If all three times are
 //! zero there is no such bound and the module is inactive.
 
 use writecliff_base::Nanos;
 use writecliff_base::codec::CodecError;
+use writecliff_host_interface::Cause;
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
 use crate::event::{Lane, SsdEvent};
 use writecliff_base::words::{WordReader, WordWriter};
 
-/// Number of reads that may wait for the core.
+/// Number of reads, and of their slots, that may wait for the core.
 const READS_LEFT_MAX: u64 = 128;
+const READ_SLOTS_LEFT_MAX: u64 = 4096;
 
 /// Pending work of the core.
 #[derive(Debug)]
 pub(super) struct MappingCore {
     per_host_slot: Nanos,
     per_moved_slot: Nanos,
+    per_merged_slot: Nanos,
     per_read: Nanos,
+    per_read_slot: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
     /// When the last write was mapped.
@@ -39,11 +45,12 @@ impl MappingCore {
     /// `None` if the core takes no time.
     pub(super) fn new(config: &DeviceConfig) -> Option<Self> {
         let c = &config.controller;
-        let free = c.mapping_update_time == Nanos::ZERO && c.relocation_time == Nanos::ZERO;
-        (!free).then(|| Self {
+        c.has_mapping_core().then(|| Self {
             per_host_slot: c.mapping_update_time,
             per_moved_slot: c.relocation_time,
+            per_merged_slot: c.merge_time,
             per_read: c.lookup_time,
+            per_read_slot: c.read_slot_time,
             read_time: Nanos::ZERO,
             placed_at: Nanos::ZERO,
             allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),
@@ -59,13 +66,24 @@ impl MappingCore {
         // than has passed. The time of reads still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
         self.done_at = (self.done_at + reads).max(now) + Nanos(host + moved);
-        let most = Nanos(self.per_read.0 * READS_LEFT_MAX);
+        let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
+        let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
         self.read_time = (self.read_time - reads).min(most);
         self.placed_at = now;
     }
 
-    pub(super) fn look_up(&mut self) {
-        self.read_time += self.per_read;
+    /// Adds the time of slots that the last write has merged with their old data.
+    pub(super) fn merge(&mut self, slots: u32) {
+        self.done_at += Nanos(self.per_merged_slot.0 * u64::from(slots));
+    }
+
+    pub(super) fn look_up(&mut self, slots: u32) {
+        self.read_time += self.per_read + Nanos(self.per_read_slot.0 * u64::from(slots));
+    }
+
+    /// Keeps the core from its pending work for `duration`.
+    pub(super) fn stall(&mut self, now: Nanos, duration: Nanos) {
+        self.done_at = self.done_at.max(now) + duration;
     }
 
     /// When the next write may be admitted, if not now.
@@ -90,12 +108,13 @@ impl MappingCore {
     }
 }
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Whether the core delays writes now. If so, an event is scheduled for when it no longer does.
     #[inline]
     pub(super) fn core_is_behind(&mut self) -> bool {
         let Some(core) = &mut self.mapping_core else { return false };
         let Some(opens) = core.opens_at(self.backend.now) else { return false };
+        self.backend.recorder.writes_wait(self.backend.now, Cause::MappingProcessor);
         if !std::mem::replace(&mut core.wake_scheduled, true) {
             self.backend.queue.push(Lane::Arrived, opens, SsdEvent::CoreCaughtUp);
         }

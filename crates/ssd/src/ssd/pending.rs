@@ -5,10 +5,11 @@ use writecliff_base::codec::CodecError;
 use writecliff_ftl::frontier::FrontierId;
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::power::ActiveTime;
 use writecliff_base::words::{WordReader, WordWriter};
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Saves all work in progress; the host must have no command outstanding.
     pub(crate) fn save_pending(&self, out: &mut WordWriter) {
         assert_eq!(self.commands.in_flight() + self.frontend.waiting(), 0);

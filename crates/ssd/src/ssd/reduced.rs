@@ -7,8 +7,9 @@ use writecliff_host_interface::Command;
 
 use super::Ssd;
 use super::io::slot_overlap;
+use crate::attribution::Recorder;
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     /// Writes reduced data; returns whether they are durable. Duplicates leave the buffer at once
     /// and are as durable as the data that they duplicate.
     pub(super) fn write_reduced(

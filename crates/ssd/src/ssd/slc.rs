@@ -8,6 +8,7 @@ use writecliff_host_interface::Command;
 
 use super::Ssd;
 use super::io::slot_overlap;
+use crate::attribution::Recorder;
 use crate::slc_cache::SlcCache;
 
 /// Program units per die in one burst of folding: enough to keep the die busy until the next check,
@@ -21,7 +22,7 @@ enum Source {
     Slc(u32),
 }
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
     pub fn slc_cache(&self) -> Option<&SlcCache> {
         self.slc.as_deref()
     }

@@ -1,23 +1,43 @@
-//! Scheduling of the firmware's background work: media work, work that follows programs, and
-//! endurance throttling.
+//! What may delay the start of commands: the barrier between reads and writes, and the firmware's
+//! background work (media work, work that follows programs, endurance throttling).
 
 use writecliff_base::Nanos;
-use writecliff_host_interface::{Command, Operation};
+use writecliff_host_interface::{Arrival, Cause, Command, Operation};
 
 use super::Ssd;
+use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 
-impl Ssd {
+impl<R: Recorder> Ssd<R> {
+    pub(super) fn begin_among_upkeep(&mut self, command: Command, arrival: Arrival) {
+        if self.barrier.as_mut().is_none_or(|barrier| barrier.admit(&command, arrival)) {
+            self.begin_admitted(command, arrival);
+        }
+    }
+
+    /// Called when a write is accepted, and when any other command has completed, on a drive with a
+    /// barrier.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pass_barrier(&mut self) {
+        if let Some(barrier) = &mut self.barrier {
+            barrier.passed();
+        }
+        while let Some((command, arrival)) = self.barrier.as_mut().and_then(|b| b.release()) {
+            self.begin_admitted(command, arrival);
+        }
+    }
+
     /// Called when a command begins: media work is scheduled from now on. Work that began in idle
     /// time and has not ended keeps its die busy for the rest of its time.
-    pub(super) fn begin_among_upkeep(&mut self, command: Command) {
+    fn begin_admitted(&mut self, command: Command, arrival: Arrival) {
         if self.housekeeping.as_ref().is_some_and(|h| !h.media_scheduled) {
             self.schedule_media_work();
         }
         self.resume_thermal();
         let is_write = command.operation == Operation::Write;
         let hiccup = if is_write { Nanos::ZERO } else { self.hiccup() };
-        self.begin_with(command, hiccup);
+        self.begin_decoded(command, arrival, hiccup);
     }
 
     #[cold]
@@ -56,8 +76,16 @@ impl Ssd {
         if let Some((die, time)) = due.journal {
             self.backend.upkeep(die, time.0 as u32, true);
         }
-        if due.stall > Nanos::ZERO {
-            self.frontend.stall(self.backend.now, due.stall);
+        if due.stall == Nanos::ZERO {
+            return;
+        }
+        let stops_writes = housekeeping.checkpoint_stops_writes;
+        match &mut self.mapping_core {
+            Some(core) if stops_writes => core.stall(self.backend.now, due.stall),
+            _ => {
+                let until = self.frontend.stall(self.backend.now, due.stall);
+                self.backend.recorder.firmware_stalled(until - due.stall, until);
+            }
         }
     }
 
@@ -72,6 +100,7 @@ impl Ssd {
         let (now, programmed) = (self.backend.now, self.main_write_bytes());
         let Some(plan) = &mut self.endurance else { return false };
         let Some(opens) = plan.opens_at(now, programmed) else { return false };
+        self.backend.recorder.writes_wait(now, Cause::Throttling);
         if !plan.wake_scheduled {
             plan.hold_up(now, opens);
             self.backend.queue.push(Lane::DieLong, opens, SsdEvent::ThrottleExpired);

@@ -1,0 +1,269 @@
+//! Attribution of latency: what the time of each command is spent on.
+//!
+//! The drive tells a [`Recorder`] what begins and ends where. With [`Unrecorded`], the default, all
+//! of it compiles to nothing. [`Attribution`] charges the time of each command to causes, up to the
+//! moment that it knows about, so the times by cause always add up to the latency.
+//!
+//! A command is attributed along its critical path: of a read in several parts, the part that
+//! arrives last. While it waits for a die, the causes are what the die does meanwhile; while a
+//! write waits for buffer space, what the die does that makes room at the end of the wait.
+
+mod timeline;
+
+use std::collections::VecDeque;
+
+use writecliff_base::Nanos;
+use writecliff_host_interface::{Arrival, Cause, TimeByCause};
+
+use self::timeline::Timeline;
+
+/// A read of a command on a die: when it began to wait for the channel, when the channel was free,
+/// and when sensing and retries ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlashRead {
+    pub started: Nanos,
+    pub addressed: Nanos,
+    pub sensed: Nanos,
+    pub corrected: Nanos,
+}
+
+/// Is told what commands spend their time on. `command` is the number in the command table; times
+/// that are passed may lie in the future.
+pub trait Recorder: Default {
+    /// Whether anything is recorded; guards code that computes only what is passed here.
+    const RECORDS: bool = false;
+
+    /// The drive begins with a command that came before.
+    fn begun(&mut self, _command: u16, _arrival: Arrival, _now: Nanos) {}
+    /// All further time of the command until `until` is spent on `cause`.
+    fn spent(&mut self, _command: u16, _cause: Cause, _until: Nanos) {}
+    /// The firmware processes no commands.
+    fn firmware_stalled(&mut self, _from: Nanos, _until: Nanos) {}
+    /// From now on, writes wait because of `cause`.
+    fn writes_wait(&mut self, _now: Nanos, _cause: Cause) {}
+    /// A write waits no longer.
+    fn admitted(&mut self, _command: u16, _now: Nanos) {}
+    /// A die has made room in the write buffer.
+    fn buffer_freed(&mut self, _die: u16, _now: Nanos) {}
+    /// From `from` on, a die delays commands because of `activity`; `None`: it is idle.
+    fn die_does(&mut self, _die: u16, _from: Nanos, _activity: Option<Cause>) {}
+    /// A host read starts on a die.
+    fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
+    /// The data of the host read on a die are transferred.
+    fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
+    /// The data transferred last from a die are the last that the command needs.
+    fn read_done(&mut self, _command: u16, _die: u16) {}
+    /// A program has ended on a die, the last that the command needs.
+    fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
+    /// A channel takes no new transfers.
+    fn channel_stopped(&mut self, _channel: u16, _from: Nanos, _until: Nanos) {}
+    fn completed(&mut self, _command: u16, _now: Nanos) {}
+
+    /// The times of the command that completed last.
+    fn last(&self) -> Option<&TimeByCause> {
+        None
+    }
+}
+
+/// Records nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unrecorded;
+
+impl Recorder for Unrecorded {}
+
+/// Charges the time of each command to causes.
+#[derive(Clone, Debug, Default)]
+pub struct Attribution {
+    /// By number.
+    commands: Vec<Spent>,
+    /// Commands in the order in which they began; the first one is in flight.
+    begun: VecDeque<(u16, Nanos)>,
+    dies: Vec<DieRecord>,
+    /// The last stop of each channel.
+    stops: Vec<Interval>,
+    /// The last stall of the firmware.
+    stall: Interval,
+    /// Why writes wait.
+    gate: Timeline,
+    /// The die that made room in the buffer last, and when.
+    freed: (u16, Nanos),
+    last: TimeByCause,
+}
+
+/// A command's time so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    in_flight: bool,
+    begun: Nanos,
+    /// Until when its time is charged.
+    until: Nanos,
+    by_cause: TimeByCause,
+}
+
+#[derive(Clone, Debug, Default)]
+struct DieRecord {
+    activity: Timeline,
+    channel: u16,
+    read: FlashRead,
+    transfer: Interval,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Spent {
+    /// Charges the time until `until`, if it is not charged yet.
+    #[inline]
+    fn charge(&mut self, cause: Cause, until: Nanos) {
+        if until > self.until {
+            self.by_cause.add(cause, until - self.until);
+            self.until = until;
+        }
+    }
+
+    /// The same, with another cause within `exception`.
+    fn charge_except(&mut self, cause: Cause, until: Nanos, exception: (Interval, Cause)) {
+        let (interval, other) = exception;
+        self.charge(cause, interval.from.min(until));
+        self.charge(other, interval.until.min(until));
+        self.charge(cause, until);
+    }
+
+    /// Charges the wait for a die by what it did.
+    fn charge_die(&mut self, die: &Timeline, until: Nanos, otherwise: Cause) {
+        die.walk(self.until, until, |activity, end| {
+            self.charge(activity.unwrap_or(otherwise), end);
+        });
+    }
+}
+
+/// The element at `index` of a vector that grows as needed.
+fn grown<T: Clone + Default>(all: &mut Vec<T>, index: u16) -> &mut T {
+    let index = usize::from(index);
+    if index >= all.len() {
+        all.resize(index + 1, T::default());
+    }
+    &mut all[index]
+}
+
+/// Cause of a wait for buffer space, by what the die did that made room.
+fn buffer_cause(activity: Option<Cause>) -> Cause {
+    match activity {
+        Some(Cause::Program) => Cause::BufferProgram,
+        Some(Cause::Erase) => Cause::BufferErase,
+        Some(Cause::Collection) => Cause::BufferCollection,
+        _ => Cause::BufferOther,
+    }
+}
+
+impl Attribution {
+    /// Nothing before this time is asked for again.
+    fn horizon(&self, now: Nanos) -> Nanos {
+        self.begun.front().map_or(now, |&(_, begun)| begun)
+    }
+}
+
+impl Recorder for Attribution {
+    const RECORDS: bool = true;
+
+    fn begun(&mut self, command: u16, arrival: Arrival, now: Nanos) {
+        let by_cause = TimeByCause::default();
+        let spent = grown(&mut self.commands, command);
+        *spent = Spent { in_flight: true, begun: now, until: arrival.submitted, by_cause };
+        spent.charge(Cause::HostQueue, arrival.entered);
+        spent.charge_except(Cause::Firmware, arrival.decoded, (self.stall, Cause::Housekeeping));
+        spent.charge(Cause::Barrier, now);
+        self.begun.push_back((command, now));
+    }
+
+    fn spent(&mut self, command: u16, cause: Cause, until: Nanos) {
+        self.commands[usize::from(command)].charge(cause, until);
+    }
+
+    fn firmware_stalled(&mut self, from: Nanos, until: Nanos) {
+        self.stall = Interval { from, until };
+    }
+
+    fn writes_wait(&mut self, now: Nanos, cause: Cause) {
+        let horizon = self.horizon(now);
+        self.gate.push(now, Some(cause), horizon);
+    }
+
+    fn admitted(&mut self, command: u16, now: Nanos) {
+        let spent = &mut self.commands[usize::from(command)];
+        let (die, freed) = self.freed;
+        let since = spent.until;
+        let maker = (freed >= since).then(|| self.dies.get(usize::from(die))).flatten();
+        self.gate.walk(since, now, |reason, end| match (reason, maker) {
+            (Some(cause), _) if cause != Cause::BufferOther => spent.charge(cause, end),
+            (_, None) => spent.charge(Cause::BufferOther, end),
+            (_, Some(die)) => die.activity.walk(spent.until, end, |activity, end| {
+                spent.charge(buffer_cause(activity), end);
+            }),
+        });
+    }
+
+    fn buffer_freed(&mut self, die: u16, now: Nanos) {
+        self.freed = (die, now);
+    }
+
+    fn die_does(&mut self, die: u16, from: Nanos, activity: Option<Cause>) {
+        let horizon = self.horizon(from);
+        grown(&mut self.dies, die).activity.push(from, activity, horizon);
+    }
+
+    fn read_started(&mut self, die: u16, channel: u16, read: FlashRead) {
+        let record = grown(&mut self.dies, die);
+        record.channel = channel;
+        record.read = read;
+    }
+
+    fn read_transferred(&mut self, die: u16, begun: Nanos, ended: Nanos) {
+        self.dies[usize::from(die)].transfer = Interval { from: begun, until: ended };
+    }
+
+    fn read_done(&mut self, command: u16, die: u16) {
+        let spent = &mut self.commands[usize::from(command)];
+        let die = &self.dies[usize::from(die)];
+        let stop = self.stops.get(usize::from(die.channel)).copied().unwrap_or_default();
+        let stop = (stop, Cause::Throttling);
+        spent.charge_die(&die.activity, die.read.started, Cause::OtherReads);
+        spent.charge_except(Cause::Channel, die.read.addressed, stop);
+        spent.charge(Cause::Flash, die.read.sensed);
+        spent.charge(Cause::ReadRetry, die.read.corrected);
+        spent.charge_except(Cause::Channel, die.transfer.from, stop);
+        spent.charge(Cause::Flash, die.transfer.until);
+    }
+
+    fn programmed(&mut self, command: u16, die: u16, now: Nanos) {
+        let spent = &mut self.commands[usize::from(command)];
+        let activity = &self.dies[usize::from(die)].activity;
+        spent.charge_die(activity, activity.start_of_last(now), Cause::Flash);
+        spent.charge(Cause::Flash, now);
+    }
+
+    fn channel_stopped(&mut self, channel: u16, from: Nanos, until: Nanos) {
+        *grown(&mut self.stops, channel) = Interval { from, until };
+    }
+
+    fn completed(&mut self, command: u16, now: Nanos) {
+        let spent = &mut self.commands[usize::from(command)];
+        debug_assert_eq!(spent.until, now, "time of a command without a cause");
+        spent.in_flight = false;
+        self.last = spent.by_cause;
+        while let Some(&(number, begun)) = self.begun.front() {
+            let front = &self.commands[usize::from(number)];
+            if front.in_flight && front.begun == begun {
+                return;
+            }
+            self.begun.pop_front();
+        }
+    }
+
+    fn last(&self) -> Option<&TimeByCause> {
+        Some(&self.last)
+    }
+}
