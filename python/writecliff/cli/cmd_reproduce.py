@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from writecliff.published.reproduce import Chosen, Reproduction
 
 GROUP = "validation and research", 2
+ROWS_SHOWN = 100  # of figures; more are only in the files
 
 
 def reproduce(
     campaign: str | None = None,
     *,
     figures: Path | None = None,
+    kind: str | None = None,
+    short: bool = False,
     output: Path | None = None,
     jobs: Whole = None,
     list_: ListFlag = False,
@@ -29,16 +32,23 @@ def reproduce(
     """Simulate published tests and compare the results with the published figures.
 
     Writes a folder with report.html, figures.csv (every figure with its error and how it was
-    simulated) and results.json. Prepared drives are cached.
+    simulated), loads.csv (all that each load measured) and results.json. Prepared drives are
+    cached.
 
     Parameters
     ----------
     campaign
-        A name from --list. With --figures, a source in that file (default: all).
+        A name from --list, or a drive: its figures and those relative to it. With --figures, a
+        source or drive in that file (default: all).
     figures
         A CSV file of your own in the form of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
-        path of a device file.
+        path of a device file. Rows that cannot be read or simulated are listed with the reason.
+    kind
+        Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
+        consistency, deviations, endurance, power.
+    short
+        Run each load for a tenth of its time, for a first look: tails and deviations scatter.
     output
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
@@ -57,15 +67,23 @@ def reproduce(
     check_jobs(jobs)
     from writecliff.engines.preconditioned import StateCache, default_folder
     from writecliff.published import output as files
+    from writecliff.published.measure import SHORT
     from writecliff.published.reproduce import choose
     from writecliff.published.reproduce import reproduce as run
 
-    chosen = choose(campaign or "all", figures)
+    chosen = choose(campaign or "all", figures, kind)
     path = output or new_path("reproductions", chosen.name)
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
     cache = StateCache(default_folder())
-    found = run(chosen, cache=cache, workers=jobs, log=observer.log, observer=observer)
+    found = run(
+        chosen,
+        cache=cache,
+        workers=jobs,
+        time_share=SHORT if short else 1.0,
+        log=observer.log,
+        observer=observer,
+    )
     page = files.write_folder(found, path)
     if json:
         emit_json({"report": page, **files.mapping(found)})
@@ -102,7 +120,9 @@ def _list(as_json: bool) -> int:
 def _print(found: Reproduction) -> None:
     from writecliff.published import tables
 
-    shown = [tables.groups_table(found)]
+    shown = [tables.kinds_table(found)]
+    if len(found.rows) <= ROWS_SHOWN:
+        shown.append(tables.rows_table(found.rows))
     if any(not comparison.right for comparison in found.comparisons):
         shown.append(tables.wrong_table(found.comparisons))
     if found.missing:
@@ -119,7 +139,8 @@ def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:
     from writecliff.published.reproduce import conditions_of, without_preset
 
     missing = without_preset(chosen.figures)
-    if missing and not quiet:
-        log(f"left out: {'; '.join(missing.values())}")
+    left_out = [*missing.values(), *map(str, chosen.skipped)]
+    if left_out and not quiet:
+        log(f"left out: {'; '.join(left_out)}")
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
     return ReproduceView(loads_by_drive(wanted), quiet=quiet)

@@ -77,9 +77,10 @@ class ReproduceView(MeasurementObserver):
 
 def _work(load: Load) -> float:
     """Estimated I/Os of a load."""
-    reads = _READS if load.outstanding > 1 else _READS_ALONE
-    rate = load.read_pct / 100 * reads + (1 - load.read_pct / 100) * _WRITES
-    return load.seconds * rate * 4 * KIB / max(load.block_bytes, 4 * KIB)
+    reads = _READS if load.outstanding != 1 else _READS_ALONE
+    share = (50.0 if load.read_pct is None else load.read_pct) / 100
+    rate = share * reads + (1 - share) * _WRITES
+    return load.seconds * rate * 4 * KIB / max(load.block_bytes or 0, 4 * KIB)
 
 
 def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[State, float]:

@@ -6,9 +6,12 @@ drives alike; each rule has its reason beside it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
+from writecliff.profiles import profile, profile_names
 from writecliff.published.figures import PublishedFigure
 
 State = Literal["fresh", "fill", "sustained", "client"]
@@ -25,44 +28,75 @@ ALIASES = {
     "multistream-nvme": "nvme-ms-480",
     "multistream-sas-480": "sas-ms-480",
 }
-# The metric behind "X is so many per cent better than Y".
-_IMPROVEMENTS = {"throughput_improvement": "throughput", "iops_improvement": "iops"}
-_FRESH = {"iops_fob": "iops", "throughput_fob": "throughput"}
-_RATES = ("iops", "iops_steady", "read_iops", "write_iops", "throughput", "iops_stddev", "waf")
-_LATENCIES = ("latency_avg", "latency_p99", "latency_p99.9", "latency_p99.99", "latency_max")
-_READ_PCT = {"power_read": 100.0, "power_write": 0.0}
+# What is measured under a load; names of the table that differ from it are in `_MEASURED_AS`.
+RATES = (
+    "iops", "read_iops", "write_iops", "throughput", "read_throughput", "write_throughput",
+)  # fmt: skip
+STATISTICS = ("avg", "p99", "p99.9", "p99.99", "max")
+LATENCIES = tuple(
+    f"latency_{name}{operation}" for name in STATISTICS for operation in ("", "_read", "_write")
+)
+DEVIATIONS = ("iops_stddev", "read_iops_stddev", "write_iops_stddev")
+CONSISTENCIES = ("iops_consistency", "iops_consistency_read", "iops_consistency_write")
+MEASURED = (*RATES, *LATENCIES, *DEVIATIONS, *CONSISTENCIES, "waf")
+_FRESH = ("iops_fob", "throughput_fob")
+_MEASURED_AS = {
+    "iops_steady": "iops",
+    "iops_fob": "iops",
+    "throughput_fob": "throughput",
+    "iops_read": "read_iops",
+    "iops_write": "write_iops",
+    "throughput_read": "read_throughput",
+    "throughput_write": "write_throughput",
+}
+IMPROVEMENT = "_improvement"  # suffix: "X is so many per cent better than Y"
+_EXTREMES = ("_min", "_max")  # suffixes of that: over a range of outstanding I/Os
 
 
 @dataclass(frozen=True)
 class Load:
     """A load on a drive in a certain state. Equal loads are run once. The data on the drive are as
-    compressible as those of the load."""
+    compressible as those of the load.
+
+    A `profile` is a ready workload: it has sizes and mix of its own, and, without `outstanding`,
+    the queue depths of its file."""
 
     state: State
     pattern: Literal["random", "sequential"]
-    block_bytes: int
-    read_pct: float
-    outstanding: int
+    block_bytes: int | None
+    read_pct: float | None
+    outstanding: int | None
     seconds: float
     compressible_pct: float = 0.0
+    profile: str = ""
 
     @property
-    def order(self) -> tuple[bool | float | str, ...]:
-        """Sort key: reads first, as they change nothing; then writes like those of the state.
-
-        No two loads have the same key, because their order decides their seeds.
-        """
+    def order(self) -> tuple[float | str, ...]:
+        """Sort key; no two loads have the same."""
         return (
-            self.read_pct < 100,
-            self.block_bytes != 4 * KIB,
-            -self.read_pct,
-            self.outstanding,
-            self.block_bytes,
-            self.seconds,
-            self.pattern,
             self.state,
             self.compressible_pct,
+            self.profile,
+            self.pattern,
+            self.block_bytes or 0,
+            -1.0 if self.read_pct is None else self.read_pct,
+            self.outstanding or 0,
+            self.seconds,
         )
+
+    @property
+    def mixed(self) -> bool:
+        """Whether reads and writes meet."""
+        if not self.profile:
+            return 0 < (self.read_pct or 0.0) < 100
+        shares = {job.read_pct for job in profile(self.profile).jobs}
+        return len(shares) > 1 or not shares <= {0.0, 100.0}
+
+    @property
+    def least_seconds(self) -> float:
+        """The shortest time for which it is measured, for its rates."""
+        fast = self.read_pct == 100 and self.outstanding != 1
+        return min(self.seconds, _READ_SECONDS if fast else _WRITE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -80,22 +114,67 @@ def preset_of(device: str) -> str:
     return ALIASES.get(device, device)
 
 
+def measured_metric(metric: str) -> str:
+    """What is measured for a metric of the table: "read_iops" for "iops_read_improvement"."""
+    if metric.endswith(tuple(IMPROVEMENT + extreme for extreme in _EXTREMES)):
+        metric = metric.rpartition("_")[0]
+    metric = metric.removesuffix(IMPROVEMENT)
+    return _MEASURED_AS.get(metric, metric)
+
+
+def parts_of(figure: PublishedFigure) -> tuple[PublishedFigure, ...]:
+    """The figures, at one number of outstanding I/Os each, of which this one is the least or the
+    greatest: at the powers of two of its range. Else the figure itself."""
+    if not figure.depths:
+        return (figure,)
+    metric = figure.metric.removesuffix("_min").removesuffix("_max")
+    return tuple(
+        replace(figure, metric=metric, outstanding=depth, depths=None)
+        for depth in _powers(*figure.depths)
+    )
+
+
+def _powers(low: int, high: int) -> Iterator[int]:
+    while low < high:
+        yield low
+        low *= 2
+    yield high
+
+
 def condition(figure: PublishedFigure) -> Condition | None:
-    """The condition of a figure; None if the program has nothing that corresponds to it."""
+    """The condition of a figure; None if the program has nothing that corresponds to it. Of a range
+    of outstanding I/Os it is that of the first."""
     device = preset_of(figure.device)
-    metric = _IMPROVEMENTS.get(figure.metric, figure.metric)
-    if metric in ("tbw", "dwpd"):
+    metric = measured_metric(figure.metric)
+    if figure.metric in ("tbw", "dwpd"):
         return Condition(device, metric, _sustained_writes())
     if metric.startswith("power_"):
         return Condition(device, metric, _power_load(figure))
     if metric == "lifetime_ratio_streams_vs_none" and figure.item == "FIO":
         return Condition(device, metric, None)
-    if metric in _FRESH:
-        return Condition(device, _FRESH[metric], _load(figure, "fresh", 60.0))
-    if metric not in _RATES + _LATENCIES or figure.access not in ("random", "sequential"):
+    if metric not in MEASURED or refusal(figure):
         return None
-    load = _load(figure, _state(figure, metric), _seconds(figure, metric))
-    return Condition(device, "iops" if metric == "iops_steady" else metric, load)
+    first = parts_of(figure)[0]
+    if figure.metric in _FRESH:
+        return Condition(device, metric, _load(first, "fresh", 60.0))
+    return Condition(device, metric, _load(first, _state(figure, metric), _seconds(first, metric)))
+
+
+def refusal(figure: PublishedFigure) -> str:
+    """Why the load of a figure is not simulated; empty if it is."""
+    extreme = figure.metric.endswith(_EXTREMES) and IMPROVEMENT in figure.metric
+    if extreme and not figure.depths:
+        return f"{figure.metric} needs a range of outstanding I/Os, as 'QD1-QD128'"
+    if figure.depths and not extreme:
+        return f"no single value of {figure.metric} over a range of outstanding I/Os"
+    if IMPROVEMENT in figure.metric and not figure.baseline:
+        return "no baseline to compare with"
+    if figure.access in ("random", "sequential") or profile_of(figure):
+        return ""
+    return (
+        f"no load '{figure.access}': figures are of random and sequential ones, and of profiles "
+        "(see `writecliff profile list`)"
+    )
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
@@ -104,23 +183,50 @@ def baseline_condition(figure: PublishedFigure) -> Condition | None:
     return condition(other) if figure.baseline else None
 
 
+def profile_of(figure: PublishedFigure) -> str:
+    """The profile that the load of a figure is: named by its access, or by the item that has a
+    composite load ("Figure 7 web server"); empty if it is none."""
+    if figure.access in ("", "random", "sequential"):
+        return ""
+    text = figure.item if figure.access == "composite" else figure.access
+    words = text.lower().replace(" ", "-")
+    return max((name for name in _profiles() if name in words), key=len, default="")
+
+
+@lru_cache(maxsize=1)
+def _profiles() -> list[str]:
+    return profile_names()
+
+
 def _sustained_writes() -> Load:
     return Load("sustained", "random", 4 * KIB, 0.0, 32, _WRITE_SECONDS)
 
 
-_READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS = 10.0, 60.0, 300.0
+_READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS = 10.0, 60.0, 300.0, 1200.0
+
+
+def tiers() -> list[float]:
+    """The times for which loads are measured, ascending."""
+    return sorted({_READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS})
 
 
 def _seconds(figure: PublishedFigure, metric: str) -> float:
-    """Long enough for the percentile; the standard takes a maximum over five rounds of a minute."""
-    if metric == "latency_max":
+    """Long enough for the percentile; the standard takes a maximum over five rounds of a minute,
+    and one second in a thousand is seen in no less than a thousand."""
+    if metric in DEVIATIONS + CONSISTENCIES:
+        return _SPREAD_SECONDS
+    if metric.startswith("latency_max"):
         return _TAIL_SECONDS
-    if metric == "iops_stddev" or (figure.read_pct or 0.0) < 100:
+    if (figure.read_pct or 0.0) < 100:
         return _WRITE_SECONDS
     return _WRITE_SECONDS if figure.outstanding == 1 else _READ_SECONDS
 
 
 def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
+    ready = profile_of(figure)
+    if ready:
+        data = figure.compressible_pct
+        return Load(state, "random", None, None, figure.outstanding, seconds, data, ready)
     sequential = figure.access == "sequential"
     return Load(
         state,
@@ -148,7 +254,7 @@ def _state(figure: PublishedFigure, metric: str) -> State:
     if figure.access == "sequential":
         return "fill"
     client = figure.device.endswith("-wce") or "client" in figure.note
-    return "client" if client and metric in _RATES else "sustained"
+    return "sustained" if not client or metric in LATENCIES else "client"
 
 
 def _power_load(figure: PublishedFigure) -> Load | None:

@@ -2,14 +2,16 @@
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
 value, unit, note`, and, where it is not random data that was written, `compressible_pct`: the
-share of the data that compression saves. `oio` is the number of outstanding I/Os of the whole load.
-Cells that the source does not give are empty. Units are those of `unit_of`.
+share of the data that compression saves. `oio` is the number of outstanding I/Os of the whole load,
+or a range of them (`QD1-QD128`). Cells that the source does not give are empty. Units are those of
+`unit_of`.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +75,21 @@ class PublishedFigure:
     unit: str
     note: str
     compressible_pct: float = 0.0
+    depths: tuple[int, int] | None = None  # a range of outstanding I/Os, for a minimum or maximum
+
+    @property
+    def oio(self) -> int | str | None:
+        """The cell of the table."""
+        if self.depths:
+            return f"QD{self.depths[0]}-QD{self.depths[1]}"
+        return self.outstanding
+
+    @property
+    def columns(self) -> dict[str, str | float | int | None]:
+        """The cells of the table by column, as numbers where they are."""
+        block_kib = None if self.block_bytes is None else self.block_bytes / 1024
+        known = {**vars(self), "block_kib": block_kib, "oio": self.oio}
+        return {name: known[name] for name in (*COLUMNS, COMPRESSIBLE)}
 
     @property
     def label(self) -> str:
@@ -80,20 +97,60 @@ class PublishedFigure:
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
+        if self.depths:
+            depth = f"QD {self.depths[0]} to {self.depths[1]}"
         load = " ".join(part for part in (self.access, block, read, depth) if part)
         data = self.compressible_pct
         return f"{load}, {data:g} % compressible" if data else load
 
 
-def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
-    """The figures of a CSV file. Raises ConfigError with file and line."""
+@dataclass(frozen=True)
+class SkippedRow:
+    """A row of a table that cannot be read, and why."""
+
+    path: Path
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.why}"
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """The figures of a CSV file, and its rows that are none."""
+
+    figures: tuple[PublishedFigure, ...]
+    skipped: tuple[SkippedRow, ...]
+
+
+def read_table(path: Path) -> FigureTable:
+    """The figures of a CSV file. A row that cannot be read is skipped with its reason.
+
+    Raises ConfigError: no such file, no CSV, a column is missing."""
+    figures, skipped = [], []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             _check_columns(path, reader.fieldnames or ())
-            return tuple(_figure(path, reader.line_num, row) for row in reader)
+            for row in reader:
+                try:
+                    figures.append(_figure(row))
+                except _Unreadable as error:
+                    skipped.append(SkippedRow(path, reader.line_num, str(error)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
+    return FigureTable(tuple(figures), tuple(skipped))
+
+
+def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
+    """The figures of a CSV file of which every row must be readable.
+
+    Raises ConfigError with file and line."""
+    table = read_table(path)
+    if table.skipped:
+        raise ConfigError(str(table.skipped[0]))
+    return table.figures
 
 
 def campaign(name: str) -> Campaign:
@@ -115,6 +172,7 @@ def _check_columns(path: Path, found: Sequence[str]) -> None:
 # By a part of the metric's name; the first match decides.
 _UNITS = (
     ("_improvement", "%"),
+    ("_consistency", "%"),
     ("_ratio_", "x"),
     ("iops", "IOPS"),
     ("throughput", "MB/s"),
@@ -139,9 +197,15 @@ _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     COMPRESSIBLE: (lambda value: 0 <= value <= 100, "0 to 100"),
     "oio": (lambda value: value > 0 and value.is_integer(), "a whole number above 0"),
 }
+_DEPTHS = re.compile(r"(?:QD ?)?(\d+) ?[-–] ?(?:QD ?)?(\d+)")
 
 
-def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigure:
+class _Unreadable(Exception):
+    """Why a row is no figure."""
+
+
+def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
+    """Raises _Unreadable."""
     text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE)}
 
     def number(name: str) -> float | None:
@@ -152,18 +216,20 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise ConfigError(f"{path}:{line}: {name} is '{text[name]}', not a number")
+            raise _Unreadable(f"{name} is '{text[name]}', not a number")
         allowed, words = _ALLOWED.get(name, (lambda value: True, ""))
         if not allowed(value):
-            raise ConfigError(f"{path}:{line}: {name} is {value:g}; it must be {words}")
+            raise _Unreadable(f"{name} is {value:g}; it must be {words}")
         return value
 
-    value, block, outstanding = number("value"), number("block_kib"), number("oio")
+    depths = _depths(text["oio"])
+    outstanding = None if depths else number("oio")
+    value, block = number("value"), number("block_kib")
     if value is None or not text["device"] or not text["metric"]:
-        raise ConfigError(f"{path}:{line}: a figure needs a device, a metric and a value")
+        raise _Unreadable("a figure needs a device, a metric and a value")
     unit = unit_of(text["metric"])
     if unit and text["unit"] not in ("", unit):
-        raise ConfigError(f"{path}:{line}: unit is '{text['unit']}'; {text['metric']} is in {unit}")
+        raise _Unreadable(f"unit is '{text['unit']}'; {text['metric']} is in {unit}")
     return PublishedFigure(
         **{name: text[name] for name in _TEXTS},
         block_bytes=round(block * 1024) if block else None,
@@ -172,4 +238,16 @@ def _figure(path: Path, line: int, row: dict[str, str | None]) -> PublishedFigur
         value=value,
         unit=text["unit"] or unit,
         compressible_pct=number(COMPRESSIBLE) or 0.0,
+        depths=depths,
     )
+
+
+def _depths(text: str) -> tuple[int, int] | None:
+    """ "QD1-QD128" is (1, 128); None if it is no range."""
+    found = _DEPTHS.fullmatch(text)
+    if not found:
+        return None
+    low, high = int(found[1]), int(found[2])
+    if not 0 < low < high:
+        raise _Unreadable(f"oio is '{text}'; a range must rise from at least 1")
+    return low, high

@@ -1,7 +1,12 @@
 """Simulated drives under the conditions of published figures.
 
-Each drive is brought to a state once; all loads that want this state follow each other on it, reads
-first. Preconditioned states come from the cache of the program where it has them.
+Each drive is brought to a state once, and every load begins in exactly this state: what it measures
+depends on the drive and the load alone, not on which other figures are wanted. Prepared states come
+from the cache of the program where it has them.
+
+Figures that differ only in how long they are measured share a run: the load goes on from one time
+to the next, and each figure is of the time until its own. So an IOPS figure of a minute is the same
+whether or not a maximum over five minutes is wanted too.
 """
 
 from __future__ import annotations
@@ -10,38 +15,49 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from threading import Event
 
-import numpy as np
-
-from writecliff import _native
-from writecliff.devices import DeviceDescription, describe_device, read_device_file
+from writecliff.devices import DeviceDescription, describe_device, open_device, read_device_file
 from writecliff.engines.base import Progress, StepResult
-from writecliff.engines.preconditioned import StateCache, bring_to, default_folder, recipe
+from writecliff.engines.preconditioned import StateCache, default_folder
 from writecliff.engines.sim import SimEngine
-from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
-from writecliff.published.conditions import KIB, Condition, Load, State
-from writecliff.workload.model import BlockSize, Job, Segments, Workload
+from writecliff.native_errors import as_user_errors
+from writecliff.parallel import (
+    Stopped,
+    Task,
+    available_memory_bytes,
+    drive_memory_bytes,
+    run_side_by_side,
+)
+from writecliff.profiles import profile_workload
+from writecliff.published.conditions import Condition, Load, State, tiers
+from writecliff.published.metrics import metrics_of
+from writecliff.published.states import PreparedDrives, StatefulDrive
+from writecliff.workload.model import BlockSize, Job, Workload
 
 Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
-# Every run has a different seed. Two that write the same addresses in the same order invalidate
-# flash in the order in which it was written, and measure a drive that no random load would find.
+# Every step of a load has a seed of its own, none that of a preparation. Two that write the same
+# addresses in the same order invalidate flash in the order in which it was written, and measure a
+# drive that no random load would find.
 _FIRST_SEED = 3001
-_WARM_SHARE = 0.2  # of a load's time, before it is measured: queues fill, the mix settles
-_CLIENT_RANGE, _CLIENT_BYTES, _CLIENT_SEGMENTS = 0.8, 8 << 30, 1024
-_CLIENT_DEPTH = 32
+_WARM_SHARE = 0.2  # of a load's shortest time, before it is measured: queues fill, the mix settles
+SHORT = 0.1  # share of its time for which each load runs in a first look
+LARGEST_IO_BYTES = 1 << 20  # of any load: what a drive that is scaled down must take
 _IDLE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
 class ComparedDrive:
-    """A drive to measure: the text of its device file, and where that is from."""
+    """A drive to measure: the text of its device file, and where that is from. `scale`: how many
+    times smaller than the whole drive the text makes it."""
 
     name: str
     text: str
     file_name: str
+    scale: float = 1.0
 
     @classmethod
     def preset(cls, name: str) -> ComparedDrive:
@@ -49,6 +65,12 @@ class ComparedDrive:
 
     def describe(self) -> DeviceDescription:
         return describe_device(self.text, self.file_name)
+
+    def scaled(self, scale: float) -> ComparedDrive:
+        """The same drive, so many times smaller. Rates stay, stalls shrink with it."""
+        with as_user_errors():
+            device = open_device(self.text, self.file_name).scaled(scale, LARGEST_IO_BYTES)
+        return replace(self, text=device.text, scale=self.scale * scale)
 
 
 class MeasurementObserver:
@@ -60,6 +82,13 @@ class MeasurementObserver:
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         """The preparation of a drive for a state has come to `share`, 0 to 1."""
+
+    def prepared(self, drive: str, state: State, total_bytes: int, progress: Progress) -> None:
+        """Called while a drive is prepared, which ends after `total_bytes` of writes."""
+        self.look()
+        written = None if progress.counters is None else progress.counters.host_write_bytes
+        if written is not None:
+            self.preparing(drive, state, min(1.0, written / total_bytes))
 
     def load(self, drive: str, load: Load) -> None:
         """A load of a drive has been measured."""
@@ -81,23 +110,30 @@ def measure_all(
     cache: StateCache | None = None,
     memory_budget_bytes: int | None = None,
     workers: int | None = None,
+    time_share: float = 1.0,
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> dict[str, Results]:
     """Measure every load of the conditions on its drive, drives side by side.
 
-    `drives` has each device that the conditions name; the results have the same keys."""
+    `drives` has each device that the conditions name; the results have the same keys. All times are
+    multiplied by `time_share`."""
     observer = observer or MeasurementObserver()
     cache = cache or StateCache(default_folder())
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
     # The largest first, so that none is left over at the end for one core.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
-    tasks = [
-        Task(drive.name, drive_memory(drive), partial(measure, drive, loads, cache, log, observer))
-        for drive, loads in wanted
-    ]
+    budget_bytes = memory_budget_bytes or available_memory_bytes()
+    tasks = []
+    for drive, loads in wanted:
+        memory_bytes = drive_memory(drive)
+        copies = len(loads) > 1 and 2 * memory_bytes <= budget_bytes
+        run = partial(
+            measure, drive, loads, cache, log, observer, time_share=time_share, copies=copies
+        )
+        tasks.append(Task(drive.name, memory_bytes * (1 + copies), run))
     results = run_side_by_side(
-        tasks, memory_budget_bytes=memory_budget_bytes, workers=workers, stop=observer.stop
+        tasks, memory_budget_bytes=budget_bytes, workers=workers, stop=observer.stop
     )
     return {drive.name: result for (drive, _), result in zip(wanted, results, strict=True)}
 
@@ -117,148 +153,100 @@ def measure(
     cache: StateCache | None = None,
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
+    *,
+    time_share: float = 1.0,
+    prepared: PreparedDrives | None = None,
+    copies: bool = True,
 ) -> Results:
-    """The metrics of each load (see `metrics_of`) on one drive."""
+    """The metrics of each load (see `metrics.py`) on one drive; all times are multiplied by
+    `time_share`. Candidates of a fit share `prepared`. With `copies` the drive is prepared once for
+    each state and takes twice the memory, else it is prepared, or read from the cache, for each
+    load."""
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
-    engine = SimEngine.from_text(drive.text, drive.file_name)
+    simulated = StatefulDrive(
+        drive.name,
+        SimEngine.from_text(drive.text, drive.file_name),
+        scale=drive.scale,
+        copies=copies,
+        cache=cache,
+        prepared=prepared,
+    )
     results: dict[Load, Mapping[str, float]] = {}
-    by_state: dict[tuple[State, float], list[Load]] = {}
-    for load in sorted(loads, key=lambda one: one.order):
-        by_state.setdefault((load.state, load.compressible_pct), []).append(load)
-    for (state, _), ordered in by_state.items():
-        log(f"{drive.name}: {state}, {len(ordered)} load{'s' * (len(ordered) > 1)}")
-        for n, load in enumerate(ordered):
+    for state, runs in _by_state(loads):
+        log(f"{drive.name}: {state}, {len(runs)} load{'s' * (len(runs) > 1)}")
+        for equal in runs:
             observer.look()
-            if n == 0 or state == "fresh":
-                _bring(engine, drive.name, load, cache, observer)
-            results[load] = _run(engine, load, _FIRST_SEED + 2 * len(results), observer)
-            observer.load(drive.name, load)
+            total = _volume(simulated.steps_to(equal[0]))
+            simulated.bring(equal[0], partial(observer.prepared, drive.name, state, total))
+            results |= _run(simulated, equal, time_share, observer)
+            for load in equal:
+                observer.load(drive.name, load)
     observer.drive(drive.name, time.monotonic() - began_s)
     return results
 
 
-def _bring(
-    engine: SimEngine,
-    drive: str,
-    load: Load,
-    cache: StateCache | None,
-    observer: MeasurementObserver,
-) -> None:
-    """Bring a drive to the state that a load requires."""
-    capacity = engine.identify().capacity_bytes
-    if load.state == "fresh" or engine.description.kind == "disk":
-        # New, whatever earlier loads did to the drive; the state of a disk never changes.
-        engine.renew()
-        return
-    steps = _client_steps(capacity) if load.state == "client" else recipe(load.state, capacity)
-    steps = [_of_data(step, load.compressible_pct) for step in steps]
-    total = sum(job.volume_bytes or 0 for step in steps for job in step.jobs)
-
-    def prepared(progress: Progress) -> None:
-        observer.look()
-        written = None if progress.counters is None else progress.counters.host_write_bytes
-        if written is not None:
-            observer.preparing(drive, load.state, min(1.0, written / total))
-
-    bring_to(engine, steps, cache=cache, on_progress=prepared)
+def _by_state(loads: Iterable[Load]) -> list[tuple[State, list[list[Load]]]]:
+    """Loads by the state that they begin in, those that differ in their time alone together."""
+    ordered = sorted(loads, key=lambda one: one.order)
+    by_state = groupby(ordered, key=lambda one: (one.state, one.compressible_pct))
+    return [
+        (state, [list(same) for _, same in groupby(own, key=lambda one: replace(one, seconds=0))])
+        for (state, _), own in by_state
+    ]
 
 
-def _of_data(step: Workload, compressible_pct: float) -> Workload:
-    return replace(
-        step, jobs=tuple(replace(job, compressible_pct=compressible_pct) for job in step.jobs)
-    )
-
-
-def _client_steps(capacity_bytes: int) -> list[Workload]:
-    """Twice 128 KiB in order over the range, then twice the active segments, as the test does."""
-    fill = Job(
-        pattern="sequential",
-        block_sizes=(BlockSize(128 * KIB),),
-        queue_depth=_CLIENT_DEPTH,
-        range_bytes=_client_range(capacity_bytes),
-        volume_bytes=2 * _client_range(capacity_bytes),
-    )
-    whole = Job(queue_depth=_CLIENT_DEPTH, volume_bytes=2 * _CLIENT_BYTES)
-    active = _client_area(whole, capacity_bytes)
-    return [Workload("client: fill", (fill,), seed=1003), Workload("client", (active,), seed=1004)]
-
-
-def _client_range(capacity_bytes: int) -> int:
-    return int(capacity_bytes * _CLIENT_RANGE) // (1 << 20) * (1 << 20)
-
-
-def _client_area(job: Job, capacity_bytes: int) -> Job:
-    segments = Segments(_CLIENT_SEGMENTS, _CLIENT_BYTES)
-    return replace(job, range_bytes=_client_range(capacity_bytes), segments=segments)
+def _volume(steps: Sequence[Workload]) -> int:
+    return sum(job.volume_bytes or 0 for step in steps for job in step.jobs)
 
 
 def _run(
-    engine: SimEngine, load: Load, seed: int, observer: MeasurementObserver
-) -> Mapping[str, float]:
+    simulated: StatefulDrive,
+    equal: Sequence[Load],
+    time_share: float,
+    observer: MeasurementObserver,
+) -> dict[Load, Mapping[str, float]]:
+    """The metrics of loads that differ in their time alone: one run, cut where a time ends."""
+    jobs = _jobs(simulated, equal[0])
+
+    def run(name: str, seconds: float, seed: int) -> StepResult:
+        timed = tuple(job.with_duration_s(seconds * time_share) for job in jobs)
+        return simulated.engine.run(Workload(name, timed, seed=seed), observer.look)
+
+    longest = max(equal, key=lambda load: load.seconds)
+    if longest.state != "fresh":
+        run("warm", longest.least_seconds * _WARM_SHARE, _FIRST_SEED)
+    ends = {load.seconds for load in equal}
+    ends |= {tier for tier in tiers() if longest.least_seconds <= tier < longest.seconds}
+    found, parts, begin = {}, [], 0.0
+    for number, end in enumerate(sorted(ends), 1):
+        parts.append(run("measured", end - begin, _FIRST_SEED + number))
+        begin = end
+        found[end] = metrics_of(parts)
+    return {load: found[load.seconds] for load in equal}
+
+
+def _jobs(simulated: StatefulDrive, load: Load) -> tuple[Job, ...]:
+    if load.profile:
+        capacity = simulated.capacity_bytes
+        jobs = profile_workload(load.profile, capacity, queue_depth=load.outstanding).jobs
+        return tuple(replace(job, compressible_pct=load.compressible_pct) for job in jobs)
+    assert load.block_bytes is not None and load.read_pct is not None
     job = Job(
         pattern=load.pattern,
         read_pct=load.read_pct,
         block_sizes=(BlockSize(load.block_bytes),),
-        queue_depth=load.outstanding,
+        queue_depth=load.outstanding or 1,
         compressible_pct=load.compressible_pct,
     )
-    if load.state == "client":
-        job = _client_area(job, engine.identify().capacity_bytes)
-    if load.state != "fresh":
-        warm = job.with_duration_s(load.seconds * _WARM_SHARE)
-        engine.run(Workload("warm", (warm,), seed=seed), observer.look)
-    measured = job.with_duration_s(load.seconds)
-    return metrics_of(engine.run(Workload("measured", (measured,), seed=seed + 1), observer.look))
-
-
-def metrics_of(result: StepResult) -> dict[str, float]:
-    """Metrics of one step by name: rates in I/Os or 10^6 bytes per second, latencies in ms over all
-    I/Os, write amplification, mean power in W. Metrics that cannot be determined are absent."""
-    seconds = result.elapsed_ns / 1e9
-    ios, size = result.total()
-    metrics = {
-        "iops": ios / seconds,
-        "read_iops": result.total("read")[0] / seconds,
-        "write_iops": result.total("write")[0] / seconds,
-        "throughput": size / seconds / 1e6,
-    }
-    service = result.service() or _native.Histogram()
-    times = {
-        "latency_avg": service.mean_ns,
-        "latency_max": service.max_ns,
-        "latency_p99": service.quantile(0.99).value_ns,
-        "latency_p99.9": service.quantile(0.999).value_ns,
-        "latency_p99.99": service.quantile(0.9999).value_ns,
-    }
-    metrics |= {name: time / 1e6 for name, time in times.items() if time is not None}
-    per_second = _per_second(result)
-    if len(per_second) > 1:
-        metrics["iops_stddev"] = float(np.std(per_second, ddof=1))
-    waf = result.waf
-    if waf is not None:
-        metrics["waf"] = waf
-    joules = result.counted.energy_j
-    if joules is not None:
-        metrics["power"] = joules / seconds
-    return metrics
-
-
-def _per_second(result: StepResult) -> Sequence[float]:
-    """I/Os of each whole interval."""
-    ends = np.asarray(result.intervals["end_ns"])
-    if not len(ends):
-        return []
-    _, at = np.unique(ends, return_inverse=True)
-    counts = np.bincount(at, weights=np.asarray(result.intervals["ios"], dtype=float))
-    return list(counts[:-1])
+    return (simulated.active_range(job) if load.state == "client" else job,)
 
 
 def idle_watts(drive: ComparedDrive) -> float | None:
     """Mean power over a minute without commands; None if the drive reports no power."""
     engine = SimEngine.from_text(drive.text, drive.file_name)
     late = Job(read_pct=100.0, ios=1, start_delay_ns=_IDLE_NS)
-    return metrics_of(engine.run(Workload("idle", (late,)))).get("power")
+    return metrics_of([engine.run(Workload("idle", (late,)))]).get("power")
 
 
 def rated_bytes(drive: ComparedDrive, waf: float) -> float:

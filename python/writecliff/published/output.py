@@ -1,4 +1,4 @@
-"""Writes a reproduction: a folder with the page, `figures.csv` and `results.json`.
+"""Writes a reproduction: a folder with the page, `figures.csv`, `loads.csv` and `results.json`.
 
 The folder appears under its name as a whole or not at all.
 """
@@ -16,15 +16,14 @@ from typing import Any
 from writecliff.engines.preconditioned import build_id
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import Load, condition, preset_of
-from writecliff.published.figures import COLUMNS, COMPRESSIBLE
 from writecliff.published.notes import note_of
-from writecliff.published.reproduce import Reproduction
+from writecliff.published.reproduce import LoadResult, Reproduction
 from writecliff.published.scores import Row, Score, right_pct
 from writecliff.report.csvs import csv_text
 from writecliff.store.files import store_error, write_atomically
 
-SCHEMA = "writecliff/reproduce/1"
-PAGE, CSV, JSON = "report.html", "figures.csv", "results.json"
+SCHEMA = "writecliff/reproduce/2"
+PAGE, CSV, LOADS_CSV, JSON = "report.html", "figures.csv", "loads.csv", "results.json"
 
 
 def check_output(path: Path) -> None:
@@ -41,6 +40,7 @@ def write_folder(found: Reproduction, path: Path) -> Path:
     files = {
         PAGE: render_page(page_of(found)),
         CSV: figures_csv(found),
+        LOADS_CSV: loads_csv(found),
         JSON: json.dumps(mapping(found), indent=1, allow_nan=False) + "\n",
     }
     part = None
@@ -61,14 +61,14 @@ def write_folder(found: Reproduction, path: Path) -> Path:
 
 def mapping(found: Reproduction) -> dict[str, Any]:
     """The whole reproduction as plain data for `--json`; unknown values are None."""
-    comparisons = found.comparisons
+    comparisons, predicted = found.comparisons, found.predicted
     return {
         "schema": SCHEMA,
         "campaign": found.name,
         "about": found.about,
         "build": build_id(),
         "wall_s": found.wall_s,
-        "groups": [_score(score) for score in found.scores],
+        "kinds": [_score(score, predicted.get(score.kind)) for score in found.scores],
         "comparisons": {
             "count": len(comparisons),
             "right": sum(one.right for one in comparisons),
@@ -77,6 +77,10 @@ def mapping(found: Reproduction) -> dict[str, Any]:
         },
         "figures": [_row(row, found) for row in found.rows],
         "not_simulated": [_row(row, found) for row in found.missing],
+        "skipped": [
+            {"path": str(one.path), "line": one.line, "why": one.why} for one in found.skipped
+        ],
+        "loads": [_load(one) for one in found.loads],
         "drives": [_without(asdict(drive), "description") for drive in found.drives],
     }
 
@@ -85,25 +89,39 @@ def _without(values: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != name}
 
 
-def _score(score: Score) -> dict[str, Any]:
-    figure = score.worst.figure
-    worst = {"device": figure.device, "metric": figure.metric, "label": figure.label}
-    return {**vars(score), "worst": {**worst, "error_pct": score.worst.error_pct}}
+def _score(score: Score, predicted: Score | None) -> dict[str, Any]:
+    worst = None
+    if score.worst is not None:
+        figure = score.worst.figure
+        worst = {
+            "device": figure.device,
+            "metric": figure.metric,
+            "label": figure.label,
+            "error": score.worst.error,
+        }
+    cross_validated = predicted and {"figures": predicted.figures, "value": predicted.value}
+    return {
+        **vars(score),
+        "reached": score.reached,
+        "worst": worst,
+        "cross_validated": cross_validated,
+    }
+
+
+def _load(one: LoadResult) -> dict[str, Any]:
+    return {"drive": one.drive, **vars(one.load), "metrics": one.metrics}
 
 
 def _row(row: Row, found: Reproduction) -> dict[str, Any]:
     """The columns of the table of published figures, and what was simulated."""
     f = row.figure
-    columns = {
-        **_without(vars(f), "block_bytes"),
-        "block_kib": None if f.block_bytes is None else f.block_bytes / 1024,
-        "oio": f.outstanding,
-    }
     return {
-        **{name: columns[name] for name in (*COLUMNS, COMPRESSIBLE)},
+        **f.columns,
         "preset": preset_of(f.device),
-        "group": row.group,
+        "kind": row.kind.name,
         "simulated": row.simulated,
+        "error": row.error,
+        "error_unit": row.kind.unit,
         "error_pct": row.error_pct,
         **_condition(row),
         "device_hash": found.hash_of(f),
@@ -116,10 +134,11 @@ def _condition(row: Row) -> Mapping[str, Any]:
     """The load behind the simulated figure, under names that differ from the figure's own."""
     one = condition(row.figure)
     load = None if one is None else one.load
-    return {
+    found = {
         f"simulated_{field.name}": None if load is None else getattr(load, field.name)
         for field in fields(Load)
     }
+    return {**found, "simulated_outstanding": row.figure.oio} if row.figure.depths else found
 
 
 def figures_csv(found: Reproduction) -> str:
@@ -127,3 +146,14 @@ def figures_csv(found: Reproduction) -> str:
     can be given to `--figures` again."""
     rows = [_row(row, found) for row in found.rows]
     return csv_text(list(rows[0]), (row.values() for row in rows))
+
+
+def loads_csv(found: Reproduction) -> str:
+    """A row for each load, a column for each metric."""
+    names = [field.name for field in fields(Load)]
+    metrics = list(dict.fromkeys(name for one in found.loads for name in one.metrics))
+    rows = (
+        [one.drive, *(getattr(one.load, name) for name in names), *map(one.metrics.get, metrics)]
+        for one in found.loads
+    )
+    return csv_text(["drive", *names, *metrics], rows)

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from writecliff.published.figures import CAMPAIGNS, PublishedFigure
-from writecliff.published.output import CSV, figures_csv, mapping
+from writecliff.published.kinds import (
+    BETTER_RATES,
+    BETTER_TAILS,
+    CONSISTENCY,
+    DEVIATION,
+    MIXED,
+    POWER,
+    PURE,
+)
+from writecliff.published.output import CSV, LOADS_CSV, figures_csv, loads_csv, mapping
 from writecliff.published.reproduce import Reproduction
-from writecliff.published.scores import POWER, Row, right_pct
+from writecliff.published.scores import Row, right_pct
 from writecliff.published.tables import (
     FAR,
-    FAR_PCT,
     STATES,
     drives_table,
-    groups_table,
     item_tables,
+    kinds_table,
+    loads_table,
     missed_table,
     missing_table,
     sources_table,
@@ -27,19 +36,18 @@ from writecliff.report.plots import GUIDE_PCT, agreement
 
 # The plots: a name, the label of the axes, which rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
-    ("iops", "IOPS", lambda r: r.group == "throughput" and r.figure.unit == "IOPS"),
-    ("throughput", "Throughput (MB/s)", lambda r: r.group == "throughput" and _mb(r.figure)),
-    ("latency", "Latency (ms)", lambda r: r.group.startswith("latency")),
-    ("ratio", "One drive over another (ratio)", lambda r: bool(r.figure.baseline)),
-    ("consistency", "Standard deviation of IOPS", lambda r: r.group == "consistency"),
+    ("iops", "IOPS", lambda r: r.kind in (PURE, MIXED) and r.figure.unit == "IOPS"),
+    ("throughput", "Throughput (MB/s)", lambda r: r.figure.unit == "MB/s"),
+    ("latency", "Latency (ms)", lambda r: r.figure.unit == "ms"),
+    ("ratio", "Ratio of the IOPS of two drives", lambda r: r.kind is BETTER_RATES),
+    ("ratio-latency", "Ratio of the latencies of two drives", lambda r: r.kind is BETTER_TAILS),
+    ("consistency", "Consistency of IOPS (%)", lambda r: r.kind is CONSISTENCY),
+    ("deviation", "Standard deviation of IOPS", lambda r: r.kind is DEVIATION),
     ("tbw", "TBW (TB)", lambda r: r.figure.metric == "tbw"),
     ("dwpd", "Drive writes per day", lambda r: r.figure.metric == "dwpd"),
-    ("power", "Power (W)", lambda r: r.group == POWER),
-)
-
-
-def _mb(figure: PublishedFigure) -> bool:
-    return figure.unit == "MB/s"
+    ("power", "Power (W)", lambda r: r.kind is POWER),
+)  # fmt: skip
+_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, where no power of ten is
 
 
 def page_of(found: Reproduction) -> Page:
@@ -53,7 +61,7 @@ def page_of(found: Reproduction) -> Page:
             Section(
                 "Overall",
                 "",
-                tables=(groups_table(found), sources_table(found)),
+                tables=(kinds_table(found), sources_table(found)),
             ),
             Section(
                 "Agreement",
@@ -67,19 +75,21 @@ def page_of(found: Reproduction) -> Page:
             *_missing(found),
             *_conditions(found),
         ),
-        data=(DataFile(CSV, figures_csv(found)),),
+        data=(DataFile(CSV, figures_csv(found)), DataFile(LOADS_CSV, loads_csv(found))),
         summary=mapping(found),
         disclosures=_disclosures(found),
     )
 
 
 def _disclosures(found: Reproduction) -> tuple[str, ...]:
-    if not found.missing:
-        return ()
-    return (
-        f"{len(found.missing)} of {len(found.rows)} figures are not simulated. They are left out "
-        "of all scores and listed with the reason.",
-    )
+    said = []
+    if found.missing:
+        said.append(
+            f"{len(found.missing)} of {len(found.rows)} figures are not simulated. They are left "
+            "out of all scores and listed with the reason."
+        )
+    said += [f"Not a figure: {one}" for one in found.skipped]
+    return tuple(said)
 
 
 # -- plots --------------------------------------------------------------------------------------
@@ -88,8 +98,8 @@ def _disclosures(found: Reproduction) -> tuple[str, ...]:
 def _agreement(rows: Sequence[Row]) -> Iterator[Figure | None]:
     for name, label, wanted in _PLOTS:
         chosen = [row for row in rows if row.simulated is not None and wanted(row)]
-        series = _series(chosen, by_group=name == "latency")
-        log = name != "ratio"  # ratios lie near 1, where no power of ten is
+        series = _series(chosen, by_kind=name == "latency")
+        log = name not in _LINEAR
         x = Axis(f"Published, {_lower(label)}", log=log, from_zero=False)
         y = Axis("Simulated", log=log, from_zero=False)
         about = f"{label}: published against simulated, {len(chosen)} figures"
@@ -100,15 +110,14 @@ def _lower(label: str) -> str:
     return label if label.startswith(("IOPS", "TBW")) else label[0].lower() + label[1:]
 
 
-def _series(rows: Sequence[Row], *, by_group: bool) -> list[Line]:
-    """A series for each source or kind of latency; improvements as ratios."""
+def _series(rows: Sequence[Row], *, by_kind: bool) -> list[Line]:
+    """A series for each source or kind; improvements as ratios."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        label = row.group.removeprefix("latency, ") if by_group else _source_name(row.figure)
-        pair = (row.figure.value, row.simulated or 0.0)
-        if row.figure.unit == "%":
-            pair = (1 + pair[0] / 100, 1 + pair[1] / 100)
-        points.setdefault(label, []).append(pair)
+        label = row.kind.name if by_kind else _source_name(row.figure)
+        pair = row.compared
+        if pair is not None:
+            points.setdefault(label, []).append(pair)
     return [
         Line(label, [x for x, _ in pairs], [y for _, y in pairs]) for label, pairs in points.items()
     ]
@@ -151,8 +160,9 @@ def _items(rows: Sequence[Row]) -> tuple[Section, ...]:
         items.setdefault(row.figure.item, []).append(row)
     about = {one.source: one.about for one in CAMPAIGNS}
     intro = (
-        f"Errors beyond {FAR_PCT:g} % are marked {FAR}. The states of a drive are defined at the "
-        "end of the page."
+        f"Errors beyond the limit of their kind are marked {FAR}: 20 % of rates and means, 1.5 x "
+        "of tails, 2 x of deviations, 15 points of improvements, 3 points of consistency. The "
+        "states of a drive are defined at the end of the page."
     )
     return tuple(
         Section(
@@ -173,14 +183,19 @@ def _missing(found: Reproduction) -> tuple[Section, ...]:
 def _conditions(found: Reproduction) -> tuple[Section, ...]:
     states = table("States of a drive", ("state", "meaning"), STATES.items(), "ll")
     intro = (
-        "Each drive is brought to a state once; the loads that require it follow each other, reads "
-        "first. Before a load is measured it runs for a fifth of its time, except on a fresh "
-        "drive. Where a source does not give the number of outstanding I/Os, random loads have 128 "
+        "Each drive is brought to a state once, and each load begins in exactly this state. Before "
+        "a load is measured it runs for a while, 12 s (deep reads: 2 s), except on a fresh drive. "
+        "Where a source does not give the number of outstanding I/Os, random loads have 128 "
         "and sequential ones 32, as the PTS-E recommends. Data are random unless the source says "
-        "otherwise; then the data on the drive are as compressible as those of the load. Errors of "
-        "improvements are errors of the ratio."
+        "otherwise; then the data on the drive are as compressible as those of the load."
     )
     sections = [Section("Conditions", intro, tables=(states,))]
+    if found.loads:
+        text = (
+            "What every load measured, the latencies of reads and writes apart; a figure in the "
+            "table above is one of these."
+        )
+        sections.append(Section("Loads", text, tables=(loads_table(found),)))
     if found.drives:
         text = f"{found.wall_s / 60:.1f} minutes in total."
         sections.append(Section("Drives and times", text, tables=(drives_table(found),)))

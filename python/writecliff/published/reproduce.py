@@ -15,24 +15,34 @@ from writecliff.devices import describe_device, preset_names, read_device_file
 from writecliff.engines.preconditioned import StateCache
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.published.conditions import (
+    IMPROVEMENT,
+    MEASURED,
     Condition,
+    Load,
     baseline_condition,
     condition,
+    measured_metric,
+    parts_of,
     preset_of,
+    refusal,
 )
 from writecliff.published.derived import derive
 from writecliff.published.figures import (
+    CAMPAIGNS,
     OTHERS,
     OTHERS_ABOUT,
     OTHERS_NAME,
     SHIPPED,
     PublishedFigure,
+    SkippedRow,
     campaign,
     read_figures,
+    read_table,
 )
+from writecliff.published.kinds import METRICS, WORDS, is_of
 from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
+from writecliff.published.predictions import predicted_rows
 from writecliff.published.scores import (
-    GROUPS,
     PairwiseComparison,
     Row,
     Score,
@@ -54,18 +64,35 @@ class DriveRun:
 
 
 @dataclass(frozen=True)
+class LoadResult:
+    """All metrics of a load on a drive (see `metrics.py`)."""
+
+    drive: str
+    load: Load
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Reproduction:
-    """Every figure of a campaign beside its simulation, in the order of the table."""
+    """Every figure of a campaign beside its simulation, in the order of the table; the loads behind
+    them; and the rows of the table that are no figures."""
 
     name: str
     about: str
     rows: tuple[Row, ...]
     drives: tuple[DriveRun, ...]
+    loads: tuple[LoadResult, ...]
+    skipped: tuple[SkippedRow, ...]
     wall_s: float
 
     @property
     def scores(self) -> list[Score]:
         return scores_of(self.rows)
+
+    @property
+    def predicted(self) -> dict[str, Score]:
+        """The scores, by kind, of fits that have not seen the figures they predict."""
+        return {score.kind: score for score in scores_of(predicted_rows(self.rows))}
 
     @property
     def comparisons(self) -> list[PairwiseComparison]:
@@ -82,38 +109,59 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The figures to reproduce, and the name of the choice."""
+    """The figures to reproduce, the name of the choice, and rows that could not be read."""
 
     name: str
     about: str
     figures: tuple[PublishedFigure, ...]
+    skipped: tuple[SkippedRow, ...] = ()
 
 
-def choose(name: str, path: Path | None = None) -> Chosen:
-    """The figures of a campaign, or of a source in the user's table `path`; "all" takes all.
+def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
+    """The figures of a campaign, of a drive, or of a source in the user's table `path`; "all" takes
+    all. With `kind`, those that a word of `kinds.WORDS` means.
 
-    Raises ConfigError: unknown campaign or source, malformed table."""
+    Raises ConfigError: nothing of that name, a malformed table, no figures of the kind."""
+    found = _chosen(name, path)
+    if kind is None:
+        return found
+    if kind not in WORDS:
+        raise ConfigError.unknown("kind", kind, WORDS)
+    figures = tuple(one for one in found.figures if is_of(one, kind))
+    if not figures:
+        raise ConfigError(f"{name}: no figures of the kind '{kind}'")
+    return replace(found, about=f"{found.about}: {kind}", figures=figures)
+
+
+def _chosen(name: str, path: Path | None) -> Chosen:
     if name == OTHERS_NAME and path is None:
         return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
-    figures = read_figures(path or SHIPPED)
+    table = read_table(path or SHIPPED)
+    figures, skipped = table.figures, table.skipped
     if not figures:
-        raise ConfigError(f"{path}: no figures in it")
+        raise ConfigError(str(skipped[0]) if skipped else f"{path}: no figures in it")
     if name == "all":
-        return Chosen(name, "all published figures" if path is None else str(path), figures)
-    if path is None:
+        about = "all published figures" if path is None else str(path)
+        return Chosen(name, about, figures, skipped)
+    if path is None and any(one.name == name for one in CAMPAIGNS):
         known = campaign(name)
-        source, about = known.source, known.about
-    else:
-        sources = list(dict.fromkeys(figure.source for figure in figures))
-        if name not in sources:
-            raise ConfigError.unknown("source", name, sources, where=path)
-        source, about = name, f"{name}, from {path}"
-    return Chosen(name, about, tuple(one for one in figures if one.source == source))
+        return Chosen(name, known.about, tuple(f for f in figures if f.source == known.source))
+    own = tuple(f for f in figures if f.source == name)
+    if path is not None and own:
+        return Chosen(name, f"{name}, from {path}", own, skipped)
+    own = tuple(f for f in figures if name in (f.device, f.baseline, preset_of(f.device)))
+    if own:
+        return Chosen(name, f"{name}, its figures and those relative to it", own, skipped)
+    if path is None:
+        campaign(name)  # refused, with the nearest name
+    sources = dict.fromkeys(figure.source for figure in figures)
+    raise ConfigError.unknown("source", name, list(sources), where=path)
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
     """The conditions of the figures and of their baselines, each once."""
-    found = (one for f in figures for one in (condition(f), baseline_condition(f)))
+    parts = (part for figure in figures for part in parts_of(figure) if condition(figure))
+    found = (one for part in parts for one in (condition(part), baseline_condition(part)))
     return list(dict.fromkeys(one for one in found if one is not None))
 
 
@@ -141,10 +189,12 @@ def reproduce(
     *,
     cache: StateCache | None = None,
     workers: int | None = None,
+    time_share: float = 1.0,
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> Reproduction:
-    """Measure the simulated drives under the conditions of the figures and compare.
+    """Measure the simulated drives under the conditions of the figures and compare. All times are
+    multiplied by `time_share`.
 
     Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError."""
     began_s = time.monotonic()
@@ -153,7 +203,15 @@ def reproduce(
     # Read once: a device file may be edited while its drive is measured for minutes.
     drives = {one.device: ComparedDrive.preset(one.device) for one in wanted}
     observer = observer or MeasurementObserver()
-    results = measure_all(drives, wanted, cache=cache, workers=workers, log=log, observer=observer)
+    results = measure_all(
+        drives,
+        wanted,
+        cache=cache,
+        workers=workers,
+        time_share=time_share,
+        log=log,
+        observer=observer,
+    )
     derived = derive(drives, wanted, results, log=log)
     rows = tuple(
         _explained(row_of(figure, results, derived.values), missing, derived.why)
@@ -163,7 +221,13 @@ def reproduce(
         _drive_run(drives[name], len(loads), observer.wall_s.get(name, 0.0))
         for name, loads in sorted(results.items())
     )
-    return Reproduction(chosen.name, chosen.about, rows, runs, time.monotonic() - began_s)
+    loads = tuple(
+        LoadResult(name, load, results[name][load])
+        for name in sorted(results)
+        for load in sorted(results[name], key=lambda one: one.order)
+    )
+    wall_s = time.monotonic() - began_s
+    return Reproduction(chosen.name, chosen.about, rows, runs, loads, chosen.skipped, wall_s)
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
@@ -181,11 +245,13 @@ def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> 
 
 def _no_condition(row: Row) -> str:
     """The metric is unknown, or its load is not simulated for single figures."""
-    metric, access = row.figure.metric, row.figure.access
-    if row.group == "other":
-        known = [name for names in GROUPS.values() for name in names]
-        return f"unknown metric '{metric}': {did_you_mean(metric, known)}"
-    return f"no load '{access}': single figures are of random and sequential ones"
+    metric = row.figure.metric
+    if measured_metric(metric) not in MEASURED and not metric.startswith("power_"):
+        if metric in METRICS:
+            return "single figures of this metric are not simulated"
+        known = [*METRICS, *(name + IMPROVEMENT for name in MEASURED)]
+        return f"unknown metric '{metric}': {did_you_mean(metric, known, 'see the guide')}"
+    return refusal(row.figure)
 
 
 def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:

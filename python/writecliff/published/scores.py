@@ -1,4 +1,4 @@
-"""Compares published with simulated figures: errors, medians by group, and which drive wins."""
+"""Compares published with simulated figures: errors, summaries by kind, and which drive wins."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from writecliff.published.conditions import (
+    IMPROVEMENT,
     Condition,
     Load,
     baseline_condition,
     condition,
+    measured_metric,
+    parts_of,
     preset_of,
 )
 from writecliff.published.figures import PublishedFigure
+from writecliff.published.kinds import (
+    KINDS,
+    WINNERS,
+    WINNERS_GOALS,
+    WINNERS_MIXED,
+    Kind,
+    is_mixed,
+    kind_of,
+)
 
 Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 
-# Metrics by kind: the errors of a percentile, a mean and a power are not comparable.
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "throughput": (
-        "iops", "iops_fob", "iops_steady", "read_iops", "write_iops", "throughput",
-        "throughput_fob", "throughput_improvement", "iops_improvement",
-    ),
-    "latency, average": ("latency_avg",),
-    "latency, percentiles and maximum": (
-        "latency_p99", "latency_p99.9", "latency_p99.99", "latency_max",
-    ),
-    "consistency": ("iops_stddev",),
-    "endurance": ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none"),
-}  # fmt: skip
-POWER = "power"
-_LOWER_IS_BETTER = ("latency", "power", "iops_stddev", "waf")
+_LOWER_IS_BETTER = ("latency", "power", "waf")
+_CLEAR = 0.05  # a published difference beyond it must be found in mixed cells
 
 
 @dataclass(frozen=True)
@@ -44,33 +43,87 @@ class Row:
     why: str = ""
 
     @property
-    def error_pct(self) -> float | None:
-        """Relative error of the figure, in %; of the ratio where the figure is an improvement."""
-        if self.simulated is None:
-            return None
-        if self.figure.metric.endswith("_improvement"):
-            return 100 * ((100 + self.simulated) / (100 + self.figure.value) - 1)
-        if self.figure.value == 0:
-            return None
-        return 100 * (self.simulated / self.figure.value - 1)
+    def kind(self) -> Kind:
+        return kind_of(self.figure)
 
     @property
-    def group(self) -> str:
-        """Its key in `GROUPS`, `POWER` or "other"."""
-        if self.figure.metric.startswith("power_"):
-            return POWER
-        return next((g for g, metrics in GROUPS.items() if self.figure.metric in metrics), "other")
+    def published(self) -> float:
+        """The published value; of an improvement the ratio of the drive to its baseline."""
+        f = self.figure
+        return _ratio(f, f.value) if IMPROVEMENT in f.metric else f.value
+
+    @property
+    def compared(self) -> tuple[float, float] | None:
+        """The published value and the simulated one; of an improvement the ratios of the drive to
+        its baseline."""
+        if self.simulated is None:
+            return None
+        if IMPROVEMENT in self.figure.metric:
+            return self.published, _ratio(self.figure, self.simulated)
+        return self.published, self.simulated
+
+    @property
+    def error_pct(self) -> float | None:
+        """Relative error of the figure, in %; of the ratio where the figure is an improvement."""
+        published, simulated = self.compared or (0.0, 0.0)
+        return 100 * (simulated / published - 1) if published else None
+
+    @property
+    def error(self) -> float | None:
+        """The error in the unit of its kind: in %, simulated over published, or in points."""
+        if self.simulated is None:
+            return None
+        if self.kind.unit == "points":
+            return self.simulated - self.figure.value
+        if self.kind.unit == "x":
+            return self.simulated / self.figure.value if self.figure.value else None
+        return self.error_pct
+
+    @property
+    def size(self) -> float | None:
+        """The size of the error whatever its direction; of a ratio the greater of it and its
+        reciprocal."""
+        error = self.error
+        if error is None or self.kind.unit != "x":
+            return None if error is None else abs(error)
+        return max(error, 1 / error) if error > 0 else float("inf")
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the error is beyond the limit of its kind."""
+        return self.size is not None and self.size > self.kind.limit
+
+
+def _ratio(figure: PublishedFigure, improvement_pct: float) -> float:
+    """The figure of the drive over that of the baseline."""
+    better = improvement_pct / 100
+    return 1 - better if lower_is_better(figure.metric) else 1 + better
+
+
+def lower_is_better(metric: str) -> bool:
+    return metric.startswith(_LOWER_IS_BETTER) or metric.endswith("_stddev")
 
 
 @dataclass(frozen=True)
 class Score:
-    """Errors over the figures of one group."""
+    """Errors over the figures of one kind, or winners over comparisons. `value` is the median of
+    the sizes of the errors, in `unit`, or a share in %; `goal` is what it should be."""
 
-    group: str
+    kind: str
     figures: int
-    median_error_pct: float
-    within_20_pct: float  # share of the figures, in %
-    worst: Row
+    missing: int  # not simulated
+    statistic: str  # "median", "share within 2 x", "share"
+    unit: str
+    value: float
+    goal: float | None
+    worst: Row | None
+
+    @property
+    def reached(self) -> bool | None:
+        """None without a goal."""
+        if self.goal is None:
+            return None
+        return self.value <= self.goal if self.statistic == "median" else self.value >= self.goal
 
 
 @dataclass(frozen=True)
@@ -83,6 +136,7 @@ class PairwiseComparison:
     drives: tuple[str, str]
     published: tuple[float, float]
     simulated: tuple[float, float]
+    mixed: bool = False  # reads and writes meet in the load
 
     @property
     def right(self) -> bool:
@@ -91,9 +145,20 @@ class PairwiseComparison:
             return False
 
         def first_wins(pair: tuple[float, float]) -> bool:
-            return (pair[0] > pair[1]) != self.metric.startswith(_LOWER_IS_BETTER)
+            return (pair[0] > pair[1]) != lower_is_better(self.metric)
 
         return first_wins(self.published) == first_wins(self.simulated)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the published figures differ by more than 5 %."""
+        return is_clear(self.published)
+
+
+def is_clear(published: tuple[float, float]) -> bool:
+    """Whether two published figures differ by more than 5 %."""
+    low, high = sorted(published)
+    return high > low * (1 + _CLEAR)
 
 
 def value_of(one: Condition, results: Results) -> float | None:
@@ -111,68 +176,111 @@ def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, floa
     key = f"{one.device} {one.metric}"
     if key in derived:
         return Row(figure, derived[key])
-    value = value_of(one, results)
+    rows = [_single(part, results) for part in parts_of(figure)]
+    values = [row.simulated for row in rows if row.simulated is not None]
+    if len(values) < len(rows):
+        return Row(figure, None, next(row.why for row in rows if row.simulated is None))
+    return Row(figure, min(values) if figure.metric.endswith("_min") else max(values))
+
+
+def _single(figure: PublishedFigure, results: Results) -> Row:
+    """A figure under one load."""
+    one, other = condition(figure), baseline_condition(figure)
+    value = None if one is None else value_of(one, results)
     if value is None:
         return Row(figure, None, "the simulation does not give it")
     if not figure.baseline:
         return Row(figure, value)
-    other = baseline_condition(figure)
     base = value_of(other, results) if other else None
     if not base:
         return Row(figure, None, f"no figure of {figure.baseline}")
-    return Row(figure, 100 * (value / base - 1))
+    sign = -1 if lower_is_better(figure.metric) else 1
+    return Row(figure, sign * 100 * (value / base - 1))
 
 
-def scores_of(rows: Iterable[Row]) -> list[Score]:
-    """A score for each group that has simulated figures, in the order of `GROUPS`."""
-    grouped: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.error_pct is not None:
-            grouped.setdefault(row.group, []).append(row)
-    return [
-        _score(group, grouped[group]) for group in (*GROUPS, POWER, "other") if group in grouped
-    ]
+def scores_of(rows: Sequence[Row]) -> list[Score]:
+    """A score for each kind that has simulated figures, in the order of `KINDS`; then the winners,
+    first those of mixed cells that differ by more than 5 %."""
+    found = []
+    for kind in KINDS:
+        own = [row for row in rows if row.kind is kind]
+        known = [row for row in own if row.size is not None]
+        if known:
+            found.append(_score(kind, known, len(own) - len(known)))
+    comparisons = comparisons_of(rows)
+    clear = [one for one in comparisons if one.mixed and one.clear]
+    for name, of in ((WINNERS_MIXED, clear), (WINNERS, comparisons)):
+        right = right_pct(of)
+        if right is not None:
+            goal = WINNERS_GOALS[name]
+            found.append(Score(name, len(of), 0, "share", "%", right, goal, None))
+    return found
 
 
-def _score(group: str, rows: Sequence[Row]) -> Score:
-    errors = [abs(row.error_pct or 0.0) for row in rows]
-    return Score(
-        group=group,
-        figures=len(rows),
-        median_error_pct=statistics.median(errors),
-        within_20_pct=100 * sum(error <= 20 for error in errors) / len(errors),
-        worst=max(rows, key=lambda row: abs(row.error_pct or 0.0)),
-    )
+def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
+    sizes = [row.size or 0.0 for row in rows]
+    statistic, unit, value = "median", kind.unit, statistics.median(sizes)
+    if kind.statistic != "median":
+        statistic, unit = f"share within {kind.limit:g} {kind.unit}", "%"
+        value = 100 * sum(size <= kind.limit for size in sizes) / len(sizes)
+    worst = max(rows, key=lambda row: row.size or 0.0)
+    return Score(kind.name, len(rows), missing, statistic, unit, value, kind.goal, worst)
+
+
+def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]:
+    """The indices of every two figures that one source shows of two drives under the same
+    conditions, with unequal values; and (index, None) of every figure that is itself a
+    comparison."""
+    found: list[tuple[int, int | None]] = []
+    by_test: dict[tuple[object, ...], list[int]] = {}
+    for index, f in enumerate(figures):
+        if f.baseline:
+            if f.value:
+                found.append((index, None))
+            continue
+        load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
+        by_test.setdefault((f.source, f.item, *load, f.metric), []).append(index)
+    for same in by_test.values():
+        for a, b in combinations(same, 2):
+            one, other = figures[a], figures[b]
+            if one.value != other.value and preset_of(one.device) != preset_of(other.device):
+                found.append((a, b))
+    return found
 
 
 def comparisons_of(rows: Iterable[Row]) -> list[PairwiseComparison]:
-    """Every two drives that one source shows under the same conditions with unequal figures, and
-    every figure that is itself a comparison."""
-    found = []
-    by_test: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        f = row.figure
-        if row.simulated is None:
-            continue
-        if f.baseline:
-            metric = f.metric.removesuffix("_improvement")
-            published, simulated = ((1 + v / 100, 1.0) for v in (f.value, row.simulated))
-            drives = (f.device, f.baseline)
-            found.append(PairwiseComparison(f.item, metric, f.label, drives, published, simulated))
-            continue
-        load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
-        by_test.setdefault((f.source, f.item, *load, f.metric), []).append(row)
-    for same in by_test.values():
-        for a, b in combinations(same, 2):
-            f, other = a.figure, b.figure
-            if f.value == other.value or preset_of(f.device) == preset_of(other.device):
-                continue
-            drives, published = (f.device, other.device), (f.value, other.value)
-            simulated = (a.simulated or 0.0, b.simulated or 0.0)
-            found.append(
-                PairwiseComparison(f.item, f.metric, f.label, drives, published, simulated)
-            )
-    return found
+    """Every pair of figures (see `pairs_of`) that is simulated."""
+    known = [row for row in rows if row.simulated is not None]
+    return [
+        _improvement(known[a]) if b is None else _pair(known[a], known[b])
+        for a, b in pairs_of([row.figure for row in known])
+    ]
+
+
+def _pair(row: Row, other: Row) -> PairwiseComparison:
+    f = row.figure
+    return PairwiseComparison(
+        f.item,
+        f.metric,
+        f.label,
+        (f.device, other.figure.device),
+        (f.value, other.figure.value),
+        (row.simulated or 0.0, other.simulated or 0.0),
+        is_mixed(f),
+    )
+
+
+def _improvement(row: Row) -> PairwiseComparison:
+    f = row.figure
+    return PairwiseComparison(
+        f.item,
+        measured_metric(f.metric),
+        f.label,
+        (f.device, f.baseline),
+        (_ratio(f, f.value), 1.0),
+        (_ratio(f, row.simulated or 0.0), 1.0),
+        is_mixed(f),
+    )
 
 
 def right_pct(comparisons: Sequence[PairwiseComparison]) -> float | None:

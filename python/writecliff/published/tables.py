@@ -5,27 +5,33 @@ Cells are finished text; the page and the command line show the same tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from writecliff import units
 from writecliff.engines.preconditioned import RECIPES
-from writecliff.published.conditions import Load, State, condition, preset_of
+from writecliff.published.conditions import (
+    IMPROVEMENT,
+    STATISTICS,
+    Load,
+    State,
+    condition,
+    preset_of,
+)
 from writecliff.published.figures import PublishedFigure
+from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, WINNERS
 from writecliff.published.notes import note_of
-from writecliff.published.output import CSV
-from writecliff.published.reproduce import Reproduction
+from writecliff.published.output import CSV, LOADS_CSV
+from writecliff.published.reproduce import LoadResult, Reproduction
 from writecliff.published.scores import (
     PairwiseComparison,
     Row,
     Score,
-    comparisons_of,
-    right_pct,
     scores_of,
 )
 from writecliff.report.model import Table, table
 
-FAR_PCT = 20.0  # errors beyond are marked
-FAR = "▲"
+FAR = "▲"  # marks errors beyond the limit of their kind
 # What each state is, as `measure.py` prepares it.
 STATES: dict[State, str] = {
     "fresh": "purged; the load is the first that is written",
@@ -38,17 +44,7 @@ _METRICS = {
     "iops": "IOPS",
     "iops_fob": "IOPS, fresh out of the box",
     "iops_steady": "IOPS, steady",
-    "read_iops": "IOPS of reads",
-    "write_iops": "IOPS of writes",
-    "iops_stddev": "standard deviation of IOPS",
-    "iops_improvement": "IOPS, better by",
     "throughput_fob": "throughput, fresh out of the box",
-    "throughput_improvement": "throughput, better by",
-    "latency_avg": "mean latency",
-    "latency_max": "maximum latency",
-    "latency_p99": "99 % latency",
-    "latency_p99.9": "99.9 % latency",
-    "latency_p99.99": "99.99 % latency",
     "tbw": "TBW",
     "dwpd": "drive writes per day",
     "waf": "write amplification",
@@ -63,6 +59,24 @@ _METRICS = {
     "power_active_read_max": "power, reads, maximum",
     "power_active_write_max": "power, writes, maximum",
 }
+# Parts of the names of metrics that are put together: what, of which operations, in which way.
+_WHAT = {
+    "iops_stddev": "standard deviation of IOPS",
+    "iops_consistency": "consistency of IOPS",
+    "iops": "IOPS",
+    "throughput": "throughput",
+    "latency_avg": "mean latency",
+    "latency_max": "maximum latency",
+    "latency_p99.99": "99.99 % latency",
+    "latency_p99.9": "99.9 % latency",
+    "latency_p99": "99 % latency",
+}
+_WAY = {"read": "reads", "write": "writes"}
+_BETTER = {
+    "_improvement_min": ", least improvement",
+    "_improvement_max": ", greatest improvement",
+    IMPROVEMENT: ", better by",
+}
 
 
 # -- words --------------------------------------------------------------------------------------
@@ -74,8 +88,21 @@ def label_of(figure: PublishedFigure) -> str:
 
 
 def _label(metric: str, load: str) -> str:
-    name = _METRICS.get(metric, metric.replace("_", " "))
+    name = metric_text(metric)
     return f"{name}, {load}" if load else name
+
+
+def metric_text(metric: str) -> str:
+    """The name of a metric: "99.99 % latency of reads, better by"."""
+    if metric in _METRICS:
+        return _METRICS[metric]
+    ending = next((suffix for suffix in _BETTER if metric.endswith(suffix)), "")
+    words = metric.removesuffix(ending)
+    way = next((way for way in _WAY if f"_{way}" in words or words.startswith(f"{way}_")), "")
+    what = words.replace(f"_{way}", "").removeprefix(f"{way}_") if way else words
+    if what not in _WHAT:
+        return metric.replace("_", " ")
+    return _WHAT[what] + (f" of {_WAY[way]}" if way else "") + _BETTER.get(ending, "")
 
 
 def drive_text(figure: PublishedFigure) -> str:
@@ -89,10 +116,18 @@ def drive_name(name: str) -> str:
     return name if preset == name else f"{name} ({preset})"
 
 
-def load_text(load: Load) -> str:
+def load_text(load: Load, depths: tuple[int, int] | None = None) -> str:
     """The load without state and time: "random 4 KiB, 70 % reads, 32 outstanding"."""
-    mix = {0.0: " writes", 100.0: " reads"}.get(load.read_pct, f", {load.read_pct:g} % reads")
-    text = f"{load.pattern} {load.block_bytes / 1024:g} KiB{mix}, {load.outstanding} outstanding"
+    if load.profile:
+        text = f"profile {load.profile}"
+    else:
+        read = load.read_pct or 0.0
+        mix = {0.0: " writes", 100.0: " reads"}.get(read, f", {read:g} % reads")
+        text = f"{load.pattern} {(load.block_bytes or 0) / 1024:g} KiB{mix}"
+    if depths:
+        text += f", {depths[0]} to {depths[1]} outstanding"
+    elif load.outstanding:
+        text += f", {load.outstanding} outstanding"
     data = load.compressible_pct
     return f"{text}, data compressible by {data:g} %" if data else text
 
@@ -106,22 +141,33 @@ def condition_text(row: Row) -> str:
         return "as in experiment fms-fio: write amplification, the smaller of its two readings"
     if one.load is None:
         return "idle"
-    text = f"{one.load.state}; {load_text(one.load)}; {one.load.seconds:g}\u00a0s"
+    text = (
+        f"{one.load.state}; {load_text(one.load, row.figure.depths)}; {one.load.seconds:g}\u00a0s"
+    )
     if one.metric in ("tbw", "dwpd"):
         return f"rated cycles and the write amplification of: {text}"
     return text
 
 
-def value_text(value: float | None, unit: str) -> str:
-    """Three digits and the unit; percentages of an improvement with their sign."""
+def value_text(value: float | None, figure: PublishedFigure) -> str:
+    """Three digits and the unit; improvements with their sign."""
     if value is None:
         return units.UNKNOWN
-    return f"{value:+.1f} %" if unit == "%" else f"{units.significant(value)} {unit}".rstrip()
+    if figure.unit == "%":
+        return f"{value:{'+' if figure.baseline else ''}.1f} %"
+    return f"{units.significant(value)} {figure.unit}".rstrip()
 
 
 def error_text(row: Row) -> str:
-    """The relative error with its sign."""
-    return units.UNKNOWN if row.error_pct is None else f"{row.error_pct:+.1f} %"
+    """The error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
+    if row.error is None:
+        return units.UNKNOWN
+    return _in_unit(row.error, row.kind.unit, sign=True)
+
+
+def _in_unit(value: float, unit: str, *, sign: bool = False) -> str:
+    plus = "+" if sign else ""
+    return f"{value:.2f} x" if unit == "x" else f"{value:{plus}.1f} {unit}"
 
 
 def reason_of(row: Row) -> str:
@@ -130,66 +176,118 @@ def reason_of(row: Row) -> str:
 
 
 def _published(row: Row) -> str:
-    return value_text(row.figure.value, row.figure.unit)
+    return value_text(row.figure.value, row.figure)
 
 
 def _simulated(row: Row) -> str:
-    return value_text(row.simulated, row.figure.unit)
-
-
-def _is_far(row: Row) -> bool:
-    return row.error_pct is not None and abs(row.error_pct) > FAR_PCT
+    return value_text(row.simulated, row.figure)
 
 
 def _marked(row: Row) -> str:
-    return f"{FAR} {error_text(row)}" if _is_far(row) else error_text(row)
+    return f"{FAR} {error_text(row)}" if row.is_far else error_text(row)
 
 
 # -- tables -------------------------------------------------------------------------------------
 
 
-def groups_table(found: Reproduction) -> Table:
+def kinds_table(found: Reproduction) -> Table:
+    """The summary: errors by kind of figure, and how often the right drive wins."""
+
+    def goal(score: Score) -> str:
+        if score.goal is None:
+            return ""
+        sign = "≤" if score.statistic == "median" else "≥"
+        return f"{sign} {_in_unit(score.goal, score.unit)}"
+
+    predicted = found.predicted
+
+    def cross_validated(score: Score) -> str:
+        one = predicted.get(score.kind)
+        return "" if one is None else f"{_in_unit(one.value, one.unit)} ({one.figures})"
+
     def worst(score: Score) -> str:
+        if score.worst is None:
+            return ""
         figure = score.worst.figure
         return f"{error_text(score.worst)}: {drive_text(figure)}, {label_of(figure)}"
 
-    comparisons = found.comparisons
     return Table.of(
-        "Errors by group",
+        "Errors by kind",
         found.scores,
-        ("figures of", "whole", lambda s: s.group),
+        ("figures of", "whole", lambda s: s.kind),
         ("number", "right", lambda s: str(s.figures)),
-        ("median absolute error", "right", lambda s: units.pct(s.median_error_pct, 1)),
-        ("within 20 %", "right", lambda s: units.pct(s.within_20_pct, 1)),
+        ("statistic", "left", lambda s: s.statistic),
+        ("value", "right", lambda s: _in_unit(s.value, s.unit)),
+        ("cross-validated", "right", cross_validated),
+        ("goal", "right", goal),
+        ("", "left", lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
         ("worst", "left", worst),
-        note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; "
-        f"{len(comparisons)} comparisons of two drives, {units.pct(right_pct(comparisons), 1)} "
-        "right",
+        note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; relative "
+        "errors in %, tails and deviations as simulated over published or its reciprocal, "
+        "percentages in points; cross-validated: errors and number of figures that were each "
+        "predicted by a fit of other loads; empty without predictions of these presets",
         data=CSV,
     )
 
 
 def sources_table(found: Reproduction) -> Table:
-    """Median errors of the main groups by source."""
+    """The main lines of the summary by source."""
     by_source: dict[str, list[Row]] = {}
     for row in found.rows:
         by_source.setdefault(row.figure.source, []).append(row)
+    scores = {source: scores_of(rows) for source, rows in by_source.items()}
 
-    def median(rows: Sequence[Row], group: str) -> str:
-        errors = (score.median_error_pct for score in scores_of(rows) if score.group == group)
-        return units.pct(next(errors, None), 1)
+    def cell(source: str, kind: str) -> str:
+        own = (one for one in scores[source] if one.kind == kind)
+        return next((_in_unit(one.value, one.unit) for one in own), units.UNKNOWN)
 
-    latency, tail = "latency, average", "latency, percentiles and maximum"
+    lines = (PURE.name, MIXED.name, MEAN.name, TAILS.name, WINNERS)
     return Table.of(
-        "Median absolute error by source",
-        by_source.values(),
-        ("source", "whole", lambda rows: rows[0].figure.source),
-        ("figures", "right", lambda rows: str(len(rows))),
-        ("simulated", "right", lambda rows: str(sum(r.simulated is not None for r in rows))),
-        ("throughput", "right", lambda rows: median(rows, "throughput")),
-        (latency, "right", lambda rows: median(rows, latency)),
-        (tail, "right", lambda rows: median(rows, tail)),
-        ("right winner", "right", lambda rows: units.pct(right_pct(comparisons_of(rows)), 1)),
+        "By source",
+        by_source.items(),
+        ("source", "whole", lambda pair: pair[0]),
+        ("figures", "right", lambda pair: str(len(pair[1]))),
+        ("simulated", "right", lambda p: str(sum(row.simulated is not None for row in p[1]))),
+        *((name, "right", lambda pair, name=name: cell(pair[0], name)) for name in lines),
+        data=CSV,
+    )
+
+
+def loads_table(found: Reproduction) -> Table:
+    """What each load measured, the latencies of reads and writes apart."""
+
+    def number(name: str) -> Callable[[LoadResult], str]:
+        return lambda one: units.significant(one.metrics.get(name))
+
+    latencies: list[tuple[str, Literal["right"], Callable[[LoadResult], str]]] = [
+        (f"{statistic} {way}, ms", "right", number(f"latency_{statistic}_{way}"))
+        for way in _WAY
+        for statistic in STATISTICS
+    ]
+    return Table.of(
+        "Loads",
+        found.loads,
+        ("drive", "whole", lambda one: one.drive),
+        ("state", "left", lambda one: one.load.state),
+        ("load", "left", lambda one: load_text(one.load)),
+        ("s", "right", lambda one: f"{one.load.seconds:g}"),
+        ("read IOPS", "right", number("read_iops")),
+        ("write IOPS", "right", number("write_iops")),
+        *latencies,
+        data=LOADS_CSV,
+    )
+
+
+def rows_table(rows: Sequence[Row]) -> Table:
+    """Every figure beside its simulation, by drive."""
+    return Table.of(
+        "Figures",
+        sorted(rows, key=lambda row: drive_text(row.figure)),
+        ("drive", "whole", lambda row: drive_text(row.figure)),
+        ("figure", "left", lambda row: label_of(row.figure)),
+        ("published", "right", _published),
+        ("simulated", "right", _simulated),
+        ("error", "right", _marked),
         data=CSV,
     )
 
@@ -296,10 +394,10 @@ def missing_summary(rows: Sequence[Row]) -> Table:
 
 
 def missed_table(rows: Sequence[Row]) -> Table:
-    """Figures off by more than 20 %, the worst first, with their notes."""
+    """Figures with errors beyond the limit of their kind, the worst first, with their notes."""
     return Table.of(
-        f"Off by more than {FAR_PCT:g} %",
-        sorted(filter(_is_far, rows), key=lambda row: -abs(row.error_pct or 0.0)),
+        "Missed",
+        sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),
         ("drive", "whole", lambda row: drive_text(row.figure)),
         ("figure", "left", lambda row: label_of(row.figure)),
         ("published", "right", _published),

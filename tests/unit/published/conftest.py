@@ -9,8 +9,14 @@ import pytest
 
 from tests.support.cli import CommandLine
 from writecliff.published.conditions import Load, condition
-from writecliff.published.figures import COLUMNS, PublishedFigure, read_figures
-from writecliff.published.reproduce import DriveRun, Reproduction, _explained, without_preset
+from writecliff.published.figures import COLUMNS, PublishedFigure, SkippedRow, read_figures
+from writecliff.published.reproduce import (
+    DriveRun,
+    LoadResult,
+    Reproduction,
+    _explained,
+    without_preset,
+)
 from writecliff.published.scores import Results, row_of
 
 TABLE = """\
@@ -21,12 +27,12 @@ paper,table 1,mlc-a-800,,random,4,0,32,latency_max,5,ms,
 paper,table 1,pm863-960,mlc-a-800,random,4,0,32,iops_improvement,50,%,
 paper,table 2,pm863-960,,,,,,tbw,1000,TB,
 paper,table 2,hdd-none,,random,4,100,,iops,150,IOPS,
-other,text,pm863-960,,messenger,4,100,,iops,9000,IOPS,
+other,text,pm863-960,,dance,4,100,,iops,9000,IOPS,
 other,text,pm863-960,,random,4,100,,iosp,9000,IOPS,
 """
 # What a drive does under any load; of writes at most so many a second.
 METRICS = {
-    "pm863-960": {"iops": 110_000.0, "latency_max": 4.0, "waf": 4.0},
+    "pm863-960": {"iops": 110_000.0, "latency_max": 4.0, "latency_max_write": 3.5, "waf": 4.0},
     "mlc-a-800": {"iops": 60_000.0, "latency_max": 8.0, "waf": 2.0},
 }
 
@@ -73,4 +79,10 @@ def made_up(figures: tuple[PublishedFigure, ...], results: Results) -> Reproduct
         DriveRun(name, f"about {name}", name.encode().hex() * 4, len(loads), 12.0)
         for name, loads in results.items()
     )
-    return Reproduction("own", "a table of the tests", rows, drives, 90.0)
+    loads = tuple(
+        LoadResult(name, load, metrics)
+        for name, own in results.items()
+        for load, metrics in own.items()
+    )
+    skipped = (SkippedRow(Path("own.csv"), 11, "value is 'much', not a number"),)
+    return Reproduction("own", "a table of the tests", rows, drives, loads, skipped, 90.0)

@@ -14,7 +14,10 @@ from writecliff.published.conditions import (
     Load,
     baseline_condition,
     condition,
+    measured_metric,
+    parts_of,
     preset_of,
+    profile_of,
 )
 from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.measure import loads_by_drive
@@ -64,8 +67,11 @@ def test_states(changes: dict[str, object], state: str) -> None:
     [
         ({"read_pct": 100.0}, 10.0),
         ({"read_pct": 100.0, "outstanding": 1}, 60.0),  # few I/Os, so that percentiles need time
-        ({"read_pct": 100.0, "metric": "iops_stddev"}, 60.0),
+        ({"read_pct": 100.0, "metric": "iops_stddev"}, 1200.0),
+        ({"metric": "iops_consistency_read"}, 1200.0),  # one second in a thousand
         ({"metric": "latency_max"}, 300.0),  # five rounds of a minute
+        ({"metric": "latency_max_read_improvement", "baseline": "mlc-a-800"}, 300.0),
+        ({"access": "messenger", "metric": "latency_p99.99_read"}, 60.0),
         ({"metric": "latency_p99.9"}, 60.0),
     ],
 )
@@ -108,7 +114,10 @@ def test_a_relative_figure_has_two_conditions() -> None:
     "changes",
     [
         {"metric": "iosp"},
-        {"access": "messenger"},
+        {"access": "dance"},
+        {"metric": "iops_improvement"},  # no baseline
+        {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # of which range
+        {"depths": (1, 128)},  # its least, its greatest?
         {"metric": "lifetime_ratio_streams_vs_none", "item": "Cassandra"},
     ],
 )
@@ -133,13 +142,60 @@ def test_power_is_taken_under_what_its_name_says() -> None:
     assert at_random is not None and (at_random.state, at_random.read_pct) == ("sustained", 0.0)
 
 
-def test_reads_come_before_writes_and_writes_like_the_state_first() -> None:
-    reads = Load("sustained", "random", 4096, 100.0, 32, 10.0)
-    writes = Load("sustained", "random", 4096, 0.0, 32, 10.0)
-    large = Load("sustained", "random", 131072, 0.0, 32, 10.0)
-    mixed = replace(writes, read_pct=70.0)
-    ordered = sorted([large, writes, mixed, reads], key=lambda one: one.order)
-    assert ordered == [reads, mixed, writes, large]
+@pytest.mark.parametrize(
+    ("metric", "measured"),
+    [
+        ("iops_read_improvement", "read_iops"),
+        ("iops_write_improvement", "write_iops"),
+        ("latency_p99.99_read_improvement", "latency_p99.99_read"),
+        ("latency_max_write_improvement", "latency_max_write"),
+        ("iops_improvement_min", "iops"),
+        ("read_iops_stddev", "read_iops_stddev"),
+        ("latency_max", "latency_max"),
+    ],
+)
+def test_what_is_measured_for_a_metric(metric: str, measured: str) -> None:
+    assert measured_metric(metric) == measured
+
+
+@pytest.mark.parametrize(
+    ("access", "item", "profile"),
+    [
+        ("messenger", "Figure 6 messenger", "messenger"),
+        ("composite", "Figure 7 web server", "web-server"),
+        ("composite", "Figure 10 database server", "database-server"),
+        ("composite", "exchange server", "exchange-server"),
+        ("file server", "", "file-server"),
+        ("random", "Figure 7 web server", ""),
+        ("composite", "Figure 7", ""),
+    ],
+)
+def test_composite_loads_are_profiles(access: str, item: str, profile: str) -> None:
+    assert profile_of(replace(FIGURE, access=access, item=item)) == profile
+
+
+def test_a_profile_has_its_own_sizes_and_mix() -> None:
+    figure = replace(FIGURE, access="messenger", block_bytes=None, read_pct=None, outstanding=None)
+    found = condition(figure)
+    assert found is not None and found.load is not None and found.load.mixed
+    assert found.load == Load("sustained", "random", None, None, None, 60.0, profile="messenger")
+    assert not replace(found.load, profile="web-server").mixed  # reads alone
+
+
+def test_a_range_has_a_part_at_each_power_of_two() -> None:
+    changes = {"metric": "iops_improvement_max", "baseline": "mlc-a-800", "depths": (1, 12)}
+    whole = replace(FIGURE, outstanding=None, **changes)  # type: ignore[arg-type]
+    parts = parts_of(whole)
+    assert [part.outstanding for part in parts] == [1, 2, 4, 8, 12]
+    assert {part.metric for part in parts} == {"iops_improvement"}
+    first = condition(parts[0])
+    assert condition(whole) == first and first is not None
+    assert parts_of(FIGURE) == (FIGURE,)
+
+
+def test_mixed_loads() -> None:
+    shares = {0.0: False, 70.0: True, 100.0: False}
+    assert {share: _load(read_pct=share).mixed for share in shares} == shares
 
 
 def test_names_of_sources_stand_for_presets() -> None:
@@ -157,7 +213,7 @@ def test_states_are_explained() -> None:
 
 
 def test_the_order_of_loads_does_not_depend_on_hashes() -> None:
-    """Loads of one drive come from a set, and their order decides their seeds."""
+    """Loads of one drive come from a set; what they measure is written in their order."""
     known = (found for figure in read_figures() if (found := condition(figure)) is not None)
     drives = loads_by_drive(known)
     assert len(drives) > 20

@@ -15,6 +15,7 @@ from writecliff.published.figures import (
     OTHERS,
     campaign,
     read_figures,
+    read_table,
     unit_of,
 )
 
@@ -81,6 +82,27 @@ def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -
     with path.open("a") as file:
         file.write("x," + ",".join(reversed(GOOD.split(","))) + "\n")
     assert read_figures(path) == read_figures(_table(tmp_path, GOOD))
+
+
+def test_a_range_of_outstanding_ios(tmp_path: Path) -> None:
+    line = GOOD.replace("iops,", "iops_improvement_min,").replace("IOPS", "%")
+    texts = ("QD1-QD128", "1-128", "QD 1 - QD 128")
+    lines = [line.replace(",32,", f",{text},") for text in texts]
+    found = read_figures(_table(tmp_path, *lines))
+    assert [(one.depths, one.outstanding, one.oio) for one in found] == [
+        ((1, 128), None, "QD1-QD128")
+    ] * 3
+    assert found[0].label == "random 4 KiB 70 % read QD 1 to 128"
+
+
+def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    path = _table(tmp_path, GOOD.replace("36000", "much"), GOOD, GOOD.replace(",32,", ",9-2,"))
+    found = read_table(path)
+    assert [one.value for one in found.figures] == [36000.0]
+    assert [str(one) for one in found.skipped] == [
+        f"{path}:2: value is 'much', not a number",
+        f"{path}:4: oio is '9-2'; a range must rise from at least 1",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from writecliff.devices import open_device, read_device_file
@@ -15,16 +17,13 @@ from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure
-from writecliff.published.fit import (
-    FITS,
-    LARGEST_IO_BYTES,
-    Estimate,
-    FitResult,
-    fit,
-    fitted_text,
-    read_specification,
-)
-from writecliff.published.measure import ComparedDrive, measure
+from writecliff.published.fit import FITS, Fit, cross_validate, problem, read_specification
+from writecliff.published.fit.coordinates import Coordinates
+from writecliff.published.fit.device_text import with_numbers
+from writecliff.published.fit.held_out import folds_of
+from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.measure import LARGEST_IO_BYTES, ComparedDrive, measure
+from writecliff.published.scores import Row
 
 TRUE = {
     "controller.command_time": ('"12 us"', None),
@@ -80,11 +79,12 @@ def _specification(folder: Path, drive: Path, extra: str = "") -> Path:
 def test_a_fit_finds_what_the_figures_were_made_with(
     drive: tuple[Path, list[PublishedFigure]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("writecliff.published.fit._SECONDS_MAX", 2.0)
+    monkeypatch.setattr(problem, "SECONDS_MAX", 2.0)
     path, figures = drive
     # Nothing that is measured depends on how long an idle drive waits.
     idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
-    result = fit(read_specification(_specification(tmp_path, path, idle)), figures)
+    found_fit = Fit(read_specification(_specification(tmp_path, path, idle)), figures)
+    result = found_fit.run()
     found = {e.key: e for e in result.estimates}
     for key, true_us in (
         ("command_time", 12),
@@ -101,8 +101,12 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     worst = max(abs(row.error_pct or 0) for row in result.before)
     assert worst > 20
     assert max(abs(row.error_pct or 100) for row in result.after) < 3
-    text = fitted_text(path.read_text(encoding="utf-8"), result)
+    text = result.texts[str(path)]
     assert f"{found['controller.relocation_time'].value / 1e3:.4g} us" in text
+    # All else follows from the parameters, so what a fit has not seen comes out as well.
+    predicted = cross_validate(found_fit, 2)
+    assert [row.figure for row in predicted] == list(found_fit.problem.figures)
+    assert max(abs(row.error_pct or 100) for row in predicted) < 25
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,8 @@ def test_a_fit_finds_what_the_figures_were_made_with(
         ('drives = ["x"]\nspeed = 1\n[parameters]', "unknown key 'speed'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = "1 us"', "a needs 'from' and 'to'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = "2 us"\nto = "1 us"', "below 'to'"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nspread = 1', "between 1 and 10"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\ndrives = ["y"]', "'y' is none of"),
     ],
 )
 def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -150,12 +156,12 @@ def test_values_are_written_as_device_files_have_them() -> None:
         'name = "x"\n[controller]\ncommand_time = "1 us"  # source\n'
         'write_buffer = "4 MiB"\n[flash]\nread = ["40 us", "60 us"]\n'
     )
-    estimates = (
-        Estimate("controller.command_time", "ns", 1000.0, 822.34, 1.0, 9e9, None),
-        Estimate("flash.read", "ns", 50e3, 55e3, 1.0, 9e9, 1.0),
-        Estimate("controller.write_buffer", "bytes", 4 << 20, 2 << 20, 1.0, 9e9, 1.0),
-    )
-    fitted = fitted_text(text, FitResult(estimates, (), (), (), 0))
+    values = {
+        "controller.command_time": 822.34,
+        "flash.read": 55e3,
+        "controller.write_buffer": float(2 << 20),
+    }
+    fitted = with_numbers(text, values)
     assert 'command_time = "0.822 us"  # source' in fitted
     assert 'read = ["44 us", "66 us"]' in fitted
     assert 'write_buffer = "2048 KiB"' in fitted
@@ -165,4 +171,99 @@ def test_a_fit_without_figures_is_refused(
     drive: tuple[Path, list[PublishedFigure]], tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match="no figures"):
-        fit(read_specification(_specification(tmp_path, drive[0])), [])
+        Fit(read_specification(_specification(tmp_path, drive[0])), [])
+
+
+# -- several drives -------------------------------------------------------------------------------
+
+TEXTS = {
+    "a": '[controller]\nlatency = "10 us"\ncommand_time = "4 us"\n',
+    "b": '[controller]\nlatency = "40 us"\ncommand_time = "8 us"\n[nand]\nbus = "1 us"\n',
+}
+
+
+@pytest.fixture
+def coordinates(tmp_path: Path) -> Coordinates:
+    path = tmp_path / "family.toml"
+    path.write_text(
+        'drives = ["a", "b"]\n'
+        '[parameters."controller.command_time"]\nfrom = "1 us"\nto = "20 us"\n'
+        '[parameters."controller.latency"]\nfrom = "1 us"\nto = "100 us"\nspread = 2\n'
+        '[parameters."nand.bus"]\nfrom = "0.5 us"\nto = "2 us"\n',
+        encoding="utf-8",
+    )
+    return Coordinates(read_specification(path), TEXTS)
+
+
+def test_drives_of_a_family_share_values_or_have_their_own(coordinates: Coordinates) -> None:
+    a, b = (coordinates.values(drive, coordinates.start) for drive in "ab")
+    shared = {"controller.command_time": 4000.0}
+    assert a == pytest.approx(shared | {"controller.latency": 10_000.0})
+    assert b == pytest.approx(shared | {"controller.latency": 40_000.0, "nand.bus": 1000.0})
+    family = coordinates.index("controller.latency", None)
+    assert np.exp(coordinates.start[family]) == pytest.approx(20_000.0)
+    at = coordinates.start.copy()
+    at[family] += np.log(2)
+    at[coordinates.index("controller.latency", "b")] += np.log(2)
+    assert coordinates.values("a", at)["controller.latency"] == pytest.approx(20_000.0)
+    at_bound = coordinates.values("b", at)["controller.latency"]
+    assert at_bound == pytest.approx(100_000.0)
+
+
+def test_drives_far_from_their_family_cost_something(coordinates: Coordinates) -> None:
+    nothing = Residuals([], coordinates, np.array([], dtype=bool))
+    at = coordinates.start
+    # Both are twice the family's value or half of it, which is the spread.
+    assert np.abs(nothing.vector([], at)) == pytest.approx([SOFT, SOFT])
+    slopes = nothing.derivatives([], np.ones(len(at)), [[]] * len(at))
+    assert slopes.shape == (2, len(at))
+    assert slopes @ at == pytest.approx(nothing.vector([], at))
+
+
+def _row(device: str, published: float, simulated: float, metric: str = "iops") -> Row:
+    figure = _figure(device, metric, 0.0, 32, 4096)
+    return Row(replace(figure, value=published), simulated)
+
+
+@pytest.mark.parametrize(
+    ("simulated", "wrong"),
+    [((100.0, 200.0), False), ((150.0, 149.0), True), ((200.0, 100.0), True)],
+)
+def test_a_wrong_winner_costs_something(
+    simulated: tuple[float, float], wrong: bool, coordinates: Coordinates
+) -> None:
+    rows = [_row("a", 100.0, simulated[0]), _row("b", 200.0, simulated[1])]
+    residuals = Residuals(rows, coordinates, np.array([True, True]))
+    vector = residuals.vector(rows, coordinates.start)
+    assert bool(vector[2] > 0) is wrong
+    # A step that makes the second drive faster makes the wrong winner less wrong.
+    there = [rows[0], _row("b", 200.0, simulated[1] * 1.01)]
+    steps = np.full(len(coordinates.start), 0.01)
+    slopes = residuals.derivatives(rows, steps, [there] * len(steps))
+    assert (slopes[2] < 0).all() if wrong else not slopes[2].any()
+
+
+def test_a_comparison_with_a_figure_left_out_is_left_out(coordinates: Coordinates) -> None:
+    rows = [_row("a", 100.0, 200.0), _row("b", 200.0, 100.0)]
+    residuals = Residuals(rows, coordinates, np.array([True, False]))
+    assert len(residuals.vector(rows, coordinates.start)) == 1 + 2  # one figure, two priors
+
+
+def test_folds_keep_the_figures_of_a_load_together() -> None:
+    figures = [
+        _figure(device, metric, read_pct, depth, 4096)
+        for device in "ab"
+        for metric in ("iops", "latency_avg")
+        for read_pct in (0.0, 65.0, 100.0)
+        for depth in (1, 32)
+    ]
+    folds = folds_of(figures, 3)
+    assert sorted(index for fold in folds for index in fold) == list(range(len(figures)))
+    assert folds == folds_of(figures, 3)
+    for fold in folds:
+        inside = {(figures[i].read_pct, figures[i].outstanding) for i in fold}
+        others = {(f.read_pct, f.outstanding) for i, f in enumerate(figures) if i not in fold}
+        assert not inside & others
+    for count in (1, 7):
+        with pytest.raises(ConfigError, match="folds: there must be"):
+            folds_of(figures, count)

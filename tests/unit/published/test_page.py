@@ -33,14 +33,15 @@ def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduc
     page = page_of(made_up)
     assert [section.title for section in page.sections] == [
         "Overall", "Agreement", "Which of two drives is better", "Missed", "paper", "other",
-        "Not simulated", "Conditions", "Drives and times",
+        "Not simulated", "Conditions", "Loads", "Drives and times",
     ]  # fmt: skip
     assert page.sections[0].tables[1].rows == (
-        ("paper", "7", "6", "22.2 %", "-", "60.0 %", "66.7 %"),
-        ("other", "2", "0", "-", "-", "-", "-"),
+        ("paper", "7", "6", "17.5 %", "-", "-", "2.05 x", "66.7 %"),
+        ("other", "2", "0", "-", "-", "-", "-", "-"),
     )
     assert "3 of 9 figures are not simulated" in page.disclosures[0]
     assert "66.7 % with the right winner, 1 with the wrong one" in page.sections[2].intro
+    assert page.disclosures[1] == "Not a figure: own.csv:11: value is 'much', not a number"
     (wrong,) = page.sections[2].tables[0].rows
     assert wrong[2:] == ("pm863-960 v mlc-a-800", "2", "0.5")
     assert [name for name, *_ in page.sections[-1].tables[0].rows] == ["pm863-960", "mlc-a-800"]
@@ -58,7 +59,7 @@ def test_drives_stand_side_by_side_and_every_figure_has_its_condition(
     )
     assert whole.rows[2] == (
         "maximum latency, random 4 KiB 0 % read QD 32", "pm863-960", "10.0 ms", "4.00 ms",
-        f"{FAR} -60.0 %", "sustained; random 4 KiB writes, 32 outstanding; 300\u00a0s", "",
+        f"{FAR} 0.40 x", "sustained; random 4 KiB writes, 32 outstanding; 300\u00a0s", "",
     )  # fmt: skip
     assert whole.rows[1][-1] == "read from a plot"
     assert whole.rows[4][1:4] == ("pm863-960 v mlc-a-800", "+50.0 %", "+83.3 %")
@@ -88,10 +89,21 @@ def test_reasons_are_gathered(made_up: Reproduction) -> None:
 
 def test_the_mapping_for_programs(made_up: Reproduction) -> None:
     found = json.loads(json.dumps(mapping(made_up), allow_nan=False))
-    assert found["schema"] == "writecliff/reproduce/1"
-    assert [group["group"] for group in found["groups"]] == [
-        "throughput", "latency, percentiles and maximum", "endurance",
-    ]  # fmt: skip
+    assert found["schema"] == "writecliff/reproduce/2"
+    assert [(one["kind"], one["reached"]) for one in found["kinds"]] == [
+        ("IOPS and throughput, pure loads", False),
+        ("99.9 / 99.99 % and maxima", False),
+        ("improvement tables, IOPS", False),
+        ("endurance", None),
+        ("right winner, all comparisons", False),
+    ]
+    assert found["kinds"][1]["worst"]["error"] == pytest.approx(0.4)
+    assert found["kinds"][-1]["worst"] is None
+    assert found["skipped"] == [
+        {"path": "own.csv", "line": 11, "why": "value is 'much', not a number"}
+    ]
+    assert found["loads"][0]["drive"] == "pm863-960"
+    assert found["loads"][0]["metrics"]["latency_max_write"] == 3.5
     assert (found["comparisons"]["count"], found["comparisons"]["right"]) == (3, 2)
     first = found["figures"][0]
     assert (first["value"], first["simulated"], first["error_pct"]) == (
@@ -123,7 +135,8 @@ def test_the_folder_is_whole_or_not_there(
     check_output(path)
     page = write_folder(made_up, path)
     assert page == path / "report.html"
-    assert {one.name for one in path.iterdir()} == {"report.html", "figures.csv", "results.json"}
+    names = {"report.html", "figures.csv", "loads.csv", "results.json"}
+    assert {one.name for one in path.iterdir()} == names
     with pytest.raises(ConfigError, match="is not empty"):
         check_output(path)
 

@@ -12,11 +12,12 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import describe_device
+from writecliff.devices.edit import with_values
 from writecliff.engines.preconditioned import StateCache
 from writecliff.errors import ConfigError
 from writecliff.parallel import Stopped
 from writecliff.published import conditions, derived
-from writecliff.published.conditions import Condition, Load
+from writecliff.published.conditions import STATISTICS, Condition, Load
 from writecliff.published.derived import derive, warranty_years
 from writecliff.published.figures import COLUMNS
 from writecliff.published.measure import (
@@ -27,6 +28,7 @@ from writecliff.published.measure import (
     measure_all,
 )
 from writecliff.published.reproduce import choose, conditions_of, reproduce
+from writecliff.published.states import PreparedDrives
 
 READS = Load("sustained", "random", 4096, 100.0, 32, 0.05)
 WRITES = Load("sustained", "random", 4096, 0.0, 32, 0.1)
@@ -34,8 +36,10 @@ WRITES = Load("sustained", "random", 4096, 0.0, 32, 0.1)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, seconds in (("_READ_SECONDS", 0.05), ("_WRITE_SECONDS", 0.1), ("_TAIL_SECONDS", 0.2)):
-        monkeypatch.setattr(conditions, name, seconds)
+    for name, seconds in zip(
+        ("READ", "WRITE", "TAIL", "SPREAD"), (0.05, 0.1, 0.2, 4.0), strict=True
+    ):
+        monkeypatch.setattr(conditions, f"_{name}_SECONDS", seconds)
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
 
 
@@ -98,7 +102,7 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     first, second = cli([*words, str(tmp_path / "1")]), cli([*words, str(tmp_path / "2")])
     assert first.err == second.err == ""
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
-    assert "Errors by group" in first.out
+    assert "Errors by kind" in first.out
     assert "not simulated" not in first.out.splitlines()[-2]
     assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, of one drive
     assert (tmp_path / "1" / "figures.csv").read_text() == (
@@ -173,6 +177,109 @@ def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
     assert forth[READS]["latency_avg"] <= forth[READS]["latency_p99"] <= forth[READS]["latency_max"]
 
 
+def test_what_a_load_measures_does_not_depend_on_the_others(small: Path) -> None:
+    """Nor on how long it goes on for another figure; the longer time has the events of the shorter."""
+    drive = ComparedDrive.preset(str(small))
+    mixed, longer = replace(WRITES, read_pct=50.0), replace(WRITES, read_pct=50.0, seconds=0.2)
+    together = measure(drive, [READS, WRITES, mixed, longer])
+    for load in (READS, WRITES, mixed, longer):
+        assert measure(drive, [load])[load] == together[load]
+    assert measure(drive, together, copies=False) == together
+    assert together[longer]["latency_max_read"] >= together[mixed]["latency_max_read"]
+
+
+def test_candidates_share_states_where_they_can(small: Path) -> None:
+    base = ComparedDrive.preset(str(small))
+    slower = replace(
+        base, text=with_values(base.text, {"controller.command_time": ('"20 us"', None)})
+    )
+    spare = replace(base, text=with_values(base.text, {"user_capacity": ('"0.9 GB"', None)}))
+    prepared = PreparedDrives()
+    for drive in (base, slower, spare):
+        own = measure(drive, [READS, WRITES])
+        assert measure(drive, [READS, WRITES], prepared=prepared) == own
+    assert len(prepared._drives) == 2  # the steps of the smaller drive are others
+
+
+def test_reads_and_writes_of_a_mix_are_measured_apart(small: Path) -> None:
+    mixed = replace(WRITES, read_pct=75.0, seconds=4.0)
+    (found,) = measure(ComparedDrive.preset(str(small)), [mixed]).values()
+    assert found["iops"] == pytest.approx(found["read_iops"] + found["write_iops"])
+    assert found["read_iops"] == pytest.approx(3 * found["write_iops"], rel=0.05)
+    for name in STATISTICS:
+        pair = found[f"latency_{name}_read"], found[f"latency_{name}_write"]
+        assert pair[0] != pair[1]
+        assert min(pair) <= found[f"latency_{name}"] <= max(pair)
+    assert found["read_iops_stddev"] > 0 and found["write_iops_stddev"] > 0
+    assert 0 < found["iops_consistency_read"] < 100
+
+
+def test_the_messenger_is_its_readers(tmp_path: Path) -> None:
+    load = Load("sustained", "random", None, None, None, 2.0, profile="messenger")
+    drive = ComparedDrive.preset("sata-tlc-120").scaled(48)
+    (found,) = measure(drive, [load]).values()
+    assert found["write_iops"] == pytest.approx(32, rel=0.05)  # limited to 32 a second
+    # 20 readers, one I/O each: their total rate and the mean of their latencies.
+    assert found["read_iops"] * found["latency_avg_read"] / 1e3 == pytest.approx(20, rel=0.02)
+
+
+def test_a_scaled_drive_has_its_share_of_the_active_range() -> None:
+    """Else the whole of a small drive would be active, and it would collect garbage."""
+    load = Load("client", "random", 4096, 0.0, 64, 0.1)
+    drive = ComparedDrive.preset("abc-mlc-a-250")
+    found = [measure(drive.scaled(scale), [load])[load]["waf"] for scale in (32, 64)]
+    assert found == pytest.approx([1.0, 1.0], abs=0.1)
+
+
+def test_short_loads_run_for_a_part_of_their_time(small: Path) -> None:
+    drive, long = ComparedDrive.preset(str(small)), replace(READS, seconds=4.0)
+    whole, short = (measure(drive, [long], time_share=share)[long] for share in (1.0, 0.1))
+    assert short["iops"] == pytest.approx(whole["iops"], rel=0.02)
+    assert "iops_stddev" in whole and "iops_stddev" not in short  # not two whole seconds
+
+
+def test_figures_of_a_drive_and_of_a_kind() -> None:
+    of_drive = choose("mlc-b-800").figures
+    assert {"mlc-b-800"} <= {one.device for one in of_drive} | {one.baseline for one in of_drive}
+    assert all("mlc-b-800" in (one.device, one.baseline) for one in of_drive)
+    mixed = choose("mlc-b-800", kind="mixed").figures
+    assert mixed and {one.read_pct for one in mixed} == {70.0}
+    tails = choose("all", kind="tails").figures
+    assert {one.metric.partition("_p")[0] for one in tails} == {"latency", "latency_max"}
+    with pytest.raises(ConfigError, match="unknown kind 'mixd'") as caught:
+        choose("all", kind="mixd")
+    assert caught.value.hint == "did you mean 'mixed'?"
+    with pytest.raises(ConfigError, match="no figures of the kind 'power'"):
+        choose("primer", kind="power")
+
+
+def test_rows_that_are_unknown_are_skipped_one_by_one(
+    cli: CommandLine, own: Path, small: Path, tmp_path: Path
+) -> None:
+    bad = [
+        f"c,t,{small},,random,4,100,32,iops,much,IOPS,",
+        f"c,t,{small},,random,4,100,32,latency_p42,1,ms,",
+        f"c,t,{small},,dance,4,100,32,iops,1,IOPS,",
+        f"c,t,{small},{small},composite,,,QD1-QD2,iops_improvement_max,0,%,",
+        f"c,Figure 7 web server,{small},{small},composite,,,QD1-QD2,iops_improvement_max,0,%,",
+    ]
+    own.write_text(own.read_text() + "\n".join(bad) + "\n")
+    words = ["reproduce", "c", "--figures", str(own), "--output", str(tmp_path / "out"), "--json"]
+    said = cli(words)
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert found["skipped"] == [
+        {"path": str(own), "line": 11, "why": "value is 'much', not a number"}
+    ]
+    assert f"{own}:11: value is 'much'" in said.err
+    assert [row["simulated"] for row in found["figures"]] == [None, None, None, 0.0]
+    assert [row["why"].partition(":")[0] for row in found["not_simulated"]] == [
+        "unknown metric 'latency_p42'", "no load 'dance'", "no load 'composite'",
+    ]  # fmt: skip
+    assert found["figures"][3]["oio"] == found["figures"][3]["simulated_outstanding"] == "QD1-QD2"
+    assert {load["outstanding"] for load in found["loads"]} == {1, 2}
+
+
 def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_path: Path) -> None:
     """A page of half its size and one of an eighth, on a drive that is full of the like: what
     collection finds free is so much that it moves next to nothing."""
@@ -207,7 +314,7 @@ def test_what_is_measured_can_be_stopped(small: Path, tmp_path: Path) -> None:
             self.stop.set()
 
     seen: list[Load] = []
-    long = [replace(WRITES, seconds=5.0 + n) for n in range(4)]
+    long = [replace(WRITES, seconds=5.0, outstanding=n) for n in range(1, 5)]
     wanted = [Condition(str(small), "iops", load) for load in long]
     drives = {str(small): ComparedDrive.preset(str(small))}
     before = threading.active_count()

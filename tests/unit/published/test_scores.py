@@ -6,7 +6,23 @@ from dataclasses import replace
 
 import pytest
 
+from writecliff.published.conditions import Load, condition, parts_of
 from writecliff.published.figures import PublishedFigure
+from writecliff.published.kinds import (
+    BETTER_RATES,
+    BETTER_TAILS,
+    CONSISTENCY,
+    DEVIATION,
+    ENDURANCE,
+    MEAN,
+    MIXED,
+    OTHER,
+    POWER,
+    PURE,
+    TAILS,
+    WINNERS,
+    WINNERS_MIXED,
+)
 from writecliff.published.reproduce import Reproduction
 from writecliff.published.scores import (
     PairwiseComparison,
@@ -42,24 +58,57 @@ def test_errors_of_improvements_are_of_the_ratio() -> None:
     assert worse.error_pct == pytest.approx(-50.0)
 
 
-def test_groups() -> None:
-    metrics = {
-        "write_iops": "throughput", "throughput_improvement": "throughput",
-        "latency_avg": "latency, average", "latency_p99.9": "latency, percentiles and maximum",
-        "iops_stddev": "consistency", "dwpd": "endurance", "power_idle": "power", "iosp": "other",
-        "throughput_fob": "throughput", "waf": "endurance",
+def test_kinds() -> None:
+    kinds = {
+        "write_iops": PURE, "throughput_improvement": BETTER_RATES, "iops_fob": PURE,
+        "iops_improvement_min": BETTER_RATES, "latency_max_read_improvement": BETTER_TAILS,
+        "latency_avg": MEAN, "latency_avg_write": MEAN, "latency_p99.9": TAILS,
+        "iops_consistency_read": CONSISTENCY, "iops_stddev": DEVIATION, "dwpd": ENDURANCE,
+        "power_idle": POWER, "iosp": OTHER, "waf": ENDURANCE,
     }  # fmt: skip
-    assert {name: _row(1.0, metric=name).group for name in metrics} == metrics
+    assert {name: _row(1.0, metric=name).kind for name in kinds} == kinds
+    assert _row(1.0, read_pct=65.0).kind is _row(1.0, access="messenger").kind is MIXED
 
 
-def test_scores_count_what_is_simulated() -> None:
+def test_errors_are_in_the_unit_of_their_kind() -> None:
+    tail = _row(2.0, metric="latency_max", value=10.0)
+    assert (tail.error, tail.size, tail.is_far) == (0.2, 5.0, True)
+    assert _row(12.0, metric="latency_max", value=10.0).size == pytest.approx(1.2)
+    points = _row(91.0, metric="iops_consistency_read", value=95.0)
+    assert (points.error, points.size) == (-4.0, 4.0)
+    better = _row(80.0, metric="latency_max_improvement", value=90.0, baseline="mlc-a-800")
+    assert (better.error, better.is_far) == (-10.0, False)
+    assert better.error_pct == pytest.approx(100.0)  # a fifth of the latency, not a tenth
+    assert _row(1100.0).error == _row(1100.0).error_pct
+    assert _row(0.0, metric="latency_max").size == float("inf")
+    assert _row(None).size is None
+
+
+def test_scores_are_medians_or_shares_with_their_goals() -> None:
     rows = [_row(1000.0), _row(1100.0), _row(700.0), _row(None), _row(2.0, metric="latency_avg")]
-    throughput, latency = scores_of(rows)
-    assert (throughput.group, throughput.figures) == ("throughput", 3)
-    assert throughput.median_error_pct == pytest.approx(10.0)
-    assert throughput.within_20_pct == pytest.approx(200 / 3)
-    assert throughput.worst is rows[2]
+    rates, latency = scores_of(rows)
+    assert (rates.kind, rates.figures, rates.missing, rates.statistic) == (
+        "IOPS and throughput, pure loads", 3, 1, "median",
+    )  # fmt: skip
+    assert (rates.value, rates.unit, rates.goal) == (pytest.approx(10.0), "%", 5.0)
+    assert rates.reached is False and rates.worst is rows[2]
     assert latency.figures == 1
+    spread = [_row(v, metric="iops_stddev", value=10.0) for v in (5.0, 19.0, 21.0, 10.0)]
+    (score,) = scores_of(spread)
+    assert (score.statistic, score.value, score.reached) == ("share within 2 x", 75.0, False)
+    (power,) = scores_of([_row(1.0, metric="power_idle", value=1.0)])
+    assert power.goal is None and power.reached is None
+
+
+def test_winners_of_mixed_cells_are_counted_where_the_difference_is_clear() -> None:
+    other = {"device": "mlc-a-800"}
+    pure = [_row(1.0), _row(2.0, value=900.0, **other)]
+    near = [_row(1.0, read_pct=70.0), _row(2.0, read_pct=70.0, value=960.0, **other)]
+    clear = [_row(2.0, read_pct=25.0), _row(1.0, read_pct=25.0, value=900.0, **other)]
+    found = {one.kind: one for one in scores_of([*pure, *near, *clear])}
+    mixed, every = found[WINNERS_MIXED], found[WINNERS]
+    assert (mixed.figures, mixed.value, mixed.reached) == (1, 100.0, True)
+    assert (every.figures, every.value) == (3, pytest.approx(100 / 3))
 
 
 def test_comparisons_are_between_drives_under_the_same_conditions() -> None:
@@ -104,6 +153,37 @@ def test_an_improvement_is_a_comparison_in_itself() -> None:
     assert comparison.published == (1.05, 1.0)
 
 
+def test_a_lower_latency_is_an_improvement(
+    figures: tuple[PublishedFigure, ...], results: Results
+) -> None:
+    """Half the maximum of the baseline, 4 ms against 8, is 50 % better."""
+    metric = "latency_max_improvement"
+    figure = replace(figures[2], metric=metric, baseline="mlc-a-800", value=50.0, unit="%")
+    row = row_of(figure, results, {})
+    assert (row.simulated, row.error, row.error_pct) == (50.0, 0.0, 0.0)
+    (comparison,) = comparisons_of([row])
+    assert comparison.right and comparison.published == (0.5, 1.0)
+    assert comparisons_of([replace(row, figure=replace(figure, value=0.0))]) == []  # a draw
+
+
+def test_the_least_and_the_greatest_of_a_range() -> None:
+    figure = replace(
+        FIGURE, metric="iops_improvement_min", baseline="mlc-a-800", depths=(1, 4), unit="%"
+    )
+    results: dict[str, dict[Load, dict[str, float]]] = {"pm863-960": {}, "mlc-a-800": {}}
+    for part, iops in zip(parts_of(figure), (110.0, 150.0, 130.0), strict=True):
+        one = condition(part)
+        assert one is not None and one.load is not None
+        results["pm863-960"][one.load], results["mlc-a-800"][one.load] = (
+            {"iops": iops}, {"iops": 100.0},
+        )  # fmt: skip
+    least = row_of(figure, results, {})
+    most = row_of(replace(figure, metric="iops_improvement_max"), results, {})
+    assert (least.simulated, most.simulated) == (pytest.approx(10.0), pytest.approx(50.0))
+    results["mlc-a-800"].popitem()
+    assert row_of(figure, results, {}).why == "no figure of mlc-a-800"
+
+
 def test_rows_come_from_results_and_from_what_is_derived(
     figures: tuple[PublishedFigure, ...], results: Results
 ) -> None:
@@ -118,7 +198,8 @@ def test_rows_come_from_results_and_from_what_is_derived(
 def test_a_reproduction_gives_the_reason_of_missing_figures(made_up: Reproduction) -> None:
     assert [row.why for row in made_up.missing] == [
         "unknown preset 'hdd-none': see `writecliff device list`",
-        "no load 'messenger': single figures are of random and sequential ones",
+        "no load 'dance': figures are of random and sequential ones, and of profiles "
+        "(see `writecliff profile list`)",
         "unknown metric 'iosp': did you mean 'iops'?",
     ]
     assert [comparison.right for comparison in made_up.comparisons].count(False) == 1

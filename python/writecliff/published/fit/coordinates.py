@@ -1,0 +1,102 @@
+"""The parameters of several drives as one vector, and back.
+
+A parameter that all drives share is one coordinate, the logarithm of its value. One with a spread
+has a coordinate for the family and one for each drive, the logarithm of the ratio of its value to
+that of the family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from writecliff.devices.edit import value_of
+from writecliff.devices.quantities import number
+from writecliff.errors import ConfigError
+from writecliff.published.fit.specification import Parameter, Specification
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One number that is varied: of `parameter`, for a family (`drive` is None) or for a drive."""
+
+    parameter: Parameter
+    drive: str | None
+    start: float
+    low: float
+    high: float
+
+
+class Coordinates:
+    """All coordinates of a fit. `texts`: the device file of each drive, by name."""
+
+    def __init__(self, spec: Specification, texts: Mapping[str, str]) -> None:
+        self.spec = spec
+        self.drives_of = {p.key: _drives_of(p, spec, texts) for p in spec.parameters}
+        self.all: tuple[Coordinate, ...] = tuple(
+            one for p in spec.parameters for one in self._of(p, texts)
+        )
+        self._index = {(one.parameter.key, one.drive): i for i, one in enumerate(self.all)}
+        self.start = np.array([one.start for one in self.all])
+        self.low = np.array([one.low for one in self.all])
+        self.high = np.array([one.high for one in self.all])
+
+    def _of(self, parameter: Parameter, texts: Mapping[str, str]) -> list[Coordinate]:
+        drives = self.drives_of[parameter.key]
+        logs = {d: float(np.log(number(value_of(texts[d], parameter.key)))) for d in drives}
+        low, high = float(np.log(parameter.low)), float(np.log(parameter.high))
+        own = parameter.spread is not None and len(drives) > 1
+        common = sum(logs.values()) / len(logs) if own else logs[drives[0]]
+        family = min(max(common, low), high)
+        found = [Coordinate(parameter, None, family, low, high)]
+        if own:
+            width = high - low
+            found += [
+                Coordinate(parameter, d, min(max(logs[d], low), high) - family, -width, width)
+                for d in drives
+            ]
+        return found
+
+    def values(self, drive: str, at: Vector) -> dict[str, float]:
+        """The values of a drive's parameters, within their bounds."""
+        found = {}
+        for p in self.spec.parameters:
+            if drive not in self.drives_of[p.key]:
+                continue
+            log = at[self._index[p.key, None]]
+            if (p.key, drive) in self._index:
+                log = log + at[self._index[p.key, drive]]
+            found[p.key] = float(np.exp(np.clip(log, np.log(p.low), np.log(p.high))))
+        return found
+
+    def index(self, key: str, drive: str | None) -> int:
+        """The position of a coordinate in the vector."""
+        return self._index[key, drive]
+
+    def priors(self) -> tuple[Vector, Vector]:
+        """Index and weight of each coordinate that the spread of a family draws to 0."""
+        own = [(i, one) for i, one in enumerate(self.all) if one.drive and one.parameter.spread]
+        weights = [1 / float(np.log(one.parameter.spread or 2.0)) for _, one in own]
+        return np.array([i for i, _ in own], dtype=int), np.array(weights)
+
+
+def _drives_of(
+    parameter: Parameter, spec: Specification, texts: Mapping[str, str]
+) -> tuple[str, ...]:
+    found = []
+    for drive in parameter.drives or spec.drives:
+        try:
+            value_of(texts[drive], parameter.key)
+        except ConfigError:
+            if parameter.drives:
+                raise
+            continue
+        found.append(drive)
+    if not found:
+        raise ConfigError(f"no drive of the fit has '{parameter.key}'")
+    return tuple(found)

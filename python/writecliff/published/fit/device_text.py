@@ -1,0 +1,45 @@
+"""Fitted values in the form in which a device file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from writecliff.devices.edit import value_of, with_values
+from writecliff.devices.quantities import number
+
+
+def with_numbers(text: str, values: Mapping[str, float]) -> str:
+    """The device file with other values; comments with sources stay, a list keeps its proportions.
+
+    Times are in ns, rates in bytes/s, sizes in bytes, as `quantities.number` gives them."""
+
+    def written(raw: object, value: float) -> str:
+        if not isinstance(raw, list):
+            return _quantity(raw, value)
+        factor = value / number(raw)
+        return "[" + ", ".join(_quantity(one, number(one) * factor) for one in raw) + "]"
+
+    return with_values(
+        text, {key: (written(value_of(text, key), value), None) for key, value in values.items()}
+    )
+
+
+def unit_of(raw: object) -> str:
+    """The unit of a value of a device file: "ns", "bytes/s", "bytes", or "" for a count."""
+    first = raw[0] if isinstance(raw, list) else raw
+    if not isinstance(first, str):
+        return ""
+    return "bytes/s" if first.endswith("/s") else "bytes" if first.endswith("B") else "ns"
+
+
+def _quantity(raw: object, value: float) -> str:
+    """`value`, in the unit of `raw`, as TOML."""
+    unit = unit_of(raw)
+    if not unit:
+        return str(round(value)) if isinstance(raw, int) else f"{value:.4g}"
+    if unit == "bytes/s":
+        return f'"{value / 1e6:.4g} MB/s"'
+    if unit == "bytes":
+        return f'"{max(1, round(value / 1024))} KiB"'
+    whole_ns = round(float(f"{value:.4g}"))  # the simulator counts whole nanoseconds
+    return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

@@ -1,0 +1,221 @@
+"""The values that bring the simulated drives nearest to the figures, and how well they are known.
+
+Method: SciPy's trust-region least squares with a soft L1 loss, so that figures which contradict the
+rest have little weight. Derivatives are finite differences; the same derivatives show which
+parameters the figures determine: the standard error of each, and the combinations that hardly
+change any figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from writecliff.devices.edit import value_of
+from writecliff.published.figures import PublishedFigure
+from writecliff.published.fit.coordinates import Vector
+from writecliff.published.fit.device_text import unit_of, with_numbers
+from writecliff.published.fit.problem import Problem
+from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.fit.specification import Parameter, Specification
+from writecliff.published.scores import Row
+
+Log = Callable[[str], None]
+
+_EVALUATIONS_MAX = 16  # of all figures, those for derivatives not counted
+_CONVERGED = 0.005  # relative change of the cost
+_SMALLEST_STEP = 1e-3  # relative to the vector of logarithms
+_UNDETERMINED = 0.5  # standard error of a logarithm from which a parameter is not determined
+_SHARE_LOST = 0.01  # share of a parameter in flat combinations that voids its standard error
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A fitted parameter, in `unit`; of a family that has values of its own for each drive, that of
+    `drive`. `error_pct` is one standard error, or None where the figures do not constrain it."""
+
+    key: str
+    drive: str | None
+    unit: str  # "ns", "bytes/s", "bytes", "" for counts
+    start: float
+    value: float
+    low: float
+    high: float
+    error_pct: float | None
+
+    @property
+    def at_bound(self) -> bool:
+        """Whether the value ended within 1 % of a bound."""
+        return min(self.value / self.low, self.high / self.value) < 1.01
+
+    @property
+    def determined(self) -> bool:
+        """Whether the figures determine the parameter to within 50 %."""
+        return self.error_pct is not None and self.error_pct < 100 * _UNDETERMINED
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """`unidentifiable`: combinations of parameters, as (key, share), that change hardly any
+    figure. `before` and `after`: all figures with the first and the fitted values. `texts`: the
+    device file of each drive with its fitted values."""
+
+    estimates: tuple[Estimate, ...]
+    unidentifiable: tuple[tuple[tuple[str, float], ...], ...]
+    before: tuple[Row, ...]
+    after: tuple[Row, ...]
+    simulations: int
+    texts: dict[str, str]
+
+
+class Fit:
+    """A fit under way; `at` is the best point so far."""
+
+    def __init__(
+        self, spec: Specification, figures: Sequence[PublishedFigure], log: Log = lambda text: None
+    ) -> None:
+        self.problem = Problem(spec, figures)
+        self.coordinates = self.problem.coordinates
+        self.at = self.coordinates.start
+        self._log = log
+        log(f"{len(self.problem.figures)} figures, {len(self.at)} values to find")
+        self.rows = self.problem.rows(self.at)  # a first look before the first derivatives
+        self._report()
+
+    def run(self) -> FitResult:
+        """Find the parameters that bring the simulated drives nearest to the figures."""
+        before = self.rows
+        used = np.ones(len(before), dtype=bool)
+        residuals = Residuals(before, self.coordinates, used)
+        self.at = self._least_squares(residuals, self._derivatives(residuals), _EVALUATIONS_MAX)
+        self.rows = self.problem.rows(self.at)
+        return self._result(before, residuals)
+
+    def without(self, left_out: Sequence[int], evaluations_max: int) -> tuple[Row, ...]:
+        """All figures with the values that fit those not left out, from the present ones on.
+
+        The derivatives are those at the present point, which the fit of all figures has used too:
+        a few figures more or less move the optimum by little.
+        """
+        used = np.ones(len(self.rows), dtype=bool)
+        used[list(left_out)] = False
+        residuals = Residuals(self.rows, self.coordinates, used)
+        fixed = self._derivatives(residuals)(self.at)
+        return self.problem.rows(self._least_squares(residuals, lambda at: fixed, evaluations_max))
+
+    def _derivatives(self, residuals: Residuals) -> Callable[[Vector], Vector]:
+        def at_point(at: Vector) -> Vector:
+            rows = self.problem.rows(at)
+            self.rows = rows
+            self._report()
+            steps, neighbours = self.problem.neighbours(at)
+            return residuals.derivatives(rows, steps, neighbours)
+
+        return at_point
+
+    def _least_squares(
+        self, residuals: Residuals, derivatives: Callable[[Vector], Vector], evaluations_max: int
+    ) -> Vector:
+        from scipy.optimize import least_squares
+
+        found = least_squares(
+            lambda at: residuals.vector(self.problem.rows(at), at),
+            self.at,
+            derivatives,
+            bounds=(self.coordinates.low, self.coordinates.high),
+            loss="soft_l1",
+            f_scale=SOFT,
+            ftol=_CONVERGED,
+            xtol=_SMALLEST_STEP,
+            max_nfev=evaluations_max,
+        )
+        at: Vector = found.x
+        return at
+
+    def _report(self) -> None:
+        sizes = [abs(row.error_pct) for row in self.rows if row.error_pct is not None]
+        self._log(
+            f"{self.problem.simulations} simulations: median error {np.median(sizes):.1f} %"
+            if sizes
+            else f"{self.problem.simulations} simulations"
+        )
+
+    def _result(self, before: tuple[Row, ...], residuals: Residuals) -> FitResult:
+        vector = residuals.vector(self.rows, self.at)
+        # Square roots of the weights that make large deviations count linearly.
+        weights = (1 + (vector / SOFT) ** 2) ** -0.25
+        freedom = max(len(vector) - len(self.at), 1)
+        variance = float(np.sum((vector * weights) ** 2)) / freedom
+        steps, neighbours = self.problem.neighbours(self.at)
+        jacobian = residuals.derivatives(self.rows, steps, neighbours) * weights[:, None]
+        spread = _Spread(jacobian, variance)
+        names = [
+            one.parameter.key + (f" of {one.drive}" if one.drive else "")
+            for one in self.coordinates.all
+        ]
+        drives = self.problem.spec.drives
+        texts = {
+            name: with_numbers(self.problem.texts[name], self.problem.values(name, self.at))
+            for name in drives
+        }
+        return FitResult(
+            tuple(self._estimates(spread)),
+            tuple(_combination(names, direction) for direction in spread.undetermined()),
+            before,
+            self.rows,
+            self.problem.simulations,
+            texts,
+        )
+
+    def _estimates(self, spread: _Spread) -> list[Estimate]:
+        found = []
+        for index, one in enumerate(self.coordinates.all):
+            along = np.zeros(len(self.at))
+            along[index] = 1.0
+            if one.drive:
+                along[self.coordinates.index(one.parameter.key, None)] = 1.0
+            found.append(self._estimate(one.parameter, one.drive, along, spread))
+        return found
+
+    def _estimate(
+        self, parameter: Parameter, drive: str | None, along: Vector, spread: _Spread
+    ) -> Estimate:
+        first = self.coordinates.drives_of[parameter.key][0]
+        unit = unit_of(value_of(self.problem.texts[drive or first], parameter.key))
+        start, value = (
+            float(np.exp(np.clip(along @ at, np.log(parameter.low), np.log(parameter.high))))
+            for at in (self.coordinates.start, self.at)
+        )
+        return Estimate(
+            parameter.key, drive, unit, start, value, parameter.low, parameter.high,
+            spread.error_pct(along),
+        )  # fmt: skip
+
+
+class _Spread:
+    """How far the figures leave each direction open, from the weighted Jacobian at the optimum."""
+
+    def __init__(self, jacobian: Vector, variance: float) -> None:
+        _, singular, self._directions = np.linalg.svd(jacobian, full_matrices=False)
+        # A direction along which no figure changes has no bound.
+        self._steep = singular > 1e-3 * max(float(singular[0]), 1e-9)
+        deviation = np.where(self._steep, 1 / np.maximum(singular, 1e-12), np.inf)
+        self._deviation = variance**0.5 * deviation
+
+    def error_pct(self, along: Vector) -> float | None:
+        """One standard error of a combination of coordinates, in %; None if it is not bounded."""
+        shares = self._directions @ along
+        if np.sum(shares[~self._steep] ** 2) > _SHARE_LOST:
+            return None
+        steep = self._steep
+        return 100 * float(np.linalg.norm(shares[steep] * self._deviation[steep]))
+
+    def undetermined(self) -> list[Vector]:
+        return list(self._directions[self._deviation > _UNDETERMINED])
+
+
+def _combination(names: Sequence[str], direction: Vector) -> tuple[tuple[str, float], ...]:
+    pairs = [(name, float(x)) for name, x in zip(names, direction, strict=True)]
+    return tuple(sorted((pair for pair in pairs if abs(pair[1]) > 0.2), key=lambda p: -abs(p[1])))

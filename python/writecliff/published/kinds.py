@@ -1,0 +1,100 @@
+"""The kinds of figures, and in what the error of each is counted.
+
+An error of a maximum says something else than that of a mean, so they are not averaged together:
+rates and means have relative errors, tails and deviations are compared as ratios, percentages as
+points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from writecliff.published.conditions import (
+    CONSISTENCIES,
+    DEVIATIONS,
+    IMPROVEMENT,
+    LATENCIES,
+    RATES,
+    condition,
+)
+from writecliff.published.figures import PublishedFigure
+
+Unit = Literal["%", "x", "points"]
+Statistic = Literal["median", "share within"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Figures whose errors belong together. `limit`: an error beyond it is large. `goal`: the
+    figure to reach, of the median error or of the share of errors within the limit."""
+
+    name: str
+    word: str  # for `--kind`
+    unit: Unit
+    limit: float
+    statistic: Statistic = "median"
+    goal: float | None = None
+
+
+PURE = Kind("IOPS and throughput, pure loads", "rates", "%", 20.0, goal=5.0)
+MIXED = Kind("IOPS and throughput, mixed loads", "rates", "%", 20.0, goal=12.0)
+MEAN = Kind("mean latency", "latency", "%", 20.0, goal=12.0)
+TAILS = Kind("99.9 / 99.99 % and maxima", "tails", "x", 1.5, goal=1.5)
+BETTER_RATES = Kind("improvement tables, IOPS", "improvements", "points", 15.0, goal=15.0)
+BETTER_TAILS = Kind("improvement tables, latency", "improvements", "points", 15.0, goal=15.0)
+CONSISTENCY = Kind("consistency", "consistency", "points", 3.0, goal=3.0)
+DEVIATION = Kind("standard deviations", "deviations", "x", 2.0, "share within", 80.0)
+ENDURANCE = Kind("endurance", "endurance", "%", 20.0)
+POWER = Kind("power", "power", "%", 20.0)
+OTHER = Kind("other", "other", "%", 20.0)
+KINDS = (
+    PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, ENDURANCE, POWER,
+    OTHER,
+)  # fmt: skip
+# Of comparisons of two drives: the share with the right winner.
+WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all comparisons"
+WINNERS_GOALS: Mapping[str, float] = {WINNERS_MIXED: 90.0, WINNERS: 95.0}
+ENDURANCES = ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none")
+# Other names of metrics in `conditions.RATES`.
+_OTHER_RATES = ("iops_fob", "iops_steady", "throughput_fob")
+_PER_LOAD = {
+    **dict.fromkeys(LATENCIES, TAILS),
+    **{name: MEAN for name in LATENCIES if name.startswith("latency_avg")},
+    **dict.fromkeys(CONSISTENCIES, CONSISTENCY),
+    **dict.fromkeys(DEVIATIONS, DEVIATION),
+    **dict.fromkeys(ENDURANCES, ENDURANCE),
+}
+METRICS = (*RATES, *_OTHER_RATES, *_PER_LOAD)
+
+
+def kind_of(figure: PublishedFigure) -> Kind:
+    """The kind of a figure."""
+    metric = figure.metric
+    if IMPROVEMENT in metric:
+        return BETTER_TAILS if metric.startswith("latency") else BETTER_RATES
+    if metric.startswith("power_"):
+        return POWER
+    if metric in RATES + _OTHER_RATES:
+        return MIXED if is_mixed(figure) else PURE
+    return _PER_LOAD.get(metric, OTHER)
+
+
+def is_mixed(figure: PublishedFigure) -> bool:
+    """Whether reads and writes meet in its load."""
+    one = condition(figure)
+    return one is not None and one.load is not None and one.load.mixed
+
+
+WORDS = tuple(dict.fromkeys(("pure", "mixed", *(kind.word for kind in KINDS))))
+
+
+def is_of(figure: PublishedFigure, word: str) -> bool:
+    """Whether a word of `--kind` means this figure: "pure" and "mixed" are of its load, the others
+    of its metric."""
+    if word in ("pure", "mixed"):
+        one = condition(figure)
+        loaded = one is not None and one.load is not None
+        return loaded and is_mixed(figure) == (word == "mixed")
+    return kind_of(figure).word == word

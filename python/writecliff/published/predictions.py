@@ -1,0 +1,70 @@
+"""Figures as predicted by fits that have not seen them, kept beside the presets.
+
+`tools/predict-figures` makes the table: the cross-validation of each shipped fit. A prediction is
+of a drive model; once the preset changes it is out of date and not shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from writecliff.devices import describe_device, read_device_file
+from writecliff.published.conditions import preset_of
+from writecliff.published.figures import COLUMNS, COMPRESSIBLE, PublishedFigure, read_figures
+from writecliff.published.scores import Row
+from writecliff.report.csvs import csv_text
+
+PREDICTIONS = Path(__file__).parent / "predictions.csv"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a fit of other loads makes of a figure, and the hashes of the presets that it is of."""
+
+    simulated: float
+    device_hashes: str
+
+
+def table_of(fit: str, folds: int, rows: Iterable[Row]) -> str:
+    """The predictions of one fit as CSV, after the columns of the table of figures."""
+    lines = (
+        [*row.figure.columns.values(), row.simulated, fit, folds, device_hashes(row.figure)]
+        for row in rows
+        if row.simulated is not None
+    )
+    return csv_text((*COLUMNS, COMPRESSIBLE, "predicted", "fit", "folds", "device_hashes"), lines)
+
+
+@lru_cache(maxsize=1)
+def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Prediction]:
+    """The predictions by figure."""
+    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
+    return {
+        figure: Prediction(float(line["predicted"]), line["device_hashes"])
+        for figure, line in zip(read_figures(path), lines, strict=True)
+    }
+
+
+def device_hashes(figure: PublishedFigure) -> str:
+    """The hashes of the presets of a figure, the drive's and the baseline's, as they are now."""
+    return " ".join(_hash(preset_of(name)) for name in (figure.device, figure.baseline) if name)
+
+
+@lru_cache(maxsize=256)
+def _hash(name: str) -> str:
+    return describe_device(*read_device_file(name)).device_hash
+
+
+def predicted_rows(rows: Sequence[Row]) -> list[Row]:
+    """Those of the figures for which there is a prediction of the presets as they are now."""
+    known = read_predictions()
+    return [
+        Row(row.figure, one.simulated)
+        for row in rows
+        if (one := known.get(row.figure)) and one.device_hashes == device_hashes(row.figure)
+    ]
