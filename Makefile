@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 # Two workers a core, because many tests wait for processes that they start.
-WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist loadfile
+WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-python test-speed test-drives \
-    test-bench drives-shell needs lint lock clean
+    test-drives-quick test-bench fetch-bench drives-shell needs lint lock clean build-rust-tests
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -26,14 +26,14 @@ test: needs test-rust test-python test-speed test-bench ## run all tests but tes
 test-rust: ## Rust tests
 	PROPTEST_RNG_SEED=20250101 cargo test --locked --workspace --quiet
 
-# Apart from test-rust so that CI can build them while the Python packages are fetched.
+# Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
 build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
+	@cargo build --release --locked --quiet --package writecliff-runner --example instructions
 
 test-python: setup ## Python, fio and browser tests
 	$(BIN)/python -m pytest --quiet -m measures tests/device
-	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit \
-	    python
+	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
@@ -45,6 +45,13 @@ test-drives: setup ## tests on emulated drives in a virtual machine (half an hou
 test-bench: setup ## the bench of emulated drives itself (part of test)
 	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
 
+# Apart from test-bench so that CI can fetch the guest while it builds.
+fetch-bench:
+	@$(PYTHON) -m tests.guest --or-skip fetch >/dev/null
+
+test-drives-quick: setup ## those of test-drives that do not take minutes each
+	$(BIN)/python -m tests.guest --or-skip --quick test
+
 drives-shell: setup ## a shell in that machine
 	@$(BIN)/python -m tests.guest shell
 
@@ -53,7 +60,7 @@ needs: ## install what the tests need from Debian (as root), or say what is miss
 
 lint: setup ## formatters, linters, types, and the walls between rooms
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --profile test --locked --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -15,7 +15,6 @@ from writecliff.workload.model import KIB, BlockSize, Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
-pytestmark = pytest.mark.measures
 
 PAGE = 4 * KIB
 FILLS = {

@@ -7,30 +7,25 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.dangers import (
     MIB,
+    SWAP_HEADER,
     Bench,
     Danger,
+    Kinds,
     assert_refused,
+    require,
     run,
-    wait_for,
 )
 from writecliff.engines.blockdev import claim
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
-Kind = Callable[[Bench], Danger]
-KINDS: dict[str, Kind] = {}
-
-
-def kind(make: Kind) -> Kind:
-    KINDS[make.__name__] = make
-    return make
+kind = Kinds[Bench]()
 
 
 # -- in use: mounts and swap ----------------------------------------------------------------------
@@ -100,7 +95,7 @@ def _mounted_in_nobodys_namespace(bench: Bench, device: str) -> None:
     handle.touch()
     wrapper = [f"--mount={handle}", "--propagation", "private"]
     run("unshare", *wrapper, "mount", device, where)
-    bench.callback(wait_for, lambda: not _is_held(device))
+    bench.callback(require, lambda: not _is_held(device))
     bench.callback(run, "umount", handle)
     assert str(where) not in Path("/proc/self/mountinfo").read_text()
 
@@ -139,7 +134,8 @@ def swap_on_the_disk(bench: Bench) -> Danger:
     image = bench.image()
     device = bench.loop(image)
     bench.swap(device)
-    return Danger(device, r"in use: loop\d+ is active swap space", "swapoff", [image])
+    refused = r"in use: loop\d+ is active swap space"
+    return Danger(device, refused, "swapoff", [image], first=SWAP_HEADER)
 
 
 @kind
@@ -147,7 +143,8 @@ def swap_on_a_partition(bench: Bench) -> Danger:
     partition = bench.partitioned()
     bench.swap(partition)
     disk = partition.removesuffix("p1")
-    return Danger(disk, r"in use: loop\d+p1 is active swap space", "swapoff", [disk])
+    refused = r"in use: loop\d+p1 is active swap space"
+    return Danger(disk, refused, "swapoff", [disk], first=MIB)  # all that is before the swap
 
 
 # -- in use: processes ----------------------------------------------------------------------------
@@ -249,13 +246,13 @@ def a_loop_device_over_a_disk_with_a_mounted_partition(bench: Bench) -> Danger:
     return Danger(bench.loop(disk), r"in use: loop\d+p1 is mounted at ", "unmount it", [disk])
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", kind)
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, bench: Bench, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     if shutil.which("unshare") is None and "namespace" in name:
         pytest.skip("unshare is not installed")
-    assert_refused(KINDS[name](bench), capsys, tmp_path)
+    assert_refused(kind[name](bench), capsys, tmp_path)
 
 
 def test_an_unused_disk_is_not_refused(bench: Bench) -> None:

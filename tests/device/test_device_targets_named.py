@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.dangers import MIB, SIZE, Bench, Danger, assert_refused, number_of, run
+from tests.support.dangers import (
+    MIB,
+    SIZE,
+    SWAP_HEADER,
+    Bench,
+    Danger,
+    Kinds,
+    assert_refused,
+    number_of,
+    run,
+)
 from writecliff.engines.blockdev import inspect
 from writecliff.engines.blockdev.regular_file import FileTarget
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
-Kind = Callable[[Bench], Danger]
-KINDS: dict[str, Kind] = {}
-
-
-def kind(make: Kind) -> Kind:
-    KINDS[make.__name__] = make
-    return make
+kind = Kinds[Bench]()
 
 
 # -- what is named --------------------------------------------------------------------------------
@@ -140,7 +143,8 @@ def a_file_that_is_swap(bench: Bench) -> Danger:
     image = _own_file(bench)
     image.chmod(0o600)
     bench.swap(image)
-    return Danger(f"file:{image}", "in use: .* is active swap space", "swapoff", [image])
+    refused = "in use: .* is active swap space"
+    return Danger(f"file:{image}", refused, "swapoff", [image], first=SWAP_HEADER)
 
 
 @kind
@@ -208,11 +212,11 @@ SIGNATURES: dict[str, tuple[int, bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", kind)
 def test_a_target_named_by_mistake_is_refused_and_unchanged(
     name: str, bench: Bench, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert_refused(KINDS[name](bench), capsys, tmp_path)
+    assert_refused(kind[name](bench), capsys, tmp_path)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -17,8 +17,6 @@ import pytest
 from tests.support.processes import alive, children, wait_for
 from writecliff.store.rundir import RunDirectory
 
-pytestmark = pytest.mark.measures
-
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 3
 SHORT = ["--end", "time", "--time-hours", "0.0008", "--sample-seconds", "1"]
@@ -96,9 +94,9 @@ def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victi
         fios[:] = children(process.pid, b"workload.fio")
         return bool(fios) and (run / "rounds" / "000001.parquet").exists()
 
-    assert wait_for(writing, 30)
+    assert wait_for(writing, 60)
     os.kill(process.pid if victim == "writecliff" else fios[0], signal.SIGKILL)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     if victim == "fio":
         assert process.returncode == 1
         assert "error: fio failed: killed by SIGKILL\nhint: complete steps kept: " in err

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.guest.qmp import Qmp
+from tests.support import tcmu
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
+from tests.support.scsi_drive import ScsiDrive
 
+SAS_BYTES = 32 << 20  # its commands are answered by Python, interpreted twice
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
 
 
@@ -50,6 +53,15 @@ def sata(_drives: dict[str, Drive]) -> Drive:
 def scsi(_drives: dict[str, Drive]) -> Drive:
     """SCSI with five permanent streams, from the module scsi_debug."""
     return next(drive for drive in _drives.values() if drive.kind == "scsi")
+
+
+@pytest.fixture(scope="session")
+def sas(_in_the_guest: None) -> Iterator[Drive]:
+    """SAS with SANITIZE, from `tests.support.scsi_drive`: this process answers its commands."""
+    if why := tcmu.available():
+        pytest.skip(why)
+    with tcmu.attached(ScsiDrive(size_bytes=SAS_BYTES), "sas", SAS_BYTES):
+        yield drives_by_serial()[ScsiDrive.serial]
 
 
 @pytest.fixture(scope="session", params=["nvme", "nvme_fdp", "sata", "scsi"])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.guest.qmp import Qmp
-from tests.support.dangers import MIB, run, wait_for
+from tests.support.dangers import MIB, require, run
 from tests.support.faults import FailingRun
 from tests.support.guest_drives import Drive, drives_by_serial, pull
 from tests.support.shelf import Shelf
@@ -121,7 +121,7 @@ def test_an_nvme_drive_is_pulled_and_the_run_resumed(
     rows = failing.assert_kept(ended, f"^{drive.path}: the drive vanished: the kernel has removed")
     wanted = {"id": drive.identifier, "bus": "slot_free0", "serial": drive.serial}
     qmp.execute("device_add", driver="nvme", drive=f"node_{drive.serial}", **wanted)
-    wait_for(lambda: drive.serial in drives_by_serial(), 60)
+    require(lambda: drive.serial in drives_by_serial(), 60)
     back = drives_by_serial()[drive.serial].path
     failing.assert_resumes(rows, "--on", back, "--destroy", drive.serial)
 
@@ -151,9 +151,9 @@ def spare(shelf: Shelf, scsi: Drive) -> str:
     before = set(Path("/sys/block").glob("sd*"))
     control.write_text("1")
     shelf.callback(control.write_text, "-1")
-    wait_for(lambda: set(Path("/sys/block").glob("sd*")) - before)
+    require(lambda: set(Path("/sys/block").glob("sd*")) - before)
     (disk,) = set(Path("/sys/block").glob("sd*")) - before
-    wait_for(lambda: os.path.exists(f"/dev/{disk.name}"))
+    require(lambda: os.path.exists(f"/dev/{disk.name}"))
     return disk.name
 
 

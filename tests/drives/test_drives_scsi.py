@@ -45,8 +45,8 @@ def test_single_commands_and_their_sense_data(scsi: Drive) -> None:
     answer = send_command(path, REQUEST_SENSE, 252)
     found = parse_sense(answer.data)
     assert found is not None and (found.key, found.asc) == (0, 0)
-    format_unit = send_command(path, bytes([0x04, 0, 0, 0, 0, 0]), 0)
-    assert format_unit.message == "the drive reports sense key 5h, 20h/00h"
+    sanitize = send_command(path, bytes([0x48, 2, *bytes(8)]), 0)
+    assert sanitize.message == "the drive reports sense key 5h, 20h/00h"
     capacity = read_capacity_16(send_command, path)
     assert (int.from_bytes(capacity[:8], "big") + 1) * 512 == scsi.size_bytes
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.guest.qmp import Qmp
-from tests.support.dangers import MIB, SIZE, Danger, assert_refused, run, wait_for
+from tests.support.dangers import MIB, SIZE, SWAP_HEADER, Danger, Kinds, assert_refused, require, run
 from tests.support.guest_drives import Drive, hot_plug
 from tests.support.shelf import Shelf
 from writecliff.engines.blockdev import claim
@@ -22,13 +23,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 pytestmark = pytest.mark.long
 
 
-Kind = Callable[[Shelf], Danger]
-KINDS: dict[str, Kind] = {}
-
-
-def kind(make: Kind) -> Kind:
-    KINDS[make.__name__] = make
-    return make
+kind = Kinds[Shelf]()
 
 
 # -- drives ---------------------------------------------------------------------------------------
@@ -52,7 +47,8 @@ def a_mounted_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
 @kind
 def swap_on_a_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
     shelf.swap(shelf.partitioned(shelf.nvme.path))
-    return _in_use(shelf.nvme, r"nvme\d+n1p1 is active swap space", "swapoff")
+    danger = _in_use(shelf.nvme, r"nvme\d+n1p1 is active swap space", "swapoff")
+    return replace(danger, first=MIB)  # all that is before the swap
 
 
 @kind
@@ -136,7 +132,8 @@ def compressed_memory_that_is_swap(shelf: Shelf) -> Danger:
     Path("/sys/block/zram0/disksize").write_text(str(SIZE))
     shelf.callback(Path("/sys/block/zram0/reset").write_text, "1")
     shelf.swap("/dev/zram0")
-    return Danger("/dev/zram0", "zram0 is active swap space", "swapoff", ["/dev/zram0"])
+    refused = "zram0 is active swap space"
+    return Danger("/dev/zram0", refused, "swapoff", ["/dev/zram0"], first=SWAP_HEADER)
 
 
 def _in_use(drive: Drive, use: str, hint: str) -> Danger:
@@ -254,9 +251,9 @@ def _two_paths(shelf: Shelf) -> list[str]:
     shelf.callback((control / "vpd_use_hostno").write_text, "1")
     (control / "add_host").write_text("2")
     shelf.callback((control / "add_host").write_text, "-2")
-    wait_for(lambda: len(set(Path("/sys/block").glob("sd*")) - before) == 2)
+    require(lambda: len(set(Path("/sys/block").glob("sd*")) - before) == 2)
     paths = [f"/dev/{disk.name}" for disk in sorted(set(Path("/sys/block").glob("sd*")) - before)]
-    wait_for(lambda: all(os.path.exists(path) for path in paths))
+    require(lambda: all(os.path.exists(path) for path in paths))
     return paths
 
 
@@ -316,7 +313,7 @@ def a_mounted_array(shelf: Shelf) -> Danger:
     return Danger(array, r"in use: md\d+ is mounted at", "unmount it", [lower])
 
 
-def _member(metadata: str) -> Kind:
+def _member(metadata: str) -> Callable[[Shelf], Danger]:
     def make(shelf: Shelf) -> Danger:
         first, second = shelf.loop(), shelf.loop()
         shelf.mirror(first, second, metadata=metadata, stop=True)
@@ -325,8 +322,8 @@ def _member(metadata: str) -> Kind:
     return make
 
 
-KINDS |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version in ("0.90", "1.0")}
-KINDS |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version in ("1.1", "1.2")}
+kind |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version in ("0.90", "1.0")}
+kind |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version in ("1.1", "1.2")}
 
 
 def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
@@ -337,7 +334,7 @@ def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
     if register and not folder.exists():  # without udev
         Path("/sys/fs/bcache/register").write_text(device)
     if register:
-        wait_for(folder.exists)
+        require(folder.exists)
         shelf.callback(_stop_bcache, folder)
     return device
 
@@ -345,7 +342,7 @@ def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
 def _stop_bcache(folder: Path) -> None:
     stop = folder / "stop" if (folder / "stop").exists() else folder / "set/stop"
     stop.write_text("1")
-    wait_for(lambda: not folder.exists())
+    require(lambda: not folder.exists())
 
 
 @kind
@@ -410,7 +407,7 @@ def an_nvme_drive_of_our_own_target_on_a_mounted_disk(shelf: Shelf) -> Danger:
     shelf.namespace(lower, "nqn.test:imported")
     before = set(Path("/sys/block").glob("nvme*"))
     Path("/dev/nvme-fabrics").write_text("transport=loop,nqn=nqn.test:imported")
-    wait_for(lambda: set(Path("/sys/block").glob("nvme*n?")) - before)
+    require(lambda: set(Path("/sys/block").glob("nvme*n?")) - before)
     (disk,) = {
         path.name
         for path in set(Path("/sys/block").glob("nvme*n?")) - before
@@ -419,10 +416,10 @@ def an_nvme_drive_of_our_own_target_on_a_mounted_disk(shelf: Shelf) -> Danger:
     folder = Path("/sys/block", disk, "device")
     controllers = [folder, *folder.glob("nvme*")]
     delete = next(path for one in controllers if (path := one / "delete_controller").exists())
-    shelf.callback(wait_for, lambda: not Path("/sys/block", disk).exists())
+    shelf.callback(require, lambda: not Path("/sys/block", disk).exists())
     shelf.callback(delete.write_text, "1")
     serial = next(one for path in controllers if (one := path / "serial").exists()).read_text()
-    wait_for(lambda: os.path.exists(f"/dev/{disk}"))
+    require(lambda: os.path.exists(f"/dev/{disk}"))
     shelf.mkfs(lower)
     shelf.mount(lower)
     refused = r"in use: loop\d+ is mounted at"
@@ -467,12 +464,12 @@ def shelf(
 
 
 @pytest.mark.figure(targets="")
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", kind)
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, shelf: Shelf, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     # A command takes seconds in the guest; that every refusal reaches the user is shown elsewhere.
-    assert_refused(KINDS[name](shelf), capsys, tmp_path, command=name == "a_mounted_nvme_drive")
+    assert_refused(kind[name](shelf), capsys, tmp_path, command=name == "a_mounted_nvme_drive")
 
 
 def test_all_paths_of_a_multipath_device_may_be_written_through_it(shelf: Shelf) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.guest.fetch import KERNEL_SUITES, cache, default_kernel, fetch
 from tests.guest.job import Job, is_terminal, run_folder
 from tests.guest.reasons import CannotRun, GuestFailed
-from tests.guest.testing import IN_GUEST, ROOT, print_table, pytest_words, run_all
+from tests.guest.testing import IN_GUEST, QUIET, ROOT, print_table, pytest_words, run_all
 
 NOT_RUN = 3
 
@@ -49,7 +49,9 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(prog="python -m tests.guest", description=__doc__)
     parser.add_argument("do", choices=("test", "run", "shell", "fetch"))
     parser.add_argument("--kernel", choices=list(KERNEL_SUITES), default=default_kernel())
-    parser.add_argument("--quick", action="store_true", help="without tests marked long")
+    parser.add_argument(
+        "--quick", action="store_true", help="those in the guest that are not marked long"
+    )
     parser.add_argument("--seconds", type=float, help="end the guest after this time")
     parser.add_argument("--results", type=Path, help="keep what the guest writes to /run/out here")
     parser.add_argument(
@@ -65,14 +67,14 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     words = options.words
-    only = ["--quiet", *(["-m", "not long"] if options.quick else [])]
     if options.do == "shell":
         if not is_terminal():
             parser.error("a shell needs a terminal")
         words = ["/bin/bash", "-i"]
     elif options.do == "test":
         in_guest = ["--basetemp=/run/tests", "--junitxml=/run/out/junit.xml"]
-        words = pytest_words("/run/out/figures.json", *in_guest, *(words or [*only, *IN_GUEST]))
+        chosen = [QUIET, *(["-m", "not long"] if options.quick else []), *IN_GUEST]
+        words = pytest_words("/run/out/figures.json", *in_guest, *(words or chosen))
     elif not words:
         parser.error("which command?")
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -81,8 +83,8 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     with run_folder() as run:
         out = options.results.resolve() if options.results else None
         job = Job(parts, words, run=run, out=out, more=where, terminal=options.do == "shell")
-        if options.do == "test" and not options.words:
-            return run_all(job, seconds=options.seconds, only=only, where=where)
+        if options.do == "test" and not (options.words or options.quick):
+            return run_all(job, seconds=options.seconds, where=where)
         with job:
             status = job.follow(options.seconds)
         print_table(job.out / "figures.json")

@@ -35,10 +35,9 @@ def pytest_runtest_makereport(
         for figure, case in mark.kwargs.items():
             name = case.format_map(names) or item.nodeid
             item.config.stash[_KEY].count(figure, name, report.outcome)
+    path = item.config.getoption("figures")
+    if (
+        path is not None and report.when == "teardown"
+    ):  # a guest that is lost leaves what was counted
+        item.config.stash[_KEY].save(path)
     return report
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    path = session.config.getoption("figures")
-    if path is not None:
-        session.config.stash[_KEY].save(path)

@@ -13,7 +13,7 @@ FIGURES = {
     "cache": "drives whose write cache is off, or reported",
     "faults": "faults survived with all measurements kept",
     "targets": "dangerous targets refused, unchanged",
-    "gaps": "tests without a gap above 2 ms between intervals",
+    "gaps": "loads whose cuts add no gap above 2 ms",
 }
 _WIDTH = max(map(len, FIGURES.values())) + 2
 

@@ -10,16 +10,19 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.guest.fetch import Parts
 from tests.guest.machine import Machine, environment
-from tests.guest.reasons import GuestFailed
+from tests.guest.reasons import CannotRun, GuestFailed
 
 _PREFIX = "writecliff-guest-"
 _CONSOLE_LINES = 15
+STARTED = "guest: switching"  # says init.sh
+_START_S, _STARTS = 120.0, 3
 
 
 @contextmanager
@@ -61,6 +64,7 @@ class Job:
             folder.mkdir(parents=True, exist_ok=True)
         self._status = self.out / "status"
         self._status.unlink(missing_ok=True)
+        (self.out / "console").unlink(missing_ok=True)
         given = {"FOLDER": str(Path.cwd()), **_terminal(terminal), **(more or {})}
         found = environment(parts, images=self.images, more=given)
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in found.items()]
@@ -71,8 +75,29 @@ class Job:
 
     def __enter__(self) -> Job:
         self._kept = termios.tcgetattr(sys.stdin) if self._terminal else None
-        self._process = self._machine.start(terminal=self._terminal)
-        return self
+        for _ in range(_STARTS):
+            self._process = self._machine.start(terminal=self._terminal)
+            if self._has_started():
+                return self
+            self.__exit__()
+        said = (self._console().splitlines() or ["nothing"])[-1]
+        raise CannotRun(f"it does not start in {_STARTS} x {_START_S:g} s; the console: {said}")
+
+    def _has_started(self) -> bool:
+        """Whether it has come to its root file system, or has ended. An interpreted machine that is
+        short of time may hang when the kernel chooses its clock."""
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline:
+            if STARTED in self._console() or self._process.poll() is not None:
+                return True
+            time.sleep(0.2)
+        return False
+
+    def _console(self) -> str:
+        try:
+            return self._machine.console.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
 
     def __exit__(self, *_: object) -> None:
         self.cut_power()
@@ -97,12 +122,8 @@ class Job:
         try:
             return int(self._status.read_text())
         except (OSError, ValueError):
-            with suppress(OSError):
-                said = self._machine.console.read_text(errors="replace").splitlines()
-                raise GuestFailed(
-                    "\n".join(["the guest ended early", *said[-_CONSOLE_LINES:]])
-                ) from None
-            raise GuestFailed("the guest ended before it began") from None
+            said = self._console().splitlines()[-_CONSOLE_LINES:]
+            raise GuestFailed("\n".join(["the guest ended early", *said])) from None
 
     def follow(self, seconds: float | None = None) -> int:
         """Prints the output as it comes and returns the exit code; ends it after `seconds`."""

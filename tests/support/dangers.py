@@ -13,21 +13,24 @@ import re
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import pytest
 
+from tests.support.processes import wait_for
 from writecliff.cli.main import main
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.target import open_target
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
+SWAP_HEADER = 4096  # bytes; what follows it in swap that is on, the kernel may write at any time
 _PIECE = 256 << 10
+B = TypeVar("B", bound="Bench")
 SIZE = 24 * MIB
 
 
@@ -44,6 +47,14 @@ class Danger:
     first: int | None = None  # bytes that are compared; None: all
 
 
+class Kinds(dict[str, Callable[[B], Danger]], Generic[B]):
+    """A table: each kind of danger by its name, with what builds it. As a decorator it adds one."""
+
+    def __call__(self, build: Callable[[B], Danger]) -> Callable[[B], Danger]:
+        self[build.__name__] = build
+        return build
+
+
 def contents(paths: Sequence[str | Path], first: int | None = None) -> dict[str, list[bytes]]:
     """The bytes of each device or file, in pieces; those that hold only zeros are empty."""
     os.sync()
@@ -51,7 +62,8 @@ def contents(paths: Sequence[str | Path], first: int | None = None) -> dict[str,
     found = {}
     for path in paths:
         with open(path, "rb", buffering=0) as file:
-            pieces = islice(iter(lambda: file.read(_PIECE), b""), first and first // _PIECE)
+            size = _PIECE if first is None else min(first, _PIECE)
+            pieces = islice(iter(lambda size=size: file.read(size), b""), first and first // size)
             found[str(path)] = [b"" if piece == zeros else piece for piece in pieces]
     return found
 
@@ -128,11 +140,9 @@ def succeeds(*argv: str | Path) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "what the test waits for does not happen"
-        time.sleep(0.02)
+def require(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Wait for `condition`; the test fails if it does not become true in time."""
+    assert wait_for(condition, timeout_s), "what the test waits for does not happen"
 
 
 def write_mbr(path: str | Path, sectors: int = SIZE // 512 - 2048) -> None:
@@ -186,7 +196,7 @@ class Bench(contextlib.ExitStack):
         run("partx", "--add", device)
         self.callback(run, "partx", "--delete", device)
         partition = f"{device}p1" if device[-1].isdigit() else f"{device}1"
-        wait_for(lambda: os.path.exists(partition))
+        require(lambda: os.path.exists(partition))
         return partition
 
     def mkfs(self, device: str | Path, *size: str) -> None:
@@ -200,7 +210,7 @@ class Bench(contextlib.ExitStack):
         # Only to be read: a file system that may be written changes by itself.
         run("mount", "-o", "ro", *options, device, where)
         # A loop device on it may be detached a moment later than asked for.
-        self.callback(wait_for, lambda: succeeds("umount", where))
+        self.callback(require, lambda: succeeds("umount", where))
         return where
 
     def swap(self, path: str | Path) -> None:

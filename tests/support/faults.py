@@ -14,7 +14,7 @@ from writecliff.cli.main import main
 from writecliff.store.rundir import RunDirectory
 
 Fault = Callable[[], object]
-SHORT = ("--end", "time", "--time-hours", "0.004", "--sample-seconds", "0.5")
+SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
 SHORT += ("--round-minutes", "0.025")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,11 @@ def children(pid: int, program: bytes) -> list[int]:
     return found
 
 
+def fio_children() -> list[int]:
+    """The fio processes that this one has started."""
+    return children(os.getpid(), b"fio\0")
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; who inherits a zombie may take its time to reap it."""
     try:
@@ -29,6 +35,6 @@ def alive(pid: int) -> bool:
 def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> bool:
     """Whether `condition` becomes true in time."""
     end_s = time.monotonic() + timeout_s
-    while not condition() and time.monotonic() < end_s:
+    while not (met := bool(condition())) and time.monotonic() < end_s:
         time.sleep(0.02)
-    return bool(condition())
+    return met

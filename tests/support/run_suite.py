@@ -1,12 +1,15 @@
 """What `suite pts-e --quick` does on a drive, but for its pages: `run_suite.py DRIVE SERIAL FOLDER SETTING...`
 
 A report is made from a run directory alone and never asks a drive; in a guest with an interpreted processor
-the pages of eight tests take longer than the tests.
+the pages of eight tests take longer than the tests. For the same reason members are forked: a new
+Python needs half a minute there.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,14 @@ from writecliff.cli.test_commands import setting
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.suite.runner import run_suite
+
+
+def fork_members() -> None:
+    """Start the processes of members by fork, with all modules that a test needs."""
+    for module in ("engines.target", "engines.fio", "procedures.framework", "store.rundir"):
+        import_module(f"writecliff.{module}")
+    context = multiprocessing.get_context
+    vars(multiprocessing)["get_context"] = lambda kind: context("fork")
 
 
 def no_page(run: Path) -> None:
@@ -29,6 +40,7 @@ def main(drive: str, serial: str, folder: str, *settings: str) -> None:
     common = {"revision": "1.x", "quick": True}
     members = plan_suite("pts-e", drive, common=common, special=special)
     made = SuiteFolder.create(Path(folder), "suite", "pts-e", members)
+    fork_members()
     opening = {"destroy_serial": serial}
     run_suite(made, lambda event: print(event.text), opening=opening, finish=no_page)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from writecliff.engines.fio import FioEngine
     from writecliff.engines.sim import SimEngine
 
+SIMULATED = "sim:"
 FORMS = "sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME"
 
 
@@ -23,22 +24,32 @@ def open_target(
     seed: int = 1,
     size_bytes: int | None = None,
     described: Mapping[str, str] | None = None,
+    attribute_latency: bool = False,
 ) -> Engine:
     """Open a target and return its engine; close it when done.
 
     `destroy_serial` and `allow_signatures` are the user's consent for real drives, `size_bytes` is
     the size of a file to be created. `described` is what the user says of drive and test for
-    the report's header, by the names "nand_type", "form_factor", "sponsor" and "note". Raises
-    TargetError, ConfigError.
+    the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
+    `attribute_latency` has a simulated drive record what latency is spent on. Raises TargetError,
+    ConfigError.
     """
-    engine = _opened(text, destroy_serial, allow_signatures, seed, size_bytes)
+    if text.startswith(SIMULATED) and text != SIMULATED:
+        from writecliff.engines.sim import SimEngine
+
+        name = text.removeprefix(SIMULATED)
+        engine: SimEngine | FioEngine = SimEngine(
+            name, seed=seed, attribute_latency=attribute_latency
+        )
+    else:
+        engine = _real(text, destroy_serial, allow_signatures, size_bytes)
     engine.described = dict(described or {})
     return engine
 
 
-def _opened(
-    text: str, destroy_serial: str | None, allow_signatures: bool, seed: int, size_bytes: int | None
-) -> SimEngine | FioEngine:
+def _real(
+    text: str, destroy_serial: str | None, allow_signatures: bool, size_bytes: int | None
+) -> FioEngine:
     scheme, _, rest = text.partition(":")
     if text.startswith("/dev/"):
         from writecliff.engines.fio import FioEngine
@@ -50,8 +61,4 @@ def _opened(
         from writecliff.engines.fio import FioEngine
 
         return FioEngine.open_file(rest, size_bytes=size_bytes)
-    if scheme == "sim" and rest:
-        from writecliff.engines.sim import SimEngine
-
-        return SimEngine(rest, seed=seed)
     raise TargetError(f"invalid target '{text}'", hint=f"targets are {FORMS}")

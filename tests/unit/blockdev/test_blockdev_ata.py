@@ -50,9 +50,10 @@ def test_features_are_read_with_their_star() -> None:
 
 def test_block_erase_works_where_security_is_frozen_and_waits_for_its_end() -> None:
     drive = HdparmDrive(features=(BLOCK,), frozen=True)
-    report = sanitized(drive)
+    seen: list[float] = []
+    report = ata_sanitize(drive, SATA, sleep=no_wait, on_progress=seen.append)
     assert report == PurgeReport("ATA sanitize (block erase)", True)
-    assert drive.used == ["--sanitize-block-erase"]
+    assert (drive.used, seen) == (["--sanitize-block-erase"], [0.25] * 3)
     assert [call[1] for call in drive.calls].count("--sanitize-status") == 1 + 3 + 1
 
 

@@ -99,8 +99,12 @@ def no_wait(seconds: float) -> None:
 def test_sanitize_is_waited_for(machine: Machine) -> None:
     machine.answer("sg_sanitize --block --early --quick /dev/sdb")
     drive = Drive(sense(2, 4, 0x1B, 100), sense(0, 4, 0x1B, 60000), sense(6, 0x29, 0))
-    report = scsi_erase.scsi_sanitize(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+    seen: list[float] = []
+    report = scsi_erase.scsi_sanitize(
+        system_of(machine, drive), "/dev/sdb", sleep=no_wait, on_progress=seen.append
+    )
     assert report == PurgeReport("SCSI sanitize (block erase)", True)
+    assert seen == [100 / 65536, 60000 / 65536]
     assert drive.pending == []
 
 

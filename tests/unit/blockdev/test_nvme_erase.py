@@ -207,11 +207,13 @@ def sanitizing(machine: Machine, *logs: bytes, sanicap: int = 0b010) -> None:
     changing(machine, "--log-id=0x81", *results)
 
 
-def test_sanitize_waits_for_its_end(machine: Machine) -> None:
+def test_sanitize_waits_for_its_end_and_tells_how_far_it_is(machine: Machine) -> None:
     disk = alone(machine)
+    seen: list[float] = []
     running = [sanitize_page(2, progress=share) for share in (0, 0x4000, 0x8000)]
     sanitizing(machine, *running, b"", sanitize_page(1))
-    report = nvme_erase(machine.system, disk)
+    report = nvme_erase(machine.system, disk, seen.append)
+    assert seen == [0, 0.25, 0.5]
     assert not isinstance(report, str)
     assert (report.method, report.conformant) == ("NVMe sanitize (block erase)", True)
     assert len([call for call in machine.calls if "--log-id=0x81" in call]) == 5

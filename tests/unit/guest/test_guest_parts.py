@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import lzma
+import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tests.guest import first_root
+from tests.guest import first_root, job
 from tests.guest.figures import Figures
 from tests.guest.job import run_folder
 from tests.guest.qmp import Qmp, QmpError
+from tests.guest.reasons import CannotRun
+
+if TYPE_CHECKING:
+    from tests.guest.fetch import Parts
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes]]:
@@ -134,3 +141,38 @@ def test_what_killed_benches_left_is_removed(
         assert not left.exists()
         assert other.exists()  # it is still in use
     assert list(tmp_path.iterdir()) == []
+
+
+class Hanging:
+    """A machine whose first `hangs` starts come to nothing."""
+
+    def __init__(self, out: Path, hangs: int) -> None:
+        self.console = out / "console"
+        self.started: list[subprocess.Popen[str]] = []
+        self._hangs = hangs
+
+    def start(self, *, terminal: bool = False) -> subprocess.Popen[str]:
+        words = ["sleep", "60"]
+        self.started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        said = "hpet0: 3 comparators" if len(self.started) <= self._hangs else job.STARTED
+        self.console.write_text(f"{said}\n")
+        return self.started[-1]
+
+
+@pytest.mark.parametrize("hangs", [1, 3])
+def test_a_guest_that_hangs_is_started_again(
+    hangs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Hanging(tmp_path, hangs)
+    monkeypatch.setattr(job, "_START_S", 0.3)
+    monkeypatch.setattr(job, "Machine", lambda parts, **folders: machine)
+    monkeypatch.setattr(job, "environment", lambda parts, **more: {})
+    guest = job.Job(cast("Parts", None), ["true"], run=tmp_path, out=tmp_path)
+    if hangs == 3:
+        with pytest.raises(CannotRun, match=r"it does not start in 3 x .* hpet0"), guest:
+            pass
+    else:
+        with guest:
+            assert [process.poll() for process in machine.started] == [-signal.SIGKILL, None]
+    assert len(machine.started) == min(hangs + 1, 3)
+    assert all(process.poll() == -signal.SIGKILL for process in machine.started)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from writecliff.engines.base import PurgeReport
+from writecliff.engines.base import PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev.hdparm import doubt, identify
 from writecliff.engines.blockdev.tools import Runner, ToolResult
 
@@ -68,7 +68,12 @@ def reason_of(answer: ToolResult) -> str:
 
 
 def ata_sanitize(
-    run: Runner, path: str, kind: tuple[str, str] = BLOCK_ERASE, *, sleep: Sleep = time.sleep
+    run: Runner,
+    path: str,
+    kind: tuple[str, str] = BLOCK_ERASE,
+    *,
+    sleep: Sleep = time.sleep,
+    on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
     """Sanitize the whole drive and wait until it is done; a string says why it was not done.
 
@@ -81,7 +86,7 @@ def ata_sanitize(
         return drive
     if not drive.enabled(feature):
         return "not supported by the drive"
-    before = _settled(run, path, sleep)
+    before = _settled(run, path, sleep, on_progress)
     if isinstance(before, str):
         return before
     if before.state == "frozen":
@@ -89,7 +94,7 @@ def ata_sanitize(
     started = run(["hdparm", "--yes-i-know-what-i-am-doing", option, path])
     if not started.ok:
         return f"starting: {reason_of(started)}"
-    ended = _settled(run, path, sleep)
+    ended = _settled(run, path, sleep, on_progress)
     if isinstance(ended, str):
         return ended
     if ended.state == "failed":
@@ -102,7 +107,7 @@ def ata_sanitize(
     return PurgeReport("ATA sanitize (block erase)", True)
 
 
-def _settled(run: Runner, path: str, sleep: Sleep) -> SanitizeStatus | str:
+def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> SanitizeStatus | str:
     """The status once no operation is in process."""
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
@@ -111,4 +116,6 @@ def _settled(run: Runner, path: str, sleep: Sleep) -> SanitizeStatus | str:
             return status
         if time.monotonic() >= deadline:
             return f"did not end in {_TIMEOUT_S / 3600:g} h ({status.percent} % done)"
+        if status.percent is not None:
+            on_progress(status.percent / 100)
         sleep(_POLL_S)

@@ -18,8 +18,9 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
-from writecliff.engines.base import PurgeReport
+from writecliff.engines.base import PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev.ata_erase import ata_secure_erase
 from writecliff.engines.blockdev.ata_sanitize import CRYPTO_SCRAMBLE, ata_sanitize
 from writecliff.engines.blockdev.attachment import attachment_of, bridge_text
@@ -38,7 +39,9 @@ Attempt = PurgeReport | str  # a report, or why the method cannot be used
 Method = tuple[str, Callable[[], Attempt]]
 
 
-def purge_device(system: System, disk: BlockDevice, path: str, fd: int) -> PurgeReport:
+def purge_device(
+    system: System, disk: BlockDevice, path: str, fd: int, on_progress: PurgeHook = unseen
+) -> PurgeReport:
     """Purge a claimed whole disk (`fd` is its exclusive descriptor).
 
     Raises `EngineError` that lists every method and why it failed.
@@ -46,7 +49,7 @@ def purge_device(system: System, disk: BlockDevice, path: str, fd: int) -> Purge
     before = _shape(disk)
     samples = take_samples(path, *before)
     reasons: list[str] = []
-    for name, method in _methods(system, disk, path, fd):
+    for name, method in _methods(system, disk, path, fd, on_progress):
         outcome = method()
         if isinstance(outcome, PurgeReport):
             outcome = _proven(outcome, samples)
@@ -61,25 +64,29 @@ def purge_device(system: System, disk: BlockDevice, path: str, fd: int) -> Purge
     )
 
 
-def _methods(system: System, disk: BlockDevice, path: str, fd: int) -> Iterator[Method]:
+def _methods(
+    system: System, disk: BlockDevice, path: str, fd: int, seen: PurgeHook
+) -> Iterator[Method]:
     """The methods that suit a disk, the strongest first."""
     kind = attachment_of(disk)
     if is_nvme(disk):
-        yield "NVMe format/sanitize", lambda: nvme_erase(system, disk)
+        yield "NVMe format/sanitize", lambda: nvme_erase(system, disk, seen)
     elif is_ata(disk) and kind == "libata":
-        yield "ATA sanitize", lambda: ata_sanitize(system.run, path)
+        yield "ATA sanitize", lambda: ata_sanitize(system.run, path, on_progress=seen)
         yield "ATA security erase", lambda: ata_secure_erase(system.run, path)
-        yield "ATA crypto scramble", lambda: ata_sanitize(system.run, path, CRYPTO_SCRAMBLE)
+        scramble = partial(ata_sanitize, system.run, path, CRYPTO_SCRAMBLE, on_progress=seen)
+        yield "ATA crypto scramble", scramble
     elif kind == "USB" or is_ata(disk) or is_scsi(disk):
         if kind == "USB" or is_ata(disk):
             what = "ATA" if is_ata(disk) else "SCSI"
             yield f"{what} erase", lambda: f"not sent through {bridge_text(kind)}"
         if kind != "USB":
             # The adapter of a SATA drive translates it (SAT-5: SANITIZE), but not FORMAT UNIT.
-            yield "SCSI sanitize", lambda: scsi_sanitize(system, path)
+            yield "SCSI sanitize", partial(scsi_sanitize, system, path, on_progress=seen)
         if kind != "USB" and is_scsi(disk):
-            yield "SCSI format unit", lambda: scsi_format_unit(system, path)
-            yield "SCSI crypto erase", lambda: scsi_sanitize(system, path, crypto=True)
+            yield "SCSI format unit", partial(scsi_format_unit, system, path, on_progress=seen)
+            crypto = partial(scsi_sanitize, system, path, crypto=True, on_progress=seen)
+            yield "SCSI crypto erase", crypto
     yield "discard", lambda: _discard(disk, fd)
 
 

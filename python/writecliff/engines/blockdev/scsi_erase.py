@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from writecliff.engines.base import PurgeReport
+from writecliff.engines.base import PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev.scsi_commands import (
     ILLEGAL_REQUEST,
     REQUEST_SENSE,
@@ -76,14 +76,19 @@ def read_format(system: System, path: Path) -> ScsiFormat | None:
 
 
 def scsi_sanitize(
-    system: System, path: str, *, crypto: bool = False, sleep: Sleep = time.sleep
+    system: System,
+    path: str,
+    *,
+    crypto: bool = False,
+    sleep: Sleep = time.sleep,
+    on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
     """Sanitize the drive; a string says why it was not done."""
     what = "--crypto" if crypto else "--block"
     started = system.run(["sg_sanitize", what, "--early", "--quick", path])
     if not started.ok:
         return started.message
-    if failure := await_end(system, Path(path), sleep):
+    if failure := _await_end(system, Path(path), sleep, on_progress):
         return failure
     if crypto:
         note = "the drive has new keys; its blocks may still be mapped"
@@ -91,7 +96,9 @@ def scsi_sanitize(
     return PurgeReport("SCSI sanitize (block erase)", True)
 
 
-def scsi_format_unit(system: System, path: str, *, sleep: Sleep = time.sleep) -> PurgeReport | str:
+def scsi_format_unit(
+    system: System, path: str, *, sleep: Sleep = time.sleep, on_progress: PurgeHook = unseen
+) -> PurgeReport | str:
     """Format the drive as it is; a string says why it was not done.
 
     Raises `EngineError` if its format is another one afterwards.
@@ -103,7 +110,7 @@ def scsi_format_unit(system: System, path: str, *, sleep: Sleep = time.sleep) ->
     started = system.run([*words, "--early", path])
     if not started.ok:
         return started.message
-    if failure := await_end(system, Path(path), sleep):
+    if failure := _await_end(system, Path(path), sleep, on_progress):
         return failure
     after = read_format(system, Path(path))
     if after != before:
@@ -114,7 +121,7 @@ def scsi_format_unit(system: System, path: str, *, sleep: Sleep = time.sleep) ->
     return PurgeReport("SCSI format unit", True)
 
 
-def await_end(system: System, path: Path, sleep: Sleep = time.sleep) -> str:
+def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook) -> str:
     """Wait until the drive is ready again. Returns "" then, else why it will not be."""
     deadline = time.monotonic() + _TIMEOUT_S
     resets = 0
@@ -133,6 +140,8 @@ def await_end(system: System, path: Path, sleep: Sleep = time.sleep) -> str:
         if sense.asc != _NOT_YET:
             failed = " (the erase failed)" if sense.asc == _DAMAGED else ""
             return f"the drive reports {sense}{failed}"
+        if sense.progress is not None:
+            on_progress(sense.progress)
         sleep(_POLL_S)
     return f"did not end in {_TIMEOUT_S / 3600:g} h"
 

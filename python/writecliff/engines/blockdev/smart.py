@@ -53,14 +53,10 @@ def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters
 
 
 def nvme_media_writes(
-    system: System,
-    disk: BlockDevice,
-    log: Mapping[str, Any],
-    placement: DataPlacementStatus | None,
+    drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
 ) -> MediaWrites | None:
     """What the drive has written to its flash, from the best log that it has beside its SMART log
     `log` and its FDP statistics in `placement`; None without one."""
-    drive = NvmeDrive(system, disk)
     try:
         counted = None if placement is None else placement.statistics
         units = integer(log.get("data_units_written"))

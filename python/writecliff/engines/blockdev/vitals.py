@@ -20,7 +20,7 @@ from typing import Any
 from writecliff.engines.blockdev import disk_smart, smart
 from writecliff.engines.blockdev.disk_smart import integer
 from writecliff.engines.blockdev.identity import is_ata, is_nvme
-from writecliff.engines.blockdev.nvme import fdp
+from writecliff.engines.blockdev.nvme import fdp, streams
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.pcie import pcie_link
@@ -66,7 +66,7 @@ class Vitals:
     marks: Mapping[str, int] = field(default_factory=dict)
     link: str | None = None
     media_source: str | None = None  # the log that counts what was written to the flash
-    data_placement: DataPlacementStatus | None = None  # of drives with FDP
+    data_placement: DataPlacementStatus | None = None  # with FDP, or with streams
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -86,8 +86,9 @@ def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
     source = placement = None
     if is_nvme(disk):
         log = smart.nvme_log(system, disk, path)
-        placement = fdp.read_status(NvmeDrive(system, disk))
-        media = smart.nvme_media_writes(system, disk, log, placement)
+        drive = NvmeDrive(system, disk)
+        placement = fdp.read_status(drive) or streams.read_status(drive)
+        media = smart.nvme_media_writes(drive, log, placement)
         counters = smart.nvme_counters(log, media)
         reported, found = _nvme_temperature(log), log
         source = None if media is None else media.source

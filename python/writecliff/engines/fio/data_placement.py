@@ -15,6 +15,7 @@ import re
 
 from writecliff.engines.blockdev.data_placement_probe import ask_nvme
 from writecliff.engines.blockdev.identity import is_nvme, is_scsi
+from writecliff.engines.blockdev.nvme.streams import usable_streams
 from writecliff.engines.blockdev.nvme.topology import generic_device
 from writecliff.engines.blockdev.scsi_streams import KERNEL_SINCE, read_streams
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, whole_disk
@@ -73,8 +74,7 @@ def _passthrough(system: System, fio: Fio, disk: BlockDevice) -> DataPlacement |
     found = ask_nvme(system, disk)
     if found.fdp_handles:
         return DataPlacement("fdp", str(generic), found.fdp_handles)
-    streams = found.streams or {}
-    available = streams.get("nsa") or streams.get("nssa", 0)
+    available = usable_streams(found.streams) if found.streams else 0
     if available:
         return DataPlacement("streams", str(generic), available + 1)
     return "; ".join(found.notes) or "the drive has neither flexible data placement nor streams"

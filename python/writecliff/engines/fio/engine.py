@@ -7,10 +7,10 @@ writing; a device that is opened without its serial number can only be read.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,17 +18,19 @@ from writecliff.engines.base import (
     CacheReport,
     DeviceIdentity,
     ProgressHook,
+    PurgeHook,
     PurgeReport,
     StepResult,
     described_as,
+    unseen,
 )
 from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
-from writecliff.engines.fio import command, parse, speed
+from writecliff.engines.fio import command, speed
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
-from writecliff.engines.fio.faults import StallWatch, cause, io_error
+from writecliff.engines.fio.faults import StallWatch, cause_on
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
 from writecliff.engines.fio.process import Exit
@@ -36,8 +38,6 @@ from writecliff.engines.fio.targets import DeviceTarget, FileBackedTarget, FioTa
 from writecliff.engines.fio.watch import DisturbanceWatch
 from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import SECOND_NS, Workload
-
-_SETTLE_S = 2.0
 
 
 class FioEngine(AbstractContextManager["FioEngine"]):
@@ -98,11 +98,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def identify(self) -> DeviceIdentity:
         return described_as(self._target.identify(), self.described)
 
-    def purge(self) -> PurgeReport:
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         self._require_open()
         self._target.require_writable()
         self.stop_load()
-        report = self._target.purge()
+        report = self._target.purge(on_progress)
         self._watch.purged()
         return report
 
@@ -139,7 +139,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             self.stop_load()
             if has_bursts(workload):
                 return self._run_bursts(workload, on_progress)
-            self._load = self._begin(workload, goes_on=keep_running and can_go_on(workload))
+            load = self._load_of(workload, goes_on=keep_running and can_go_on(workload))
+            load.reading = self._target.reading()
+            load.start(self._now_ns())
+            self._load = load
         load = self._load
         step = load.begin(workload, load.reading or self._target.reading())
         with self._kept(step):
@@ -211,14 +214,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             self._data_placement = self._target.data_placement(self._fio)
         return self._target.for_command(self._data_placement or "not requested")
 
-    def _begin(self, workload: Workload, *, goes_on: bool) -> FioLoad:
-        """Start fio on a workload, which ends by itself unless it `goes_on`."""
+    def _load_of(self, workload: Workload, *, goes_on: bool = False) -> FioLoad:
+        """A load that ends by itself unless it `goes_on`; it has not been started."""
         plan = self._plan(endless(workload) if goes_on else workload)
-        before = self._target.reading()
-        load = FioLoad(self._fio.program, workload, plan, goes_on, self._now_ns())
-        load.reading = before
-        load.start()
-        return load
+        return FioLoad(self._fio.program, workload, plan, goes_on)
 
     def _run_bursts(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
         plan = self._plan(workload)
@@ -226,27 +225,23 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         step = Measured(workload, plan, self._now_ns(), before)
 
         def run_burst(burst: Workload) -> None:
-            plan = self._plan(burst)
-            self._load = FioLoad(self._fio.program, burst, plan, False, self._now_ns())
-            self._load.start()
-            self._follow(self._load, step, on_progress)
-            ended = self._load.ended()
-            if reason := self._failure(step, ended):
-                raise EngineError(self._cause(ended, reason))
+            load = self._load = self._load_of(burst)
+            load.start(self._now_ns())
+            self._follow(load, step, on_progress)
+            self._require_success(step, load.ended())
 
         with self._kept(step):
-            run_bursts(step, run_burst, _report_to(step, on_progress))
+            run_bursts(step, run_burst, partial(step.tell, on_progress))
             return self._checked(step, self._target.reading())
 
     def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
         """As `FioLoad.follow`; notes stalls, and gives up on a drive that does not answer."""
         interval_s = step.workload.interval_ns / SECOND_NS
         stalls = StallWatch(self._target.name, self._target.io_counts, interval_s)
-        report = _report_to(step, on_progress)
 
         def on_report() -> None:
             stalls.reported()
-            report()
+            step.tell(on_progress)
 
         try:
             goes_on = load.follow(step, on_report, stalls.tick)
@@ -279,9 +274,12 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _conclude(self, step: Measured, ended: Exit) -> StepResult:
         """The result of a run that ended by itself. Raises `EngineError` if it failed."""
         self._load = None
-        if reason := self._failure(step, ended):
-            raise EngineError(self._cause(ended, reason))
+        self._require_success(step, ended)
         return self._checked(step, self._target.reading(), ended)
+
+    def _require_success(self, step: Measured, ended: Exit) -> None:
+        if reason := step.failure(ended):
+            raise EngineError(cause_on(self._target, ended, reason))
 
     def _checked(self, step: Measured, after: Reading, ended: Exit | None = None) -> StepResult:
         """The result of a complete step. Raises `EngineError` if a job did nothing."""
@@ -290,44 +288,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         if idle:
             detail = f": {ended.message}" if ended is not None and ended.message else ""
             reason = f"job {idle[0]} did no I/O{detail}"
-            raise EngineError(self._cause(ended or Exit(0, ""), reason), partial=result)
+            cause = cause_on(self._target, ended or Exit(0, ""), reason)
+            raise EngineError(cause, partial=result)
         return result
-
-    @staticmethod
-    def _failure(step: Measured, ended: Exit) -> str:
-        """Why fio failed, "" if it did not."""
-        errors = list(parse.job_errors(step.last or {}))
-        if not ended.reason and errors:
-            return ended.message or os.strerror(errors[0])
-        if not ended.reason and step.last is None:
-            return ended.message or "it reported nothing"
-        return ended.reason
-
-    def _cause(self, ended: Exit, reason: str) -> str:
-        """Why a step failed, in one line."""
-        target = self._target
-        deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
-        # I/Os to a drive that is pulled fail a moment before the kernel removes it.
-        while (trouble := target.trouble()) is None and time.monotonic() < deadline:
-            time.sleep(_SETTLE_S / 20)
-        text = cause(target.name, trouble, ended, reason, target.logged())
-        if trouble is None:
-            try:
-                target.verify()
-            except TargetError as error:
-                return f"{error}; {text.removeprefix(f'{target.name}: ')}"
-        return text
 
     def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
         """What has been measured so far, as a result."""
         return step.result(after, self._watch, self._target.notes, complete=complete)
-
-
-def _report_to(step: Measured, on_progress: ProgressHook | None) -> Callable[[], None]:
-    """Calls the hook with how far the step is, once there is something to tell."""
-
-    def report() -> None:
-        if on_progress is not None and step.parts and step.done()[0]:
-            on_progress(step.progress())
-
-    return report

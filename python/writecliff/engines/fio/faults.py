@@ -11,14 +11,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from writecliff import units
 from writecliff.engines.disturbance import PREFIX
 from writecliff.engines.fio.process import Exit
-from writecliff.errors import EngineError
+from writecliff.errors import EngineError, TargetError
 
 STALL_S = 5.0
 GIVE_UP_S = 600.0
+_SETTLE_S = 2.0
 _IO_ERROR = re.compile(
     r"io_u error on file \S+: (?P<error>[^:]+): (?P<operation>\w+)"
     r" offset=(?P<offset>\d+), buflen=(?P<length>\d+)"
@@ -96,6 +98,34 @@ def io_error(lines: Sequence[str]) -> str | None:
                 f" {match['error']}"
             )
     return None
+
+
+class Failing(Protocol):
+    """A target on which a step has failed."""
+
+    @property
+    def name(self) -> str: ...
+
+    def trouble(self) -> str | None: ...
+
+    def logged(self) -> list[str]: ...
+
+    def verify(self) -> None: ...
+
+
+def cause_on(target: Failing, ended: Exit, reason: str) -> str:
+    """Why a step failed, in one line, with what the target says of itself."""
+    deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
+    # I/Os to a drive that is pulled fail a moment before the kernel removes it.
+    while (trouble := target.trouble()) is None and time.monotonic() < deadline:
+        time.sleep(_SETTLE_S / 20)
+    text = cause(target.name, trouble, ended, reason, target.logged())
+    if trouble is None:
+        try:
+            target.verify()
+        except TargetError as error:
+            return f"{error}; {text.removeprefix(f'{target.name}: ')}"
+    return text
 
 
 def cause(name: str, trouble: str | None, ended: Exit, reason: str, logged: Sequence[str]) -> str:

@@ -54,15 +54,13 @@ def _load_alone(workload: Workload) -> Workload:
 class FioLoad:
     """A load that runs in one fio process until it ends by itself or is stopped."""
 
-    def __init__(
-        self, program: str, workload: Workload, plan: FioPlan, goes_on: bool, started_ns: int
-    ) -> None:
+    def __init__(self, program: str, workload: Workload, plan: FioPlan, goes_on: bool) -> None:
         """`plan` is that of `endless(workload)` if the load `goes_on` after its first step."""
         self.plan = plan
         self.goes_on = goes_on
         self.reading: Reading | None = None  # at the latest cut
         self._workload = _load_alone(workload)
-        self._began_ns = started_ns
+        self._began_ns = 0
         interval_ns = (endless(workload) if goes_on else workload).interval_ns
         self._interval_ms = interval_ns / parse.MS
         self._process = FioProcess(program, plan.text, self._interval_ms)
@@ -70,8 +68,9 @@ class FioLoad:
         self._due_ms = 0.0  # of the latest cut
         self._late_ms = 0.0  # by which it was taken after it had been made
 
-    def start(self) -> None:
-        """Start fio. Raises `EngineError` if it cannot be."""
+    def start(self, now_ns: int) -> None:
+        """Start fio, at `now_ns` on the engine's clock. Raises `EngineError` if it cannot be."""
+        self._began_ns = now_ns
         self._process.start()
 
     def continues(self, workload: Workload) -> bool:

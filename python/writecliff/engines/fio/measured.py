@@ -5,6 +5,7 @@ A step has one part (a fio process, or a stretch of one that goes on), or one fo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from writecliff.engines.base import (
     Operation,
     OperationResult,
     Progress,
+    ProgressHook,
     StepResult,
     merged,
 )
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from writecliff.engines.disturbance import Reading
     from writecliff.engines.fio.command import FioPlan
-    from writecliff.engines.fio.process import Document
+    from writecliff.engines.fio.process import Document, Exit
     from writecliff.engines.fio.watch import DisturbanceWatch
 
 _NO_RESPONSE = (
@@ -117,6 +119,20 @@ class Measured:
             ios=sum(part.series.ios for part in self.parts),
             iops=self.series.iops(),
         )
+
+    def tell(self, hook: ProgressHook | None) -> None:
+        """Call the hook with how far the step is, once there is something to tell."""
+        if hook is not None and self.parts and self.done()[0]:
+            hook(self.progress())
+
+    def failure(self, ended: Exit) -> str:
+        """Why the fio that ended so has failed; "" if it has not."""
+        errors = list(parse.job_errors(self.last or {}))
+        if not ended.reason and errors:
+            return ended.message or os.strerror(errors[0])
+        if not ended.reason and self.last is None:
+            return ended.message or "it reported nothing"
+        return ended.reason
 
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool

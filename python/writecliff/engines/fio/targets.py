@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeReport
+from writecliff.engines.base import CacheReport, DeviceIdentity, PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev import cache, condition, identity, purge, vitals
 from writecliff.engines.blockdev.identity import is_nvme
 from writecliff.engines.blockdev.kernel_log import KernelLog, names_in_log
@@ -151,11 +151,11 @@ class DeviceTarget:
     def health(self) -> Mapping[str, Any] | None:
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
-    def purge(self) -> PurgeReport:
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         held = self._writing_claim()
         held.verify()
         found = self.protection
-        return purge.purge_device(self._system, found.disk, found.node, held.fd)
+        return purge.purge_device(self._system, found.disk, found.node, held.fd, on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
         return cache.set_write_cache(
@@ -232,7 +232,7 @@ class FileBackedTarget(FileTarget):
     def health(self) -> Mapping[str, Any] | None:
         return None
 
-    def purge(self) -> PurgeReport:
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
         return purge.purge_file(self.path, self.fd, self.size_bytes)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:

@@ -42,6 +42,7 @@ class NvmeDrive:
         self.controllers = controllers_of(disk)
         self.node = str(system.dev / self.controllers[0].name)
         self.nsid = namespace_id(disk) or 1
+        self._controller: pages.Controller | None = None
 
     def command(self, *words: str, timeout_s: float = 30.0) -> ToolResult:
         """Run `nvme` with `words`."""
@@ -58,7 +59,10 @@ class NvmeDrive:
         return answer.data
 
     def controller(self) -> pages.Controller:
-        return pages.Controller.of(self._data(["id-ctrl", self.node], pages.IDENTIFY_BYTES))
+        if self._controller is None:
+            data = self._data(["id-ctrl", self.node], pages.IDENTIFY_BYTES)
+            self._controller = pages.Controller.of(data)
+        return self._controller
 
     def namespace(self) -> pages.Namespace:
         words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
@@ -101,6 +105,12 @@ class NvmeDrive:
         words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=7", "--cdw11=0x101"]
         data = self._data(["admin-passthru", self.node, *words, "--data-len=32", "--read"], 32)
         return pages.stream_parameters(data)
+
+    def open_streams(self) -> tuple[int, ...]:
+        """Streams directive, Get Status (Base 2.1, 8.1.8.3.1.2): identifiers, ascending."""
+        words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff", "--cdw11=0x102"]
+        words += ["--data-len=4096", "--read"]
+        return pages.open_streams(self._data(["admin-passthru", self.node, *words], 4096))
 
     def ocp_uuid_index(self) -> int:
         """Index of OCP's UUID, which selects its logs beside those of the vendor; 0 if none."""

@@ -7,7 +7,7 @@ used only if the target is the subsystem's only namespace, whether attached here
 
 from __future__ import annotations
 
-from writecliff.engines.base import PurgeReport
+from writecliff.engines.base import PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.format import format_namespace
 from writecliff.engines.blockdev.nvme.pages import Controller
@@ -16,7 +16,9 @@ from writecliff.engines.blockdev.nvme.topology import shown_namespaces
 from writecliff.engines.blockdev.topology import BlockDevice, System
 
 
-def nvme_erase(system: System, disk: BlockDevice) -> PurgeReport | str:
+def nvme_erase(
+    system: System, disk: BlockDevice, on_progress: PurgeHook = unseen
+) -> PurgeReport | str:
     """Erase the namespace; a string says why it was not done.
 
     Raises `EngineError` if the drive was changed in a way that a test cannot go on with.
@@ -33,7 +35,7 @@ def nvme_erase(system: System, disk: BlockDevice) -> PurgeReport | str:
         formatted = format_namespace(drive, controller)
     if isinstance(formatted, PurgeReport):
         return formatted
-    sanitized = f"would erase {others} too" if others else sanitize(drive, controller)
+    sanitized = f"would erase {others} too" if others else sanitize(drive, controller, on_progress)
     if isinstance(sanitized, PurgeReport):
         note = "; ".join(part for part in (f"format: {formatted}", sanitized.note) if part)
         return PurgeReport(sanitized.method, sanitized.conformant, note)

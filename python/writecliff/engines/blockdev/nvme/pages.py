@@ -270,6 +270,12 @@ def stream_parameters(data: bytes) -> dict[str, int]:
     return {name: number(data, *where) for name, where in _STREAMS.items()}
 
 
+def open_streams(data: bytes) -> tuple[int, ...]:
+    """Streams directive, Get Status: the identifiers, of which a page of 4096 bytes has 2047."""
+    count = min(number(data, 0, 2), len(data) // 2 - 1)
+    return tuple(sorted(number(data, 2 + 2 * at, 2) for at in range(count)))
+
+
 def vendor_items(data: bytes) -> dict[int, int]:
     """Items of 12 bytes, as in log CAh of Intel and Solidigm: raw value (48 bits) by identifier.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from writecliff.engines.base import PurgeReport
+from writecliff.engines.base import PurgeHook, PurgeReport
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.pages import SANITIZE_BYTES, Controller, SanitizeStatus
 from writecliff.errors import EngineError
@@ -26,7 +26,7 @@ _STALL_S = 1800.0
 _ESTIMATE_FACTOR = 3.0
 
 
-def sanitize(drive: NvmeDrive, controller: Controller) -> PurgeReport | str:
+def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -> PurgeReport | str:
     """Sanitize the whole subsystem; a string says why that was not done.
 
     Raises `EngineError` if one was begun and its end cannot be seen: the drive is then busy.
@@ -40,7 +40,7 @@ def sanitize(drive: NvmeDrive, controller: Controller) -> PurgeReport | str:
         except Refused as reason:
             reasons.append(f"{name}: {reason}")
             continue
-        if _wait(drive, action):
+        if _wait(drive, action, on_progress):
             return PurgeReport(f"NVMe sanitize ({name})", True)
         reasons.append(f"{name}: the drive reports that it failed{_left_failure_mode(drive)}")
     return "; ".join(reasons) or "not supported"
@@ -57,7 +57,7 @@ def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
             yield action, name
 
 
-def _wait(drive: NvmeDrive, action: int) -> bool:
+def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
     """Wait for the end; returns whether it succeeded."""
     heard = moved = time.monotonic()
     last: SanitizeStatus | None = None
@@ -79,6 +79,7 @@ def _wait(drive: NvmeDrive, action: int) -> bool:
             return status.state in done and status.action in (action, 0)  # 0: not kept
         if last is None or status.progress != last.progress:
             last, moved = status, now
+            on_progress(status.progress)
         patience = max(_STALL_S, _ESTIMATE_FACTOR * (status.estimates_s.get(action) or 0))
         if now - moved > patience:
             raise EngineError(

@@ -1,0 +1,41 @@
+"""The Streams directive of a namespace (NVMe Base 2.1, 8.1.8.3): which streams are open.
+
+What is read fills the same type as a simulated drive's. A real drive does not tell how many streams
+it opened or released, what overflowed, or what it wrote to its flash; those are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
+from writecliff.engines.data_placement_status import DataPlacementStatus
+
+
+def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
+    """Everything at once; None where the directive is not enabled."""
+    try:
+        if not drive.controller().has_directives:
+            return None
+        parameters = drive.stream_parameters()
+        open_streams = drive.open_streams()
+    except Refused:
+        return None
+    return DataPlacementStatus(
+        interface="nvme-streams",
+        enabled=True,
+        open_streams=open_streams,
+        limit=usable_streams(parameters),
+        streams_opened=None,
+        streams_released=None,
+        overflow_writes=None,
+        overflow_bytes=None,
+        overflow_by_number={},
+        statistics=None,
+        abandoned_bytes=None,
+    )
+
+
+def usable_streams(parameters: Mapping[str, int]) -> int:
+    """Streams that the namespace has allocated for itself, else those that are free to all."""
+    return parameters["nsa"] or parameters["nssa"]
