@@ -29,7 +29,7 @@ test-rust: ## Rust tests
 # Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
 build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
-	@cargo build --release --locked --quiet --package writecliff-runner --example instructions
+	@cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python --bin instructions
 
 test-python: setup ## Python, fio and browser tests
 	$(BIN)/python -m pytest --quiet -m measures tests/device

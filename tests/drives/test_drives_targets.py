@@ -14,7 +14,16 @@ from pathlib import Path
 import pytest
 
 from tests.guest.qmp import Qmp
-from tests.support.dangers import MIB, SIZE, SWAP_HEADER, Danger, Kinds, assert_refused, require, run
+from tests.support.dangers import (
+    MIB,
+    SIZE,
+    SWAP_HEADER,
+    Danger,
+    Kinds,
+    assert_refused,
+    require,
+    run,
+)
 from tests.support.guest_drives import Drive, hot_plug
 from tests.support.shelf import Shelf
 from writecliff.engines.blockdev import claim

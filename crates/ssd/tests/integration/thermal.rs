@@ -1,9 +1,7 @@
 //! Temperature against the solution for one body with a heat capacity behind a resistance, and
 //! throttling at its gates.
 
-mod common;
-
-use common::{alone, closed_loop, command, drive, read, user_slots, write};
+use crate::common::{self, alone, closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::thermal::{Thermal, ThermalConfig, Throttle};
 use writecliff_ssd::{Operation, Ssd, device_file};

@@ -1,8 +1,6 @@
 //! Tests save and restore, determinism, and that every command completes exactly once.
 
-mod common;
-
-use common::{CAPACITY, command, config, disk, keep, random_blocks};
+use crate::common::{self, CAPACITY, command, config, disk, keep, random_blocks};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use writecliff_base::saved_state::RestoreError;

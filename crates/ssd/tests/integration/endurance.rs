@@ -1,8 +1,6 @@
 //! Tests endurance throttling.
 
-mod common;
-
-use common::{alone, closed_loop, config, drive, read, user_slots, write};
+use crate::common::{self, alone, closed_loop, config, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::Ssd;
 use writecliff_ssd::endurance::Endurance;

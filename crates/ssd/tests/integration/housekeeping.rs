@@ -1,8 +1,8 @@
 //! Tests background work of the firmware against closed formulas and at its limits.
 
-mod common;
-
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write};
+use crate::common::{
+    self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write,
+};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::housekeeping::Housekeeping;
 use writecliff_ssd::{Operation, Ssd};

@@ -1,8 +1,6 @@
 //! Flexible data placement: one test for each rule of the standard.
 
-mod common;
-
-use common::{alone, drive, precondition, user_slots, write};
+use crate::common::{alone, drive, precondition, user_slots, write};
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_ssd::data_placement::Refusal;
 use writecliff_ssd::data_placement::events::{EventType, LOG_EVENTS};

@@ -1,8 +1,6 @@
 //! Determinism, the two clocks, and saved states.
 
-mod common;
-
-use common::{closed_loop, command, drive, precondition, read, user_slots, write};
+use crate::common::{self, closed_loop, command, drive, precondition, read, user_slots, write};
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, Operation, Ssd};

@@ -1,12 +1,10 @@
 //! The SLC cache: its speed, its cliff, what idle time brings back, what is written twice.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{
-    BUS_SLOT, LINK_SLOT, SLC, alone, closed_loop, command, drive, precondition, read, user_slots,
-    write,
+use crate::common::{
+    self, BUS_SLOT, LINK_SLOT, SLC, alone, closed_loop, command, drive, precondition, read,
+    user_slots, write,
 };
 use writecliff_base::{Lpn, Nanos, Prng};
 use writecliff_ssd::slc_cache::SlcCounters;

@@ -1,9 +1,7 @@
 //! Tests the attribution of latency: complete to the nanosecond whatever the drive and the load,
 //! without effect on the drive, and right where the cause is known.
 
-mod common;
-
-use common::{BUS_SLOT, LINK_SLOT, PLACING, REDUCTION, SLC, command, config};
+use crate::common::{self, BUS_SLOT, LINK_SLOT, PLACING, REDUCTION, SLC, command, config};
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::{Cause, TimeByCause};

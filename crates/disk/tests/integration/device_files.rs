@@ -1,8 +1,6 @@
 //! Tests which device files of disks are rejected, and with which messages.
 
-mod common;
-
-use common::DISK;
+use crate::common::DISK;
 use writecliff_base::located::LocatedToml;
 use writecliff_disk::device_file;
 

@@ -1,11 +1,10 @@
 //! A small drive whose every time is a round number, and ways to load it.
-#![allow(dead_code, unreachable_pub)] // each test file uses its part
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, DeviceConfig, Operation, Ssd, device_file};
 
-pub const DRIVE: &str = r#"
+pub(crate) const DRIVE: &str = r#"
 name = "test"
 description = "round numbers"
 model = "test"
@@ -53,26 +52,26 @@ queue_depth = 32
 "#;
 
 /// Slot transfer on the bus (4096 B at 400 MB/s) and on the link (at 500 MB/s).
-pub const BUS_SLOT: u64 = 10_240;
-pub const LINK_SLOT: u64 = 8_192;
+pub(crate) const BUS_SLOT: u64 = 10_240;
+pub(crate) const LINK_SLOT: u64 = 8_192;
 
 /// A firmware core that takes 50 us for a slot of the host and 30 us for one that it moves.
-pub const PLACING: [(&str, &str); 1] = [(
+pub(crate) const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"",
     "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nrelocation_time = \"30 us\"",
 )];
 
 /// A controller that compresses down to a sector and stores nothing twice.
-pub const REDUCTION: [(&str, &str); 1] = [(
+pub(crate) const REDUCTION: [(&str, &str); 1] = [(
     "[link]",
     "[reduction]\ncompression = true\nmin_stored_size = \"512 B\"\nduplicates = true\n[link]",
 )];
 
 /// One bit a cell for 4 MiB: 1024 slots, in units of a page (4 slots).
-pub const SLC: [(&str, &str); 1] =
+pub(crate) const SLC: [(&str, &str); 1] =
     [("[link]", "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n[link]")];
 
-pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
+pub(crate) fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     let mut text = DRIVE.to_owned();
     for (from, to) in changes {
         assert!(text.contains(from), "no '{from}' in the drive");
@@ -82,7 +81,7 @@ pub fn config(changes: &[(&str, &str)]) -> DeviceConfig {
 }
 
 /// A device file is refused: the message or its hint has the location and says what is wrong.
-pub fn assert_refused(text: &str, location: &str, what: &str) {
+pub(crate) fn assert_refused(text: &str, location: &str, what: &str) {
     let error = device_file::read(text, "drive.toml", 1).unwrap_err();
     let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
     assert!(
@@ -92,31 +91,31 @@ pub fn assert_refused(text: &str, location: &str, what: &str) {
 }
 
 /// The same of a section that the round drive does not have.
-pub fn assert_section_refused(name: &str, keys: &str, location: &str, what: &str) {
+pub(crate) fn assert_section_refused(name: &str, keys: &str, location: &str, what: &str) {
     let text = DRIVE.replace("[link]", &format!("[{name}]\n{keys}\n[link]"));
     assert_refused(&text, location, what);
 }
 
-pub fn drive(changes: &[(&str, &str)]) -> Ssd {
+pub(crate) fn drive(changes: &[(&str, &str)]) -> Ssd {
     Ssd::new(config(changes)).unwrap()
 }
 
-pub fn command(operation: Operation, slot: u64, slots: u32, tag: u32) -> Command {
+pub(crate) fn command(operation: Operation, slot: u64, slots: u32, tag: u32) -> Command {
     let stream = StreamId::DEFAULT;
     let (offset, length, content) = (slot * 4096, slots * 4096, Content::INCOMPRESSIBLE);
     Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
-pub fn write(slot: u64, slots: u32) -> Command {
+pub(crate) fn write(slot: u64, slots: u32) -> Command {
     command(Operation::Write, slot, slots, 0)
 }
 
-pub fn read(slot: u64, slots: u32) -> Command {
+pub(crate) fn read(slot: u64, slots: u32) -> Command {
     command(Operation::Read, slot, slots, 0)
 }
 
 /// Run one command alone and return its latency.
-pub fn alone(ssd: &mut Ssd, command: Command) -> u64 {
+pub(crate) fn alone(ssd: &mut Ssd, command: Command) -> u64 {
     let at = ssd.now();
     ssd.submit(at, command);
     let done = ssd.step(Nanos::MAX).expect("the command completes");
@@ -125,7 +124,7 @@ pub fn alone(ssd: &mut Ssd, command: Command) -> u64 {
 }
 
 /// Keep `depth` commands outstanding until `count` have completed; returns all completions.
-pub fn closed_loop(
+pub(crate) fn closed_loop(
     ssd: &mut Ssd,
     depth: u32,
     count: u32,
@@ -149,12 +148,12 @@ pub fn closed_loop(
     done
 }
 
-pub fn user_slots(ssd: &Ssd) -> u64 {
+pub(crate) fn user_slots(ssd: &Ssd) -> u64 {
     u64::from(ssd.ftl().config().user_slots)
 }
 
 /// Fill the drive in order, then overwrite it at random `times` times, without time.
-pub fn precondition(ssd: &mut Ssd, times: u64) {
+pub(crate) fn precondition(ssd: &mut Ssd, times: u64) {
     let user = user_slots(ssd);
     let mut random = Prng::new(3);
     (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));

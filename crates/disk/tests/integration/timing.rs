@@ -1,8 +1,8 @@
 //! Tests timing against closed forms.
 
-mod common;
-
-use common::{CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks, rate};
+use crate::common::{
+    self, CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks, rate,
+};
 use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 

@@ -1,8 +1,8 @@
 //! Energy of single operations, to the last term, and of loads against closed formulas.
 
-mod common;
-
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, read, user_slots, write};
+use crate::common::{
+    self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, read, user_slots, write,
+};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::power::Energy;
 use writecliff_ssd::{Operation, Ssd};

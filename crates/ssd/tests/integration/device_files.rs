@@ -1,7 +1,6 @@
 //! What is wrong with a device file is said in one line, with file, line and the nearest key.
 
-mod common;
-
+use crate::common;
 use writecliff_ftl::GcPacing;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;

@@ -1,9 +1,7 @@
 //! Tests the timing of drives with data reduction.
 
-mod common;
-
-use common::{
-    alone, assert_section_refused, closed_loop, drive, precondition, read, user_slots, write,
+use crate::common::{
+    self, alone, assert_section_refused, closed_loop, drive, precondition, read, user_slots, write,
 };
 use writecliff_base::{Lpn, Prng};
 use writecliff_host_interface::Content;

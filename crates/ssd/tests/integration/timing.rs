@@ -1,10 +1,9 @@
 //! Measured times against closed formulas, and gates that must be tight: blocked at t − 1, open at
 //! t.
 
-mod common;
-
-use common::{
-    BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read, write,
+use crate::common::{
+    self, BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read,
+    write,
 };
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::{Completion, Operation, Ssd};

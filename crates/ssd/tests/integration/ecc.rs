@@ -1,9 +1,7 @@
 //! Tests read errors and retries against closed formulas and at their limits.
 
-mod common;
-
-use common::{BUS_SLOT, LINK_SLOT, alone, closed_loop, command, precondition, read};
-use common::{user_slots, write};
+use crate::common::{self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, precondition, read};
+use crate::common::{user_slots, write};
 use writecliff_base::{Lpn, Nanos, Prng};
 use writecliff_flash::errors::Code;
 use writecliff_ssd::{Operation, Ssd};

@@ -1,8 +1,6 @@
 //! NVMe and SCSI streams: one test for each rule of the standards.
 
-mod common;
-
-use common::{alone, command, config, drive, write};
+use crate::common::{alone, command, config, drive, write};
 use writecliff_base::StreamId;
 use writecliff_ssd::data_placement::Refusal;
 use writecliff_ssd::data_placement::streams::{IDENTIFY, STREAMS};

@@ -1,12 +1,11 @@
 //! A disk with round-number timings, and helpers to load it.
-#![allow(dead_code, unreachable_pub)] // each test file uses its part
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::{Command, Completion, Operation};
 
-pub const DISK: &str = r#"
+pub(crate) const DISK: &str = r#"
 name = "test"
 description = "round numbers"
 model = "test"
@@ -43,14 +42,14 @@ queues = 1
 queue_depth = 64
 "#;
 
-pub const CAPACITY: u64 = 20_000_000_000;
+pub(crate) const CAPACITY: u64 = 20_000_000_000;
 /// Duration of a turn at 6,000 rpm.
-pub const TURN: Nanos = Nanos(10_000_000);
+pub(crate) const TURN: Nanos = Nanos(10_000_000);
 /// Firmware, link and status of a 4 KiB read.
-pub const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
+pub(crate) const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
 
 /// The configuration with `changes` of `(from, to)` applied to the device file.
-pub fn config(changes: &[(&str, &str)]) -> DiskConfig {
+pub(crate) fn config(changes: &[(&str, &str)]) -> DiskConfig {
     let mut text = DISK.to_owned();
     for (from, to) in changes {
         assert!(text.contains(from), "{from} is not in the device file");
@@ -59,17 +58,17 @@ pub fn config(changes: &[(&str, &str)]) -> DiskConfig {
     device_file::read(&text, "test.toml", 1).unwrap()
 }
 
-pub fn disk(changes: &[(&str, &str)]) -> Disk {
+pub(crate) fn disk(changes: &[(&str, &str)]) -> Disk {
     Disk::new(config(changes)).unwrap()
 }
 
-pub fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
+pub(crate) fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
     let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
     Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
 /// Runs one command on an idle disk; returns its service time.
-pub fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) -> Nanos {
+pub(crate) fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) -> Nanos {
     let begin = disk.now();
     disk.submit(begin, command(operation, offset, length, 0));
     let done = disk.step(Nanos::MAX).expect("a completion");
@@ -78,7 +77,7 @@ pub fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) ->
 }
 
 /// Runs `count` commands with `depth` outstanding; returns their completions in order.
-pub fn keep(
+pub(crate) fn keep(
     disk: &mut Disk,
     depth: usize,
     count: usize,
@@ -98,7 +97,7 @@ pub fn keep(
 }
 
 /// Random 4 KiB blocks over the whole disk.
-pub fn random_blocks(
+pub(crate) fn random_blocks(
     seed: u64,
     operation: Operation,
 ) -> impl FnMut(usize) -> (Operation, u64, u32) {
@@ -107,7 +106,7 @@ pub fn random_blocks(
 }
 
 /// Operations per second between the first and the last completion.
-pub fn rate(completions: &[Completion]) -> f64 {
+pub(crate) fn rate(completions: &[Completion]) -> f64 {
     let (first, last) = (completions[0].at, completions[completions.len() - 1].at);
     (completions.len() - 1) as f64 / (last - first).as_secs_f64()
 }

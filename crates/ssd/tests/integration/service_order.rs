@@ -1,8 +1,6 @@
 //! Service with a barrier between reads and writes, against times added up by hand.
 
-mod common;
-
-use common::{closed_loop, drive, read, write};
+use crate::common::{self, closed_loop, drive, read, write};
 use writecliff_base::Nanos;
 use writecliff_ssd::{Command, Ssd};
 

@@ -1,0 +1,8 @@
+//! A disk as a host sees it: times, states, and what device files may say.
+//!
+//! One program, because each would compile the whole simulator again.
+
+mod common;
+mod device_files;
+mod state;
+mod timing;

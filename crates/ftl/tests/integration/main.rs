@@ -1,0 +1,8 @@
+//! The FTL against plain models and against theory.
+//!
+//! One program, because each would compile the whole simulator again.
+
+mod against_a_plain_map;
+mod reduction;
+mod streams;
+mod write_amplification;

@@ -1,0 +1,19 @@
+//! A drive as a host sees it: times, states, interfaces, and what device files may say.
+//!
+//! One program, because each would compile the whole simulator again.
+
+mod attribution;
+mod common;
+mod device_files;
+mod ecc;
+mod endurance;
+mod fdp_interface;
+mod housekeeping;
+mod power;
+mod reduction;
+mod service_order;
+mod slc_cache;
+mod state;
+mod streams_interface;
+mod thermal;
+mod timing;
