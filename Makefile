@@ -6,9 +6,11 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 # Two workers a core, because many tests wait for processes that they start.
 WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
+# What runs beside tests that measure: it takes only time that nobody else wants.
+GIVE_WAY := $(shell command -v chrt >/dev/null && echo chrt --idle 0)
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo setup test test-rust test-python test-speed test-drives \
+.PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
     test-drives-quick test-bench fetch-bench drives-shell needs lint lock clean build-rust-tests
 
 help: ## show this list
@@ -20,7 +22,9 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust test-python test-speed test-bench ## run all tests but test-drives
+test: needs test-rust ## run all tests but test-drives
+	@$(MAKE) --jobs 3 --output-sync=target test-measures test-bench test-speed
+	@$(MAKE) test-python
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
@@ -31,19 +35,21 @@ build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
 	@cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python --bin instructions
 
-test-python: setup ## Python, fio and browser tests
+test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
+
+test-python: setup ## all other Python tests: units, fio, browser
 	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
-	tools/instruction-counts
+	$(GIVE_WAY) tools/instruction-counts
 
 test-drives: setup ## tests on emulated drives in a virtual machine (half an hour)
 	$(BIN)/python -m tests.guest test
 
 # What every change may break; the others take too long for that.
 test-bench: setup ## the bench of emulated drives itself (part of test)
-	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
+	$(GIVE_WAY) $(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
 
 # Apart from test-bench so that CI can fetch the guest while it builds.
 fetch-bench:

@@ -12,7 +12,7 @@ from writecliff.workload.model import Job, Workload
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
 MS = 1_000_000
-BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 3
+BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 2
 LATE_MS = 300
 TRIES = 4  # a machine with other work may be late in one, and fio with it
 pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]

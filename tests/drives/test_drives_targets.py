@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,8 +55,7 @@ def a_mounted_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
 @kind
 def swap_on_a_partition_of_an_nvme_drive(shelf: Shelf) -> Danger:
     shelf.swap(shelf.partitioned(shelf.nvme.path))
-    danger = _in_use(shelf.nvme, r"nvme\d+n1p1 is active swap space", "swapoff")
-    return replace(danger, first=MIB)  # all that is before the swap
+    return _in_use(shelf.nvme, r"nvme\d+n1p1 is active swap space", "swapoff", first=MIB)
 
 
 @kind
@@ -140,13 +138,12 @@ def compressed_memory_that_is_swap(shelf: Shelf) -> Danger:
     shelf.module("zram")
     Path("/sys/block/zram0/disksize").write_text(str(SIZE))
     shelf.callback(Path("/sys/block/zram0/reset").write_text, "1")
-    shelf.swap("/dev/zram0")
-    refused = "zram0 is active swap space"
-    return Danger("/dev/zram0", refused, "swapoff", ["/dev/zram0"], first=SWAP_HEADER)
+    shelf.swap(zram := "/dev/zram0")
+    return Danger(zram, "zram0 is active swap space", "swapoff", [zram], first=SWAP_HEADER)
 
 
-def _in_use(drive: Drive, use: str, hint: str) -> Danger:
-    return Danger(drive.path, f"in use: {use}", hint, [drive.path], drive.serial)
+def _in_use(drive: Drive, use: str, hint: str, *, first: int | None = None) -> Danger:
+    return Danger(drive.path, f"in use: {use}", hint, [drive.path], drive.serial, first=first)
 
 
 # -- device mapper and LVM ------------------------------------------------------------------------

@@ -114,17 +114,17 @@ def unpack(package: Path, folder: Path, without: Sequence[str] = ()) -> list[str
     Returns the names of its commands, as paths in `folder`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    listed = _run(["dpkg-deb", "--contents", str(package)])
     options = [f"--exclude={pattern}" for pattern in without]
     archive = subprocess.Popen(
         ["dpkg-deb", "--fsys-tarfile", str(package)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    extract = ["tar", "--extract", "--no-same-owner", *options, "--directory", str(folder)]
+    extract = ["tar", "--extract", "--verbose", "--no-same-owner", *options]
+    extract += ["--directory", str(folder)]
     said = subprocess.run(
         extract, stdin=archive.stdout, capture_output=True, text=True, check=False
     )
     if archive.wait() or said.returncode:
         raise CannotRun(f"{package.name} cannot be unpacked: {said.stderr.strip()}")
-    return re.findall(r" \./((?:usr/)?s?bin/[^/\s]+)(?: -> \S+)?$", listed, re.M)
+    return re.findall(r"^\./((?:usr/)?s?bin/[^/\s]+)$", said.stdout, re.M)

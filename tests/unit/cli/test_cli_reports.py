@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,10 +18,19 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test leaves its run for the others."""
+    return tmp_path_factory.mktemp("kept") / "r"
+
+
 @pytest.fixture
-def stored(cli: CommandLine) -> Path:
+def stored(cli: CommandLine, kept: Path) -> Path:
+    if kept.exists():
+        return Path(shutil.copytree(kept, "r"))
     said = cli("test wsat --on sim:fake --end time --time-hours 0.1 --output r --quiet")
     assert said.code == 0
+    shutil.copytree("r", kept)
     return Path("r")
 
 
