@@ -179,8 +179,10 @@ def test_hdparm_is_not_used_through_an_adapter(attach: Attach) -> None:
 def test_discard_is_the_last_resort_and_says_so(
     scsi: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """scsi_debug has neither SANITIZE nor FORMAT UNIT, but UNMAP. FORMAT UNIT is not sent, because
-    Linux 6.15 and later take it for a tape's there, and crash."""
+    """scsi_debug has neither SANITIZE nor FORMAT UNIT, but UNMAP. FORMAT UNIT is not sent: since
+    Linux 6.15 its code, 04h, is FORMAT MEDIUM of scsi_debug's tapes. The driver looks at the type
+    of device only where a code stands for several commands, so a disk gets there too, and
+    partition_tape writes through the null pointer in place of its tape."""
     monkeypatch.setattr(purge, "scsi_format_unit", lambda *words, **more: "not sent")
     path = Path(scsi.path)
     fill(path)
