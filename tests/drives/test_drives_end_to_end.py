@@ -22,6 +22,7 @@ from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
+LOGS = Path("/run/out")  # kept by --results
 INTENSITY = {
     "threads": "2,1",
     "queue_depths": "2",
@@ -66,17 +67,19 @@ class Ran:
     err: str
 
 
-def run(module: str, *words: str) -> Ran:
-    """Runs a module of Python with arguments."""
-    said = subprocess.run(
-        [sys.executable, "-m", module, *words], capture_output=True, text=True, check=False
-    )
-    return Ran(said.returncode, said.stdout, said.stderr)
+def run(name: str, module: str, *words: str) -> Ran:
+    """Runs a module of Python with arguments; what it says can be followed in `LOGS`."""
+    out, err = LOGS / f"{name}.out", LOGS / f"{name}.err"
+    with out.open("w") as stdout, err.open("w") as stderr:
+        said = subprocess.run(
+            [sys.executable, "-m", module, *words], stdout=stdout, stderr=stderr, check=False
+        )
+    return Ran(said.returncode, out.read_text(), err.read_text())
 
 
 def wsat(drive: Drive, folder: Path) -> Ran:
     where = ["--on", drive.path, "--destroy", drive.serial, "--output", str(folder)]
-    return run("writecliff", "test", "wsat", "--quick", "--json", *where)
+    return run(folder.name, "writecliff", "test", "wsat", "--quick", "--json", *where)
 
 
 def suite(drive: Drive, folder: Path) -> Ran:
@@ -85,7 +88,8 @@ def suite(drive: Drive, folder: Path) -> Ran:
         for test, options in SHORTER.items()
         for option, value in options.items()
     ]
-    return run("tests.support.run_suite", drive.path, drive.serial, str(folder), *settings)
+    words = [drive.path, drive.serial, str(folder), *settings]
+    return run(folder.name, "tests.support.run_suite", *words)
 
 
 @pytest.fixture(params=["sas", "sata", "nvme", "nvme_fdp"])

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.guest import programs
+from tests.guest import programs, stubs
 from tests.guest.debian import Suite, unpack
 from tests.guest.reasons import CannotRun
 
@@ -130,9 +130,10 @@ def _tools(name: str) -> Path:
         for package in Suite(suite, state).with_dependencies(packages):
             found = unpack(package, folder, _NO_PROGRAM_NEEDS)
             commands += found if package.name.split("_")[0] in packages else []
+        stubs.make(folder / "usr/bin/fio", folder / programs.STUBS)
         programs.wrap(folder, commands, folder / "commands", final)
 
-    return _part(f"tools-{name}", f"{suite} {packages}", make) / "commands"
+    return _part(f"tools-{name}", f"{suite} {packages} {programs.STUBS}", make) / "commands"
 
 
 def _make_emulator(folder: Path, state: Path, final: Path) -> None:

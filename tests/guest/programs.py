@@ -18,6 +18,7 @@ _LIBRARIES = (
     "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines name it as an absolute path
     "usr/lib/x86_64-linux-gnu/systemd",
 )
+STUBS = "stubs"  # libraries of `stubs`, before all others
 _ELF, _LOADER = b"\x7fELF", b"ld-linux"
 
 
@@ -28,7 +29,8 @@ def command(tree: Path, program: str, name: str | None = None) -> list[str]:
         for place in ("usr/lib64", "lib64", "usr/lib/x86_64-linux-gnu")
         if (tree / place / "ld-linux-x86-64.so.2").exists()
     )
-    libraries = ":".join(str(tree / place) for place in _LIBRARIES)
+    places = ([STUBS] if (tree / STUBS).is_dir() else []) + list(_LIBRARIES)
+    libraries = ":".join(str(tree / place) for place in places)
     named = ["--argv0", name] if name else []
     found = str(tree / program)
     return [str(loader), "--inhibit-cache", "--library-path", libraries, *named, found]

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from writecliff.cli.test_commands import setting
+from writecliff.suite.children import ChildEvent
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.suite.runner import run_suite
@@ -42,7 +44,12 @@ def main(drive: str, serial: str, folder: str, *settings: str) -> None:
     made = SuiteFolder.create(Path(folder), "suite", "pts-e", members)
     fork_members()
     opening = {"destroy_serial": serial}
-    run_suite(made, lambda event: print(event.text), opening=opening, finish=no_page)
+    began = time.monotonic()
+
+    def log(event: ChildEvent) -> None:
+        print(f"{time.monotonic() - began:6.1f} s  {event.name}: {event.text}", flush=True)
+
+    run_suite(made, log, opening=opening, finish=no_page)
 
 
 if __name__ == "__main__":

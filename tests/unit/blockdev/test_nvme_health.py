@@ -24,6 +24,7 @@ from tests.support.nvme_drives import (
 )
 from writecliff.engines.blockdev.identity import identify_device
 from writecliff.engines.blockdev.nvme import pages
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.vitals import health_report, read_vitals
 
 MB = 1_000_000
@@ -80,6 +81,45 @@ def test_the_emulators_ocp_log(machine: Machine, version: str) -> None:
     found = read_vitals(machine.system, disk, NODE)
     assert found.media_source == "OCP SMART log (C0h)"
     assert found.counters.since(before).nand_write_bytes == 20 << 20
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("serial", "asked"),
+    [
+        ("QPLAIN01", ["0x02"]),
+        ("QFDP0001", ["0x02", "0x22", "fdp status", "0x23", "0x23"]),
+    ],
+)
+def test_a_second_reading_asks_for_what_may_have_changed(
+    machine: Machine, version: str, serial: str, asked: list[str]
+) -> None:
+    """Not for what the drive is, for logs that it has refused for good (here OCP's), or for streams
+    of a drive without."""
+    disk = alone(machine)
+    replay(machine, version, serial)
+    directives = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"
+    machine.answer(f"{directives} --cdw10=0x3ff --cdw11=0x1", data=page(4096, {0: (1, 1)}))
+    drive = NvmeDrive(machine.system, disk)
+    first = read_vitals(machine.system, disk, NODE, drive)
+    machine.calls.clear()
+    assert read_vitals(machine.system, disk, NODE, drive) == first
+    said = [" ".join(call) for call in machine.calls]
+    assert len(said) == len(asked)
+    assert all(what in call for what, call in zip(asked, said, strict=True))
+
+
+def test_a_log_that_is_refused_for_now_is_asked_for_again(machine: Machine) -> None:
+    disk = alone(machine)
+    answer_controller(machine)
+    smart(machine)
+    ocp = f"nvme get-log {machine.dev}/nvme0 --log-id=0xc0"
+    machine.answer(ocp, returncode=1, stderr="NVMe status: Namespace Not Ready(0x82)")
+    drive = NvmeDrive(machine.system, disk)
+    assert read_vitals(machine.system, disk, NODE, drive).counters.nand_write_bytes is None
+    machine.answer(ocp, data=page(512, {0: (16, 123_456_789), 496: (16, OCP_GUID)}))
+    found = read_vitals(machine.system, disk, NODE, drive).counters
+    assert found.nand_write_bytes == 123_456_789
 
 
 def smart(machine: Machine, written: int = 7) -> None:
