@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from writecliff.engines.base import NOT_PURGED, Engine, StepResult
+from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, StepResult
 from writecliff.engines.preconditioned import StateCache, bring_to, default_folder
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
@@ -76,8 +76,9 @@ def run_procedure(
     user; resumable), StoreError, TargetError (another drive), ConfigError (nothing to resume).
     """
     checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
-    journal = Journal(run_directory, procedure, engine.identify())
-    driver = _Driver(procedure, engine, progress, run_directory, journal, checkpoints)
+    identity = engine.identify()
+    journal = Journal(run_directory, procedure, identity)
+    driver = _Driver(procedure, engine, identity, progress, run_directory, journal, checkpoints)
     with terminate_as_interrupt():
         with interrupt_deferred():
             load_array_interface()
@@ -91,7 +92,8 @@ def simulate(procedure: Procedure, engine: Engine, progress: RunProgress | None 
     """
     here = Path()
     checkpoints = Checkpoints(here, engine, interval_s=math.inf)
-    driver = _Driver(procedure, engine, progress, here, NoJournal(), checkpoints)
+    journal = NoJournal()
+    driver = _Driver(procedure, engine, engine.identify(), progress, here, journal, checkpoints)
     driver.walk()
     return driver.history
 
@@ -104,6 +106,7 @@ class _Driver:
         self,
         procedure: Procedure,
         engine: Engine,
+        identity: DeviceIdentity,
         progress: RunProgress | None,
         run_directory: Path,
         journal: Journal,
@@ -115,7 +118,7 @@ class _Driver:
         self.directory = run_directory
         self.journal = journal
         self.checkpoints = checkpoints
-        self.identity = engine.identify()
+        self.identity = identity
         self.history = History()
         self.stored: list[StepRow] = []  # rows of earlier sessions, in order
         self.engine_at = 0  # steps that the drive has done

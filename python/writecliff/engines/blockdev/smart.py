@@ -12,7 +12,6 @@ from typing import Any
 from writecliff.engines.blockdev.disk_smart import integer
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
 from writecliff.engines.blockdev.nvme.media import MediaWrites, media_writes
-from writecliff.engines.blockdev.topology import BlockDevice, System
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus
 
@@ -24,12 +23,12 @@ def _scaled(value: object, unit: int) -> int | None:
     return None if count is None else count * unit
 
 
-def nvme_log(system: System, disk: BlockDevice, path: str) -> Mapping[str, Any]:
+def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
     """The SMART log (02h) as read through nvme-cli, else by smartctl; empty if neither reads it."""
     try:
-        return NvmeDrive(system, disk).smart()
+        return drive.smart()
     except Refused:
-        answer = system.run(["smartctl", "-j", "-A", path]).json()
+        answer = drive.system.run(["smartctl", "-j", "-A", path]).json()
         found = answer.get("nvme_smart_health_information_log", {})
         return found if isinstance(found, dict) else {}
 

@@ -160,8 +160,10 @@ class BlockDevice:
         found: list[tuple[int, BlockDevice]] = []
         for name in _listing(self.directory):
             directory = self.directory / name
+            if not (directory / "partition").exists():
+                continue
             number = read_text(directory / "dev")
-            if (directory / "partition").exists() and number is not None:
+            if number is not None:
                 start = read_int(directory / "start") or 0
                 part = BlockDevice(name, parse_number(number), directory, self.name)
                 found.append((start, part))

@@ -73,46 +73,63 @@ def _speaks_smart(disk: BlockDevice) -> bool:
     return is_nvme(disk) or disk.name.startswith("sd")
 
 
-def read_vitals(system: System, disk: BlockDevice, path: str) -> Vitals:
+def read_vitals(
+    system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
+) -> Vitals:
     """A reading of a drive, all unknown for devices that are none (loop, virtio).
 
     Reading the temperature is a command to the drive on NVMe and SATA; during a measurement, use
-    `read_under_load`.
+    `read_under_load`. Of an NVMe `drive` that is given, only what may have changed is read.
     """
+    if is_nvme(disk):
+        drive = drive or NvmeDrive(system, disk)
+        return _nvme_vitals(drive, smart.nvme_log(drive, path))
     marks = dict(_kernel_marks(disk))
     temperature, limit = _hwmon(disk)
     if not _speaks_smart(disk):
         return Vitals(Counters(), temperature, limit, marks)
-    source = placement = None
-    if is_nvme(disk):
-        log = smart.nvme_log(system, disk, path)
-        drive = NvmeDrive(system, disk)
-        placement = fdp.read_status(drive) or streams.read_status(drive)
-        media = smart.nvme_media_writes(drive, log, placement)
-        counters = smart.nvme_counters(log, media)
-        reported, found = _nvme_temperature(log), log
-        source = None if media is None else media.source
-    else:
-        answer = disk_smart.disk_answer(system.run, path, ata=is_ata(disk))
-        counters = disk_smart.disk_counters(answer, _sector_bytes(disk))
-        found = dict(disk_smart.disk_marks(answer))
-        reported, trip = disk_smart.disk_temperature(answer)
-        limit = trip if limit is None else limit
-    marks |= {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
+    answer = disk_smart.disk_answer(system.run, path, ata=is_ata(disk))
+    counters = disk_smart.disk_counters(answer, _sector_bytes(disk))
+    marks |= _known_marks(dict(disk_smart.disk_marks(answer)))
+    reported, trip = disk_smart.disk_temperature(answer)
     heat = temperature if reported is None else reported
-    return Vitals(counters, heat, limit, marks, _link(disk), source, placement)
+    return Vitals(counters, heat, trip if limit is None else limit, marks, _link(disk))
+
+
+def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
+    """A reading of a drive whose SMART log is `log`."""
+    disk = drive.disk
+    placement = fdp.read_status(drive) or streams.read_status(drive)
+    media = smart.nvme_media_writes(drive, log, placement)
+    temperature, limit = _hwmon(disk)
+    reported = _nvme_temperature(log)
+    return Vitals(
+        counters=smart.nvme_counters(log, media),
+        temperature_c=temperature if reported is None else reported,
+        limit_c=limit,
+        marks=dict(_kernel_marks(disk)) | _known_marks(log),
+        link=_link(disk),
+        media_source=None if media is None else media.source,
+        data_placement=placement,
+    )
+
+
+def _known_marks(found: Mapping[str, Any]) -> dict[str, int]:
+    return {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
 
 
 def _sector_bytes(disk: BlockDevice) -> int:
     return read_int(disk.directory / "queue/logical_block_size") or disk_smart.SATA_LBA
 
 
-def read_under_load(system: System, disk: BlockDevice, path: str) -> Vitals:
+def read_under_load(
+    system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
+) -> Vitals:
     """A reading of a drive that is under load. NVMe drives answer through a queue of their own;
     an ATA drive lets its queue run empty for each SMART command, so of such drives (and SCSI ones,
     behind which they may be) only what the kernel counts is read."""
     if is_nvme(disk):
-        return read_vitals(system, disk, path)
+        return read_vitals(system, disk, path, drive)
     return Vitals(marks=dict(_kernel_marks(disk)), link=_link(disk))
 
 
@@ -171,8 +188,13 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
         return None
     # -a, not -x: some drives do not take the logs that -x asks for.
     answer = system.run(["smartctl", "-j", "-a", path]).json()
-    nvme = smart.nvme_log(system, disk, path) if is_nvme(disk) else {}
-    vitals = read_vitals(system, disk, path)
+    nvme: Mapping[str, Any] = {}
+    if is_nvme(disk):
+        drive = NvmeDrive(system, disk)
+        nvme = smart.nvme_log(drive, path)
+        vitals = _nvme_vitals(drive, nvme)
+    else:
+        vitals = read_vitals(system, disk, path)
     attributes = disk_smart.disk_attributes(answer)
     if not (nvme or attributes) and "smart_status" not in answer:
         return None

@@ -140,7 +140,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             if has_bursts(workload):
                 return self._run_bursts(workload, on_progress)
             load = self._load_of(workload, goes_on=keep_running and can_go_on(workload))
-            load.reading = self._target.reading()
+            load.reading = self._target.reading_before()
             load.start(self._now_ns())
             self._load = load
         load = self._load
@@ -221,7 +221,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     def _run_bursts(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
         plan = self._plan(workload)
-        before = self._target.reading()
+        before = self._target.reading_before()
         step = Measured(workload, plan, self._now_ns(), before)
 
         def run_burst(burst: Workload) -> None:

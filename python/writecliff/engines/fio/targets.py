@@ -7,6 +7,7 @@ closed. It says what can be done with it and whether it may be written.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from writecliff.engines.blockdev.kernel_log import KernelLog, names_in_log
 from writecliff.engines.blockdev.machine import take_sample
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.nvme.fdp import enable_events
+from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.protection import (
     SERIAL_FLAG,
     SIGNATURE_FLAG,
@@ -37,6 +39,7 @@ from writecliff.engines.fio.hint_nodes import HintNodes
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
+_FRESH_S = 5.0  # of a reading between two steps
 
 
 class DeviceTarget:
@@ -56,6 +59,8 @@ class DeviceTarget:
         self._log_names = names_in_log(protection.disk)
         self._nodes: HintNodes | None = None
         self._events_enabled = False
+        self._nvme: NvmeDrive | None = None
+        self._idle: tuple[float, Reading] | None = None  # the latest reading at rest, and when
 
     @classmethod
     def open(
@@ -134,18 +139,38 @@ class DeviceTarget:
     def reading(self, *, loaded: bool = False) -> Reading:
         """The machine and the drive now, its counters included. Of a drive under load (`loaded`)
         only what does not disturb it."""
-        disk = self.protection.disk
+        disk, drive = self.protection.disk, self._nvme_drive()
         if self._claim is not None and not self._events_enabled:
-            self._enable_events()
+            self._enable_events(drive)
         read = vitals.read_under_load if loaded else vitals.read_vitals
-        drive = read(self._system, disk, self.protection.node)
-        return Reading(take_sample(self._system, disk.directory), drive)
+        found = read(self._system, disk, self.protection.node, drive)
+        reading = Reading(take_sample(self._system, disk.directory), found)
+        self._idle = None if loaded else (time.monotonic(), reading)
+        return reading
 
-    def _enable_events(self) -> None:
+    def reading_before(self) -> Reading:
+        """As `reading`, before a load. A drive that was read a moment ago, after the load before,
+        is not asked again: only the machine is."""
+        kept, self._idle = self._idle, None
+        if kept is None or time.monotonic() - kept[0] > _FRESH_S:
+            reading = self.reading()
+            self._idle = None
+            return reading
+        return Reading(take_sample(self._system, self.protection.disk.directory), kept[1].vitals)
+
+    def _nvme_drive(self) -> NvmeDrive | None:
+        """The drive and what is known of it, until its namespace goes another way."""
+        disk = self.protection.disk
+        if not is_nvme(disk):
+            return None
+        if self._nvme is None or self._nvme.controllers != controllers_of(disk):
+            self._nvme = NvmeDrive(self._system, disk)
+        return self._nvme
+
+    def _enable_events(self, drive: NvmeDrive | None) -> None:
         """Before the first step that writes, not on opening: a dry run changes no setting."""
         self._events_enabled = True
-        disk = self.protection.disk
-        if is_nvme(disk) and (note := enable_events(NvmeDrive(self._system, disk))):
+        if drive is not None and (note := enable_events(drive)):
             self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
@@ -155,9 +180,11 @@ class DeviceTarget:
         held = self._writing_claim()
         held.verify()
         found = self.protection
+        self._idle = self._nvme = None
         return purge.purge_device(self._system, found.disk, found.node, held.fd, on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
+        self._idle = None
         return cache.set_write_cache(
             self._system, self.protection.disk, self.protection.node, enabled
         )
@@ -228,6 +255,9 @@ class FileBackedTarget(FileTarget):
     def reading(self, *, loaded: bool = False) -> Reading:
         """The machine only: the disk below also does I/O for others."""
         return Reading(take_sample(self.system, None), vitals.Vitals())
+
+    def reading_before(self) -> Reading:
+        return self.reading()
 
     def health(self) -> Mapping[str, Any] | None:
         return None

@@ -22,6 +22,9 @@ from writecliff.engines.blockdev.topology import BlockDevice, System
 
 _ALL_NAMESPACES = 0xFFFFFFFF
 _FEATURE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
+# A status as nvme-cli prints it, with the bit that says that no repetition helps (Base 2.1, 4.2.3).
+_STATUS = re.compile(r"NVMe status: .*\(0x([0-9a-fA-F]+)\)")
+_DO_NOT_RETRY = 1 << 14
 _IDENTIFY_LIST_ACTIVE, _IDENTIFY_LIST_ALLOCATED, _IDENTIFY_UUIDS = 0x02, 0x10, 0x17
 _OCP_UUID = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
 
@@ -31,11 +34,22 @@ class Refused(Exception):
 
     def __init__(self, answer: ToolResult) -> None:
         super().__init__(answer.message)
+        self.answer = answer
         self.absent = answer.absent
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the drive says that it will always refuse this."""
+        status = _STATUS.search(self.answer.message)
+        return status is not None and bool(int(status[1], 16) & _DO_NOT_RETRY)
 
 
 class NvmeDrive:
-    """One namespace and the controller that it is reached through. Methods raise `Refused`."""
+    """One namespace and the controller that it is reached through. Methods raise `Refused`.
+
+    What cannot change while the drive is measured is asked once: what the controller and, unless it
+    is formatted, the namespace are, and logs that the drive does not have.
+    """
 
     def __init__(self, system: System, disk: BlockDevice) -> None:
         self.system, self.disk = system, disk
@@ -43,6 +57,10 @@ class NvmeDrive:
         self.node = str(system.dev / self.controllers[0].name)
         self.nsid = namespace_id(disk) or 1
         self._controller: pages.Controller | None = None
+        self._namespace: pages.Namespace | None = None
+        self._ocp_index: int | None = None
+        self._has_streams: bool | None = None
+        self._absent_logs: dict[tuple[str, ...], ToolResult] = {}
 
     def command(self, *words: str, timeout_s: float = 30.0) -> ToolResult:
         """Run `nvme` with `words`."""
@@ -64,9 +82,12 @@ class NvmeDrive:
             self._controller = pages.Controller.of(data)
         return self._controller
 
-    def namespace(self) -> pages.Namespace:
-        words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
-        return pages.Namespace.of(self._data(words, pages.IDENTIFY_BYTES))
+    def namespace(self, *, again: bool = False) -> pages.Namespace:
+        """As it was when it was first asked, or is now (`again`)."""
+        if self._namespace is None or again:
+            words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
+            self._namespace = pages.Namespace.of(self._data(words, pages.IDENTIFY_BYTES))
+        return self._namespace
 
     def _identify(self, what: int) -> bytes:
         words = ["--opcode=0x06", f"--cdw10={what:#x}", "--data-len=4096", "--read"]
@@ -85,7 +106,15 @@ class NvmeDrive:
         words = [f"--log-id={number:#04x}", f"--log-len={size}"]
         words += [f"--lsi={specific}"] * bool(specific) + [f"--lsp={lsp}"] * bool(lsp)
         words += [f"--uuid-index={uuid}"] * bool(uuid)
-        return self._data(["get-log", self.node, *words], size)[:size]
+        key = tuple(words)
+        if key in self._absent_logs:
+            raise Refused(self._absent_logs[key])
+        try:
+            return self._data(["get-log", self.node, *words], size)[:size]
+        except Refused as refused:
+            if refused.is_final:
+                self._absent_logs[key] = refused.answer
+            raise
 
     def smart(self) -> dict[str, int]:
         return pages.smart_log(self.log(0x02, pages.SMART_BYTES))
@@ -93,12 +122,15 @@ class NvmeDrive:
     def has_streams(self) -> bool:
         """Whether the drive has the Streams directive, enabled or not (Identify directive, Return
         Parameters, Base 2.1, 8.1.8.2); True if it does not tell."""
-        words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff", "--cdw11=0x1"]
-        words += ["--data-len=4096", "--read"]
-        try:
-            return bool(self._data(["admin-passthru", self.node, *words], 4096)[0] & 1 << 1)
-        except Refused:
-            return True
+        if self._has_streams is None:
+            words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff"]
+            words += ["--cdw11=0x1", "--data-len=4096", "--read"]
+            try:
+                data = self._data(["admin-passthru", self.node, *words], 4096)
+            except Refused:
+                return True
+            self._has_streams = bool(data[0] & 1 << 1)
+        return self._has_streams
 
     def stream_parameters(self) -> dict[str, int]:
         """Streams directive, Return Parameters (Base 2.1, 8.1.8.3.1.1)."""
@@ -114,11 +146,14 @@ class NvmeDrive:
 
     def ocp_uuid_index(self) -> int:
         """Index of OCP's UUID, which selects its logs beside those of the vendor; 0 if none."""
-        try:
-            uuids = pages.uuid_list(self._identify(_IDENTIFY_UUIDS))
-        except Refused:
-            return 0
-        return uuids.index(_OCP_UUID) + 1 if _OCP_UUID in uuids else 0
+        if self._ocp_index is None:
+            try:
+                uuids = pages.uuid_list(self._identify(_IDENTIFY_UUIDS))
+            except Refused as refused:
+                self._ocp_index = 0 if refused.is_final else None
+                return 0
+            self._ocp_index = uuids.index(_OCP_UUID) + 1 if _OCP_UUID in uuids else 0
+        return self._ocp_index
 
     def feature(self, number: int) -> int:
         """Current value of a feature, dword 0 of the answer."""

@@ -72,7 +72,7 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
     path = drive.disk.node(drive.system)
     try:
         drive.command("ns-rescan", drive.node)
-        after = drive.namespace()
+        after = drive.namespace(again=True)
     except Refused as reason:
         raise EngineError(f"{path}: formatted, but does not answer since: {reason}") from reason
     if after.layout != before.layout:

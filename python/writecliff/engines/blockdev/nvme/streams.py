@@ -15,7 +15,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
     """Everything at once; None where the directive is not enabled."""
     try:
-        if not drive.controller().has_directives:
+        if not (drive.controller().has_directives and drive.has_streams()):
             return None
         parameters = drive.stream_parameters()
         open_streams = drive.open_streams()
