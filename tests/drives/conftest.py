@@ -16,7 +16,7 @@ from tests.support import tcmu
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
 from tests.support.scsi_drive import ScsiDrive
 
-SAS_BYTES = 32 << 20  # its commands are answered by Python, interpreted twice
+SAS_BYTES = 8 << 20  # its commands are answered by Python, interpreted twice
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
 
 

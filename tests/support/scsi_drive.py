@@ -218,7 +218,8 @@ class ScsiDrive:
 
     def _read(self, command: bytes, data: bytes) -> Reply:
         start, end = self._span(command)
-        return self._guarded() or Reply(bytes(self.medium[start:end]))
+        with memoryview(self.medium) as medium:
+            return self._guarded() or Reply(bytes(medium[start:end]))
 
     def _write(self, command: bytes, data: bytes) -> Reply:
         start, end = self._span(command)

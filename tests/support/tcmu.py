@@ -32,6 +32,7 @@ _READ_LENGTH, _UNKNOWN = 0x2, 0x1
 _FIRST_IOVEC = 48
 _SENSE_BYTES = 96
 _CHECK_CONDITION = 0x02
+_MEDIA_READS = (0x08, 0x28, 0x88)  # no data comes with them
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,15 @@ class _Ring:
             for index in range(count)
         ]
         command = self._memory[command_at : command_at + 16]
-        data = b"".join(self._memory[at : at + length] for at, length in parts)
+        data = b""
+        if command[0] not in _MEDIA_READS:
+            data = b"".join(self._memory[at : at + length] for at, length in parts)
         try:
             reply = self._drive.answer(command, data)
         except Exception as error:  # the host must get an answer
             self.failure = error
             reply = Reply(sense=bytes([0x70, 0, 0x04, 0, 0, 0, 0, 10, *bytes(10)]))
-        rest = reply.data
+        rest = memoryview(reply.data)
         for at, length in parts:
             part, rest = rest[:length], rest[length:]
             self._memory[at : at + len(part)] = part
