@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from writecliff import units
-from writecliff.cli.options import ListFlag
-from writecliff.cli.output import emit_json, latency_text, log, show_list, table
+from writecliff.cli.options import ListFlag, Whole
+from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping
 
-    from writecliff.published.fit import Estimate, FitResult, Specification
-    from writecliff.published.scores import Row
+    from writecliff.published.figures import PublishedFigure
+    from writecliff.published.fit import FitResult, Prediction, Specification
 
 GROUP = "validation and research", 4
+_ALL = "all"
 
 
 def fit(
     name: str | None = None,
     *,
     figures: Path | None = None,
-    cross_validate: int | None = None,
+    cross_validate: Whole = None,
     predictions: Path | None = None,
     output: Path | None = None,
     list_: ListFlag = False,
@@ -36,12 +36,14 @@ def fit(
     Parameters
     ----------
     name
-        A name from --list, or a .toml file of drives, parameters and their bounds.
+        A name from --list, or a .toml file of drives, parameters and their bounds. "all" with
+        --cross-validate: the predictions of all fits from --list.
     figures
         A CSV file of measured figures (default: the published figures).
     cross_validate
-        Divide the loads into so many folds and predict each from a fit of the others. The errors of
-        these predictions are what to expect of loads that nobody has measured.
+        Divide the loads into so many folds and predict each from fits of the others, which begin
+        at the middle of their bounds. The errors of these predictions are what to expect of loads
+        that nobody has measured.
     predictions
         Write the predictions of --cross-validate as CSV; it must not exist.
     output
@@ -51,43 +53,96 @@ def fit(
     json
         Print the result as JSON; times in ns, rates in bytes/s.
     """
+    from writecliff.cli import fit_view
     from writecliff.published.figures import SHIPPED, read_figures
-    from writecliff.published.fit import FITS, Fit, read_specification
-    from writecliff.published.fit import cross_validate as predict
+    from writecliff.published.fit import Fit
     from writecliff.published.predictions import table_of
     from writecliff.store.files import write_atomically
 
-    known = sorted(path.stem for path in FITS.glob("*.toml"))
     if list_:
-        specs = [(name, read_specification(FITS / f"{name}.toml")) for name in known]
-        fits = [
-            {"name": name, "drives": spec.drives, "parameters": [p.key for p in spec.parameters]}
-            for name, spec in specs
-        ]
-        return show_list("fits", fits, as_json=json)
+        return _list(json)
+    chosen, specs = _specifications(name)
+    _check(name, cross_validate, predictions, output)
+    table = read_figures(figures or SHIPPED)
+    result = None if name == _ALL else Fit(specs[chosen[0]], table, log).run()
+    if result is not None and output is not None:
+        _write(result, output)
+    predicted = (
+        _predict(specs, table, cross_validate, chosen) if cross_validate is not None else None
+    )
+    if predictions is not None and predicted and cross_validate:
+        write_atomically(predictions, table_of(cross_validate, predicted).encode())
+    if json:
+        emit_json(fit_view.mapping({one: specs[one] for one in chosen}, result, predicted, output))
+    else:
+        fit_view.show(result, predicted)
+    return 0
+
+
+def _list(as_json: bool) -> int:
+    from writecliff.published.fit import shipped_fits
+
+    fits = [
+        {"name": name, "drives": spec.drives, "parameters": [p.key for p in spec.parameters]}
+        for name, spec in shipped_fits().items()
+    ]
+    return show_list("fits", fits, as_json=as_json)
+
+
+def _specifications(name: str | None) -> tuple[list[str], dict[str, Specification]]:
+    """The fits that are meant, and all that predictions may need. The user's comes first: its
+    drives are its own, whatever shipped fits have them."""
+    from writecliff.published.fit import read_specification, shipped_fits
+
+    shipped = shipped_fits()
     if name is None:
         raise ConfigError("no fit given", hint="see `writecliff fit --list`")
-    path = Path(name) if name.endswith(".toml") else FITS / f"{name}.toml"
-    if not path.is_file():
-        raise ConfigError.unknown("fit", name, known)
-    for path_to_write in (output, predictions):
-        if path_to_write is not None and path_to_write.exists():
-            raise ConfigError(f"{path_to_write} exists", hint="give another name")
+    if name == _ALL:
+        return list(shipped), shipped
+    if not name.endswith(".toml"):
+        if name not in shipped:
+            raise ConfigError.unknown("fit", name, [*shipped, _ALL])
+        return [name], shipped
+    path = Path(name)
+    own = read_specification(path)
+    others = {n: s for n, s in shipped.items() if not {*s.drives} & {*own.drives}}
+    return [path.stem], {path.stem: own, **others}
+
+
+def _check(
+    name: str | None, cross_validate: int | None, predictions: Path | None, output: Path | None
+) -> None:
+    """Refuse what cannot work before anything runs."""
+    for path in (output, predictions):
+        if path is not None and path.exists():
+            raise ConfigError(f"{path} exists", hint="give another name")
     if predictions is not None and cross_validate is None:
         raise ConfigError("--predictions needs --cross-validate", hint="for example 5")
-    spec = read_specification(path)
-    found = Fit(spec, read_figures(figures or SHIPPED), log)
-    result = found.run()
-    held_out = predict(found, cross_validate, log) if cross_validate else None
-    if output is not None:
-        _write(result, output)
-    if predictions is not None and held_out and cross_validate:
-        write_atomically(predictions, table_of(path.stem, cross_validate, held_out).encode())
-    if json:
-        emit_json(_mapping(spec, result, held_out, output))
-    else:
-        _show(result, held_out)
-    return 0
+    if name == _ALL and cross_validate is None:
+        raise ConfigError("'all' needs --cross-validate", hint="or give the name of one fit")
+    if name == _ALL and output is not None:
+        raise ConfigError("--output is of one fit", hint="give its name in place of 'all'")
+
+
+def _predict(
+    specs: Mapping[str, Specification],
+    table: tuple[PublishedFigure, ...],
+    folds: int,
+    chosen: Collection[str],
+) -> tuple[Prediction, ...]:
+    from writecliff.cli.fit_view import FoldFitsView
+    from writecliff.cli.reproduce_view import ReproduceView
+    from writecliff.engines.preconditioned import StateCache, default_folder
+    from writecliff.published.fit import CrossValidation
+
+    cross_validation = CrossValidation(specs, table, folds, chosen)
+    fold_fits = cross_validation.fold_fits()
+    view = FoldFitsView(fold_fits.todo())
+    values = fold_fits.run(view.done)
+    observer = ReproduceView(cross_validation.loads())
+    return cross_validation.measure(
+        values, cache=StateCache(default_folder()), log=observer.log, observer=observer
+    )
 
 
 def _write(result: FitResult, folder: Path) -> None:
@@ -96,132 +151,3 @@ def _write(result: FitResult, folder: Path) -> None:
     folder.mkdir(parents=True)
     for drive, text in result.texts.items():
         write_atomically(folder / f"{Path(drive).stem}.toml", text.encode())
-
-
-def _mapping(
-    spec: Specification, result: FitResult, held_out: Sequence[Row] | None, output: Path | None
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    predicted: Sequence[Row | None] = held_out or [None] * len(result.after)
-    return {
-        "drives": spec.drives,
-        "scale": spec.scale,
-        "simulations": result.simulations,
-        "output": output,
-        "parameters": [
-            asdict(e) | {"at_bound": e.at_bound, "determined": e.determined}
-            for e in result.estimates
-        ],
-        "unidentifiable": [dict(combination) for combination in result.unidentifiable],
-        "errors": _errors(result, held_out),
-        "figures": [
-            _figure(*rows) for rows in zip(result.before, result.after, predicted, strict=True)
-        ],
-    }
-
-
-def _figure(before: Row, after: Row, predicted: Row | None) -> dict[str, Any]:
-    f = after.figure
-    figure = {
-        "device": f.device,
-        "baseline": f.baseline or None,
-        "load": f.label,
-        "metric": f.metric,
-        "measured": f.value,
-        "simulated": after.simulated,
-        "unit": f.unit,
-        "error_before_pct": before.error_pct,
-        "error_pct": after.error_pct,
-    }
-    if predicted is not None:
-        figure |= {"predicted": predicted.simulated, "error_predicted_pct": predicted.error_pct}
-    return figure
-
-
-def _errors(result: FitResult, held_out: Sequence[Row] | None) -> list[dict[str, Any]]:
-    """The errors of each kind of figures: before the fit, after it, and of predictions."""
-    from writecliff.published.scores import scores_of
-
-    columns = {"before": result.before, "fitted": result.after, "cross_validated": held_out or ()}
-    scores = {name: {s.kind: s for s in scores_of(rows)} for name, rows in columns.items()}
-    found = []
-    for kind, after in scores["fitted"].items():
-        one = {"kind": kind, "figures": after.figures, "statistic": after.statistic}
-        one |= {"unit": after.unit}
-        for name, by_kind in scores.items():
-            one[name] = by_kind[kind].value if kind in by_kind else None
-        found.append(one)
-    return found
-
-
-def _show(result: FitResult, held_out: Sequence[Row] | None) -> None:
-    rows = [
-        (
-            e.key,
-            e.drive or "all",
-            _value(e.start, e.unit),
-            _value(e.value, e.unit),
-            "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
-            _remark(e),
-        )
-        for e in result.estimates
-    ]
-    print(table(("parameter", "drive", "was", "found", "standard error", ""), rows))
-    for combination in result.unidentifiable:
-        parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
-        print(f"no figure constrains the combination {parts}")
-    print()
-    _show_figures(result, held_out)
-    print()
-    errors = [
-        (
-            one["kind"],
-            str(one["figures"]),
-            one["statistic"],
-            *(_score(one[name], one["unit"]) for name in ("before", "fitted", "cross_validated")),
-        )
-        for one in _errors(result, held_out)
-    ]
-    header = ("errors", "figures", "", "before", "fitted", "cross-validated")
-    print(table(header, errors))
-
-
-def _remark(estimate: Estimate) -> str:
-    return "at its bound" if estimate.at_bound else "" if estimate.determined else "not determined"
-
-
-def _show_figures(result: FitResult, held_out: Sequence[Row] | None) -> None:
-    predicted: Sequence[Row | None] = held_out or [None] * len(result.after)
-    figures = [
-        (
-            after.figure.device,
-            after.figure.label,
-            after.figure.metric,
-            f"{after.figure.value:g} {after.figure.unit}",
-            "-" if after.simulated is None else f"{after.simulated:.5g}",
-            _error(before),
-            _error(after),
-            *([] if one is None else [_error(one)]),
-        )
-        for before, after, one in zip(result.before, result.after, predicted, strict=True)
-    ]
-    header = ("drive", "load", "figure", "measured", "simulated", "error before", "error after")
-    print(table(header + (("error predicted",) if held_out else ()), figures))
-
-
-def _score(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.3g} {unit}"
-
-
-def _value(number: float, unit: str) -> str:
-    """As a device file has it."""
-    if unit == "ns":
-        return latency_text(number)
-    if unit == "bytes/s":
-        return f"{units.size(number)}/s"
-    return units.size(number) if unit == "bytes" else f"{number:.4g}"
-
-
-def _error(row: Row) -> str:
-    return "-" if row.error_pct is None else f"{row.error_pct:+.1f} %"

@@ -12,7 +12,7 @@ whether or not a maximum over five minutes is wanted too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -159,9 +159,9 @@ def measure(
     copies: bool = True,
 ) -> Results:
     """The metrics of each load (see `metrics.py`) on one drive; all times are multiplied by
-    `time_share`. Candidates of a fit share `prepared`. With `copies` the drive is prepared once for
-    each state and takes twice the memory, else it is prepared, or read from the cache, for each
-    load."""
+    `time_share`. Candidates of a fit share `prepared`. Otherwise, with `copies` the drive is
+    prepared once for each state and takes twice the memory, else it is prepared, or read from the
+    cache, for each load."""
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
     simulated = StatefulDrive(
@@ -172,17 +172,55 @@ def measure(
         cache=cache,
         prepared=prepared,
     )
+    results = _measure(drive.name, simulated, loads, log, observer, time_share)
+    observer.drive(drive.name, time.monotonic() - began_s)
+    return results
+
+
+def measure_variants(
+    origin: ComparedDrive,
+    variants: Sequence[tuple[ComparedDrive, Collection[Load]]],
+    cache: StateCache | None = None,
+    log: Log = lambda text: None,
+    observer: MeasurementObserver | None = None,
+    *,
+    time_share: float = 1.0,
+) -> list[Results]:
+    """The metrics of each load on variants of one drive, which differ from it in times. All share
+    the states of the drive itself, so it takes twice the memory of one."""
+    observer = observer or MeasurementObserver()
+    began_s = time.monotonic()
+    device = open_device(origin.text, origin.file_name)
+    found: list[dict[Load, Mapping[str, float]]] = [{} for _ in variants]
+    for state in sorted({load.state for _, loads in variants for load in loads}):
+        prepared = PreparedDrives({origin.name: device}, cache)  # of one state at a time
+        for number, (drive, loads) in enumerate(variants):
+            own = [load for load in loads if load.state == state]
+            engine = SimEngine.from_text(drive.text, drive.file_name)
+            simulated = StatefulDrive(origin.name, engine, scale=drive.scale, prepared=prepared)
+            found[number] |= _measure(origin.name, simulated, own, log, observer, time_share)
+    observer.drive(origin.name, time.monotonic() - began_s)
+    return list(found)
+
+
+def _measure(
+    name: str,
+    simulated: StatefulDrive,
+    loads: Iterable[Load],
+    log: Log,
+    observer: MeasurementObserver,
+    time_share: float,
+) -> dict[Load, Mapping[str, float]]:
     results: dict[Load, Mapping[str, float]] = {}
     for state, runs in _by_state(loads):
-        log(f"{drive.name}: {state}, {len(runs)} load{'s' * (len(runs) > 1)}")
+        log(f"{name}: {state}, {len(runs)} load{'s' * (len(runs) > 1)}")
         for equal in runs:
             observer.look()
             total = _volume(simulated.steps_to(equal[0]))
-            simulated.bring(equal[0], partial(observer.prepared, drive.name, state, total))
+            simulated.bring(equal[0], partial(observer.prepared, name, state, total))
             results |= _run(simulated, equal, time_share, observer)
             for load in equal:
-                observer.load(drive.name, load)
-    observer.drive(drive.name, time.monotonic() - began_s)
+                observer.load(name, load)
     return results
 
 

@@ -1,6 +1,6 @@
 """Figures as predicted by fits that have not seen them, kept beside the presets.
 
-`tools/predict-figures` makes the table: the cross-validation of each shipped fit. A prediction is
+`tools/predict-figures` makes the table: the cross-validation of all shipped fits. A prediction is
 of a drive model; once the preset changes it is out of date and not shown.
 """
 
@@ -12,12 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from writecliff.devices import describe_device, read_device_file
 from writecliff.published.conditions import preset_of
 from writecliff.published.figures import COLUMNS, COMPRESSIBLE, PublishedFigure, read_figures
 from writecliff.published.scores import Row
 from writecliff.report.csvs import csv_text
+
+if TYPE_CHECKING:
+    from writecliff.published.fit.cross_validation import Prediction as CrossValidated
 
 PREDICTIONS = Path(__file__).parent / "predictions.csv"
 
@@ -30,13 +34,14 @@ class Prediction:
     device_hashes: str
 
 
-def table_of(fit: str, folds: int, rows: Iterable[Row]) -> str:
-    """The predictions of one fit as CSV, after the columns of the table of figures."""
+def table_of(folds: int, predictions: Iterable[CrossValidated]) -> str:
+    """The predictions as CSV, after the columns of the table of figures."""
     lines = (
-        [*row.figure.columns.values(), row.simulated, fit, folds, device_hashes(row.figure)]
-        for row in rows
-        if row.simulated is not None
-    )
+        [*one.row.figure.columns.values(), one.row.simulated, " ".join(one.fits), folds,
+         device_hashes(one.row.figure)]
+        for one in predictions
+        if one.row.simulated is not None
+    )  # fmt: skip
     return csv_text((*COLUMNS, COMPRESSIBLE, "predicted", "fit", "folds", "device_hashes"), lines)
 
 

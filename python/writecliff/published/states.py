@@ -7,10 +7,11 @@ differ in times alone come to the same state, so the candidates of a fit copy it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
+from writecliff import _native
 from writecliff.engines.base import ProgressHook
 from writecliff.engines.preconditioned import StateCache, bring_to, recipe
 from writecliff.engines.sim import SimEngine
@@ -23,36 +24,68 @@ _CLIENT_DEPTH = 32
 
 
 class PreparedDrives:
-    """Drives that the candidates for one drive copy their states from: for each state the first
-    candidate that wanted it. Those that differ from it in what preconditioning depends on prepare
-    their own."""
+    """Drives that the candidates for one drive copy their states from, each prepared when the first
+    candidate wants it. Candidates that differ from it in what preconditioning depends on prepare
+    their own.
 
-    def __init__(self) -> None:
-        self._drives: dict[tuple[str, tuple[Workload, ...]], SimEngine] = {}
+    What is prepared is another drive of the first candidate's device, or, where `origins` has one
+    for the name, of that device, whose states a `cache` may have."""
+
+    def __init__(
+        self, origins: Mapping[str, _native.Device] | None = None, cache: StateCache | None = None
+    ) -> None:
+        self._origins = origins or {}
+        self._cache = cache
+        self._kept: dict[tuple[str, tuple[Workload, ...]], _Kept] = {}
         self._lock = Lock()
 
-    def bring(self, name: str, engine: SimEngine, steps: Sequence[Workload]) -> None:
+    def bring(
+        self,
+        name: str,
+        engine: SimEngine,
+        steps: Sequence[Workload],
+        on_progress: ProgressHook | None = None,
+    ) -> None:
         """Bring a candidate for the drive `name` to the state after `steps`."""
         with self._lock:
-            first = self._drives.get((name, tuple(steps)))
-            if first is None:
-                bring_to(engine, steps)
-                first = SimEngine.from_device(engine.device, seed=engine.seed)
-                first.copy_from(engine)
-                self._drives[name, tuple(steps)] = first
-                return
+            kept = self._kept.setdefault((name, tuple(steps)), _Kept())
+        with kept.lock:  # of a drive that is in use no other may be copied
+            if kept.drive is None:
+                kept.drive = self._prepare(name, engine, steps, on_progress)
             engine.renew()
             try:
-                engine.copy_from(first)
+                engine.copy_from(kept.drive)
                 return
             except ConfigError:
                 pass
-        bring_to(engine, steps)
+        bring_to(engine, steps, on_progress=on_progress)
+
+    def _prepare(
+        self,
+        name: str,
+        candidate: SimEngine,
+        steps: Sequence[Workload],
+        on_progress: ProgressHook | None,
+    ) -> SimEngine:
+        device = self._origins.get(name, candidate.device)
+        drive = SimEngine.from_device(device, seed=candidate.seed)
+        cache = self._cache if name in self._origins else None
+        bring_to(drive, steps, cache=cache, on_progress=on_progress)
+        return drive
+
+
+class _Kept:
+    """A drive in a state, once there is one."""
+
+    def __init__(self) -> None:
+        self.drive: SimEngine | None = None
+        self.lock = Lock()
 
 
 class StatefulDrive:
     """A simulated drive, `scale` times smaller than the whole one, that loads run on, each from
-    the state that it requires. With `copies` it takes twice the memory: one stays in the state."""
+    the state that it requires. With `copies` it takes twice the memory: one stays in the state.
+    With `prepared` it copies every state from there."""
 
     def __init__(
         self,
@@ -70,7 +103,8 @@ class StatefulDrive:
         self._scale = scale
         self._cache = cache
         self._prepared = prepared
-        self._ready = SimEngine.from_device(engine.device, seed=engine.seed) if copies else engine
+        own = copies and prepared is None
+        self._ready = SimEngine.from_device(engine.device, seed=engine.seed) if own else engine
         self._steps: Sequence[Workload] = ()  # that led to the state of `_ready`
 
     def bring(self, load: Load, on_progress: ProgressHook | None = None) -> None:
@@ -79,13 +113,13 @@ class StatefulDrive:
         if not steps:
             self.engine.renew()
             return
+        if self._prepared is not None:
+            self._prepared.bring(self._name, self.engine, steps, on_progress)
+            return
         copies = self._ready is not self.engine
         if steps != self._steps or not copies:
             self._steps = ()
-            if self._prepared is None:
-                bring_to(self._ready, steps, cache=self._cache, on_progress=on_progress)
-            else:
-                self._prepared.bring(self._name, self._ready, steps)
+            bring_to(self._ready, steps, cache=self._cache, on_progress=on_progress)
             self._steps = steps
         if copies:
             self.engine.copy_from(self._ready)

@@ -8,6 +8,7 @@ import pytest
 
 from writecliff.published import predictions
 from writecliff.published.figures import PublishedFigure, read_figures
+from writecliff.published.fit import Prediction
 from writecliff.published.kinds import PURE, kind_of
 from writecliff.published.output import mapping
 from writecliff.published.predictions import predicted_rows, read_predictions, table_of
@@ -28,7 +29,9 @@ def table(figures: list[PublishedFigure], tmp_path: Path, monkeypatch: pytest.Mo
     """A table of predictions that are 10 and 30 % too high, in place of the shipped one."""
     path = tmp_path / "predictions.csv"
     rows = [Row(f, f.value * factor) for f, factor in zip(figures, (1.1, 1.3), strict=True)]
-    path.write_text(table_of("test", 5, [*rows, Row(figures[0], None)]), encoding="utf-8")
+    rows.append(Row(figures[0], None))
+    predicted = [Prediction(row, fold=1, fits=("test",)) for row in rows]
+    path.write_text(table_of(5, predicted), encoding="utf-8")
     known = read_predictions.__wrapped__(path)
     monkeypatch.setattr(predictions, "read_predictions", lambda: known)
     return path

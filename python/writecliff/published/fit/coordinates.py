@@ -46,6 +46,12 @@ class Coordinates:
         self.low = np.array([one.low for one in self.all])
         self.high = np.array([one.high for one in self.all])
 
+    @property
+    def middle(self) -> Vector:
+        """The middle of all bounds, where no drive differs from its family."""
+        middle: Vector = (self.low + self.high) / 2
+        return middle
+
     def _of(self, parameter: Parameter, texts: Mapping[str, str]) -> list[Coordinate]:
         drives = self.drives_of[parameter.key]
         logs = {d: float(np.log(number(value_of(texts[d], parameter.key)))) for d in drives}
@@ -72,6 +78,9 @@ class Coordinates:
             if (p.key, drive) in self._index:
                 log = log + at[self._index[p.key, drive]]
             found[p.key] = float(np.exp(np.clip(log, np.log(p.low), np.log(p.high))))
+        for p in self.spec.parameters:
+            if p.key in found and p.at_least in found:
+                found[p.key] = max(found[p.key], found[p.at_least])
         return found
 
     def index(self, key: str, drive: str | None) -> int:

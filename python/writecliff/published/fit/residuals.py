@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Coordinates, Vector
@@ -71,12 +70,11 @@ class _Winner:
 
 
 class Residuals:
-    """The vector whose soft square sum is least at the fitted values, over some of the figures."""
+    """The vector whose soft square sum is least at the fitted values."""
 
-    def __init__(self, rows: Sequence[Row], coordinates: Coordinates, used: npt.NDArray[np.bool_]):
-        self._used = used
+    def __init__(self, rows: Sequence[Row], coordinates: Coordinates) -> None:
         self._weights = np.array([_WEIGHTS.get(row.kind, 0.0) for row in rows])
-        self._winners = [w for w in _winners(rows) if used[w.first] and _is_used(used, w.second)]
+        self._winners = _winners(rows)
         self._own, self._prior = coordinates.priors()
 
     def vector(self, rows: Sequence[Row], at: Vector) -> Vector:
@@ -84,7 +82,7 @@ class Residuals:
         logs = [0.0 if (log := _log(row)) is None else log for row in rows]
         ranks = [_RANK_WEIGHT * max(0.0, self._short(w, logs)) for w in self._winners]
         priors = SOFT * self._prior * at[self._own]
-        return np.concatenate([deviations(rows)[self._used], ranks, priors])
+        return np.concatenate([deviations(rows), ranks, priors])
 
     def derivatives(
         self, rows: Sequence[Row], steps: Vector, neighbours: Sequence[Sequence[Row]]
@@ -101,7 +99,7 @@ class Residuals:
         ranks = [self._rank_slope(w, logs, slopes) for w in self._winners]
         priors = np.zeros((len(self._own), len(steps)))
         priors[np.arange(len(self._own)), self._own] = SOFT * self._prior
-        return np.vstack([slopes[self._used], *ranks, priors])
+        return np.vstack([slopes, *ranks, priors])
 
     def _short(self, one: _Winner, logs: Sequence[float]) -> float:
         other = 0.0 if one.second is None else logs[one.second]
@@ -125,7 +123,3 @@ def _winners(rows: Sequence[Row]) -> list[_Winner]:
         if is_clear((a, b)):
             found.append(_Winner(first, second, 1.0 if a > b else -1.0))
     return found
-
-
-def _is_used(used: npt.NDArray[np.bool_], index: int | None) -> bool:
-    return index is None or bool(used[index])

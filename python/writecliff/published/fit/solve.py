@@ -70,8 +70,37 @@ class FitResult:
     texts: dict[str, str]
 
 
+def optimum(
+    problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
+) -> Vector:
+    """The best point that the search from `start` finds. `look` is shown the figures wherever
+    derivatives are taken."""
+    from scipy.optimize import least_squares
+
+    residuals = Residuals(problem.rows(start), problem.coordinates)
+
+    def derivatives(at: Vector) -> Vector:
+        rows = problem.rows(at)
+        look(rows)
+        return residuals.derivatives(rows, *problem.neighbours(at))
+
+    found = least_squares(
+        lambda at: residuals.vector(problem.rows(at), at),
+        start,
+        derivatives,
+        bounds=(problem.coordinates.low, problem.coordinates.high),
+        loss="soft_l1",
+        f_scale=SOFT,
+        ftol=_CONVERGED,
+        xtol=_SMALLEST_STEP,
+        max_nfev=_EVALUATIONS_MAX,
+    )
+    at: Vector = found.x
+    return at
+
+
 class Fit:
-    """A fit under way; `at` is the best point so far."""
+    """A fit under way, from the values of the device files; `at` is the best point so far."""
 
     def __init__(
         self, spec: Specification, figures: Sequence[PublishedFigure], log: Log = lambda text: None
@@ -82,64 +111,21 @@ class Fit:
         self._log = log
         log(f"{len(self.problem.figures)} figures, {len(self.at)} values to find")
         self.rows = self.problem.rows(self.at)  # a first look before the first derivatives
-        self._report()
 
     def run(self) -> FitResult:
         """Find the parameters that bring the simulated drives nearest to the figures."""
         before = self.rows
-        used = np.ones(len(before), dtype=bool)
-        residuals = Residuals(before, self.coordinates, used)
-        self.at = self._least_squares(residuals, self._derivatives(residuals), _EVALUATIONS_MAX)
+        self.at = optimum(self.problem, self.at, self._report)
         self.rows = self.problem.rows(self.at)
-        return self._result(before, residuals)
+        return self._result(before, Residuals(before, self.coordinates))
 
-    def without(self, left_out: Sequence[int], evaluations_max: int) -> tuple[Row, ...]:
-        """All figures with the values that fit those not left out, from the present ones on.
-
-        The derivatives are those at the present point, which the fit of all figures has used too:
-        a few figures more or less move the optimum by little.
-        """
-        used = np.ones(len(self.rows), dtype=bool)
-        used[list(left_out)] = False
-        residuals = Residuals(self.rows, self.coordinates, used)
-        fixed = self._derivatives(residuals)(self.at)
-        return self.problem.rows(self._least_squares(residuals, lambda at: fixed, evaluations_max))
-
-    def _derivatives(self, residuals: Residuals) -> Callable[[Vector], Vector]:
-        def at_point(at: Vector) -> Vector:
-            rows = self.problem.rows(at)
-            self.rows = rows
-            self._report()
-            steps, neighbours = self.problem.neighbours(at)
-            return residuals.derivatives(rows, steps, neighbours)
-
-        return at_point
-
-    def _least_squares(
-        self, residuals: Residuals, derivatives: Callable[[Vector], Vector], evaluations_max: int
-    ) -> Vector:
-        from scipy.optimize import least_squares
-
-        found = least_squares(
-            lambda at: residuals.vector(self.problem.rows(at), at),
-            self.at,
-            derivatives,
-            bounds=(self.coordinates.low, self.coordinates.high),
-            loss="soft_l1",
-            f_scale=SOFT,
-            ftol=_CONVERGED,
-            xtol=_SMALLEST_STEP,
-            max_nfev=evaluations_max,
-        )
-        at: Vector = found.x
-        return at
-
-    def _report(self) -> None:
-        sizes = [abs(row.error_pct) for row in self.rows if row.error_pct is not None]
+    def _report(self, rows: Sequence[Row]) -> None:
+        count = self.problem.simulations.count
+        sizes = [abs(row.error_pct) for row in rows if row.error_pct is not None]
         self._log(
-            f"{self.problem.simulations} simulations: median error {np.median(sizes):.1f} %"
+            f"{count} simulations: median error {np.median(sizes):.1f} %"
             if sizes
-            else f"{self.problem.simulations} simulations"
+            else f"{count} simulations"
         )
 
     def _result(self, before: tuple[Row, ...], residuals: Residuals) -> FitResult:
@@ -165,7 +151,7 @@ class Fit:
             tuple(_combination(names, direction) for direction in spread.undetermined()),
             before,
             self.rows,
-            self.problem.simulations,
+            self.problem.simulations.count,
             texts,
         )
 

@@ -13,10 +13,16 @@
     to = "60 us"
     spread = 1.3
 
+    [parameters."controller.write_command_time"]
+    from = "10 us"
+    to = "30 us"
+    at_least = "controller.command_time"
+
 A `spread` is how far the drives of a family usually differ, as a factor: a drive whose value
 differs by it from that of the family costs as much as a figure that is off by `SOFT`. A parameter
 is of those drives whose device file has its key; `drives` in its table limits it to some of them.
-Lists of times are scaled as one.
+Lists of times are scaled as one. `at_least` names another parameter: a value below that of it,
+which no device file may have, is raised to it.
 """
 
 from __future__ import annotations
@@ -32,7 +38,7 @@ from writecliff.errors import ConfigError
 
 FITS = Path(__file__).parent.parent / "fits"
 _KEYS = {"drives", "rivals", "scale", "parameters"}
-_PARAMETER_KEYS = {"from", "to", "spread", "drives"}
+_PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Parameter:
     high: float
     spread: float | None = None
     drives: tuple[str, ...] = ()
+    at_least: str = ""  # the key of another parameter
 
 
 @dataclass(frozen=True)
@@ -72,14 +79,23 @@ def read_specification(path: Path) -> Specification:
     if not drives or not tables:
         raise ConfigError(f"{path}: a fit needs 'drives' and a table of 'parameters'")
     parameters = tuple(_parameter(path, key, table, drives) for key, table in tables.items())
+    keys = {one.key for one in parameters}
+    for one in parameters:
+        if one.at_least and one.at_least not in keys - {one.key}:
+            raise ConfigError(f"{path}: {one.key}: '{one.at_least}' is no other parameter")
     rivals = tuple(data.get("rivals", ()))
     return Specification(tuple(drives), rivals, parameters, float(data.get("scale", 16)))
+
+
+def shipped_fits() -> dict[str, Specification]:
+    """The fits behind the presets, by name."""
+    return {path.stem: read_specification(path) for path in sorted(FITS.glob("*.toml"))}
 
 
 def _parameter(path: Path, key: str, table: Mapping[str, Any], drives: list[str]) -> Parameter:
     if not {"from", "to"} <= set(table) <= _PARAMETER_KEYS:
         raise ConfigError(
-            f"{path}: {key} needs 'from' and 'to', and may have 'spread' and 'drives'"
+            f"{path}: {key} needs 'from' and 'to', and may have 'spread', 'drives' and 'at_least'"
         )
     low, high = number(table["from"]), number(table["to"])
     if not 0 < low < high:
@@ -90,4 +106,4 @@ def _parameter(path: Path, key: str, table: Mapping[str, Any], drives: list[str]
     only = tuple(table.get("drives", ()))
     if not set(only) <= set(drives):
         raise ConfigError(f"{path}: {key}: '{min(set(only) - set(drives))}' is none of 'drives'")
-    return Parameter(key, low, high, spread, only)
+    return Parameter(key, low, high, spread, only, table.get("at_least", ""))
