@@ -65,7 +65,7 @@ def reproduce(
     if campaign is None and figures is None:
         raise ConfigError("no campaign given", hint="see `writecliff reproduce --list`")
     check_jobs(jobs)
-    from writecliff.engines.preconditioned import StateCache, default_folder
+    from writecliff.engines.state_cache import StateCache
     from writecliff.published import output as files
     from writecliff.published.measure import SHORT
     from writecliff.published.reproduce import choose
@@ -75,7 +75,7 @@ def reproduce(
     path = output or new_path("reproductions", chosen.name)
     files.check_output(path)
     observer = _view(chosen, quiet=quiet)
-    cache = StateCache(default_folder())
+    cache = StateCache.of_user()
     found = run(
         chosen,
         cache=cache,

@@ -60,8 +60,8 @@ def run(
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
-    from writecliff.engines.preconditioned import StateCache, default_folder
     from writecliff.engines.preconditioned import precondition as bring_to_state
+    from writecliff.engines.state_cache import StateCache
 
     screen = Screen(quiet=quiet)
     with opened(target, seed=1 if seed is None else seed) as engine:
@@ -70,9 +70,7 @@ def run(
             screen.log(f"note: {note}")
         ticker = _Ticker()
         with screen.showing(ticker.render):
-            bring_to_state(
-                engine, precondition, cache=StateCache(default_folder()), on_progress=ticker
-            )
+            bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
             _keep_event_log(engine)
             results = []
             for ramp, workload in load.steps:

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, StepResult
-from writecliff.engines.preconditioned import StateCache, bring_to, default_folder
+from writecliff.engines.preconditioned import bring_to
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import EngineError, StoreError, WritecliffError
 from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
 from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
@@ -289,7 +290,7 @@ class _Driver:
         """Bring a simulated drive to the state that the stage begins in, in no device time. The
         writes that lead to it count as those of any preparation."""
         if ahead:
-            cache = StateCache(default_folder())
+            cache = StateCache.of_user()
             hook = self.progress.step_progress
             self.progress.phase(
                 "preconditioning", "the state that the stage begins in, made only once"

@@ -20,8 +20,8 @@ from threading import Event
 
 from writecliff.devices import DeviceDescription, describe_device, open_device, read_device_file
 from writecliff.engines.base import Progress, StepResult
-from writecliff.engines.preconditioned import StateCache, default_folder
 from writecliff.engines.sim import SimEngine
+from writecliff.engines.state_cache import StateCache
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import (
     Stopped,
@@ -119,7 +119,7 @@ def measure_all(
     `drives` has each device that the conditions name; the results have the same keys. All times are
     multiplied by `time_share`."""
     observer = observer or MeasurementObserver()
-    cache = cache or StateCache(default_folder())
+    cache = cache or StateCache.of_user()
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
     # The largest first, so that none is left over at the end for one core.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))

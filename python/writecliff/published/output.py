@@ -13,7 +13,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.preconditioned import build_id
+from writecliff.engines.state_cache import build_id
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import Load, condition, preset_of
 from writecliff.published.notes import note_of

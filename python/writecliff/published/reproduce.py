@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.devices import describe_device, preset_names, read_device_file
-from writecliff.engines.preconditioned import StateCache
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.published.conditions import (
     IMPROVEMENT,

@@ -13,8 +13,9 @@ from threading import Lock
 
 from writecliff import _native
 from writecliff.engines.base import ProgressHook
-from writecliff.engines.preconditioned import StateCache, bring_to, recipe
+from writecliff.engines.preconditioned import bring_to, recipe
 from writecliff.engines.sim import SimEngine
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import KIB, Load
 from writecliff.workload.model import BlockSize, Job, Segments, Workload

@@ -13,7 +13,7 @@ from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import describe_device
 from writecliff.devices.edit import with_values
-from writecliff.engines.preconditioned import StateCache
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.parallel import Stopped
 from writecliff.published import conditions, derived

@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
-from writecliff.engines import preconditioned
-from writecliff.engines.preconditioned import StateCache, precondition, recipe
+from writecliff.engines import state_cache
+from writecliff.engines.preconditioned import precondition, recipe
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 
 
@@ -45,7 +46,7 @@ def test_any_change_of_the_key_is_a_miss(
     assert precondition(drive(tmp_path), "sustained", cache=cache) is False
     assert precondition(drive(tmp_path, seed=2), "fill", cache=cache) is False
     assert precondition(drive(tmp_path, erase='"6 ms"'), "fill", cache=cache) is False
-    monkeypatch.setattr(preconditioned, "build_id", lambda: "another build")
+    monkeypatch.setattr(state_cache, "build_id", lambda: "another build")
     assert precondition(drive(tmp_path), "fill", cache=cache) is False
 
 

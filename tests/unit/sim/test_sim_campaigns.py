@@ -16,7 +16,8 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff.cli.main import main
-from writecliff.engines.preconditioned import StateCache, bring_to
+from writecliff.engines.preconditioned import bring_to
+from writecliff.engines.state_cache import StateCache
 from writecliff.procedures.campaigns.act import Act
 from writecliff.procedures.campaigns.act_config import ActOptions
 from writecliff.procedures.campaigns.consistency import Consistency, ConsistencyOptions

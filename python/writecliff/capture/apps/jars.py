@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.capture.apps.process import last_lines
-from writecliff.engines.preconditioned import default_folder
+from writecliff.engines.state_cache import default_folder
 from writecliff.errors import TargetError, WritecliffError
 
 if TYPE_CHECKING:

@@ -1,0 +1,113 @@
+"""List and remove the prepared drives that are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App
+
+from writecliff import units
+from writecliff.cli.output import emit_json, table
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.engines.state_cache import CachedState, StateCache
+
+GROUP = "drives", 2
+app = App(name="cache", help=__doc__)
+
+
+@app.command(name="list")
+def list_(*, json: bool = False) -> int:
+    """List the prepared states of simulated drives that are kept, the least recently used first.
+
+    Parameters
+    ----------
+    json
+        Print {"folder", "limit_bytes", "size_bytes", "states": [...]}.
+    """
+    from writecliff.engines.state_cache import StateCache
+
+    cache = StateCache.of_user()
+    states = cache.states()
+    if json:
+        emit_json(_mapping(cache, states) | {"states": [_state(one) for one in states]})
+        return 0
+    if states:
+        print(_table(states))
+    print(f"{_sum(states)} of at most {units.size(cache.bytes_max)} in {cache.folder}")
+    return 0
+
+
+@app.command
+def prune(size: str | None = None, *, all_: bool = False, json: bool = False) -> int:
+    """Remove prepared states: those that another build of the simulator made, then the oldest.
+
+    A state that is missing is made again by the next command that needs it.
+
+    Parameters
+    ----------
+    size
+        What may stay, such as "5 GB" (default: the limit of the cache, WRITECLIFF_CACHE_LIMIT or
+        20 GB).
+    all_
+        Remove every state.
+    json
+        Print {"folder", "limit_bytes", "size_bytes", "removed": [...]}.
+    """
+    from writecliff.engines.state_cache import StateCache
+
+    if all_ and size is not None:
+        raise ConfigError("--all leaves no size", hint="give one of them")
+    cache = StateCache.of_user()
+    keep = cache.bytes_max if size is None else units.parse_size(size)
+    removed = cache.prune(0 if all_ else keep)
+    left = cache.states()
+    if json:
+        emit_json(_mapping(cache, left) | {"removed": [_state(one) for one in removed]})
+        return 0
+    if removed:
+        print(_table(removed))
+    print(f"{_sum(removed)} removed, {_sum(left)} left in {cache.folder}")
+    return 0
+
+
+def _mapping(cache: StateCache, states: list[CachedState]) -> dict[str, Any]:
+    size_bytes = sum(one.size_bytes for one in states)
+    return {"folder": cache.folder, "limit_bytes": cache.bytes_max, "size_bytes": size_bytes}
+
+
+def _state(one: CachedState) -> dict[str, Any]:
+    return {
+        "file": Path(one.path).name,
+        "drive": one.drive,
+        "steps": one.steps,
+        "size_bytes": one.size_bytes,
+        "used": _time(one),
+        "current": one.current,
+    }
+
+
+def _table(states: list[CachedState]) -> str:
+    rows = [
+        (
+            one.drive,
+            ", ".join(one.steps),
+            units.size(one.size_bytes),
+            _time(one),
+            "" if one.current else "of another build",
+        )
+        for one in states
+    ]
+    return table(("drive", "after", "size", "last used", ""), rows, "llr")
+
+
+def _time(one: CachedState) -> str:
+    return datetime.fromtimestamp(one.used_s).astimezone().isoformat(timespec="seconds")
+
+
+def _sum(states: list[CachedState]) -> str:
+    count = len(states)
+    return f"{count} state{'s' * (count != 1)}, {units.size(sum(one.size_bytes for one in states))}"

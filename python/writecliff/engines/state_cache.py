@@ -1,0 +1,188 @@
+"""A cache of the states that simulated drives are brought to.
+
+A simulated drive is brought to its sustained state once and used by many runs. The key of a cached
+state is everything that it depends on: the device (by its hash) and its seed, the recipe with its
+seeds, and the very build of the simulator. A state is served only if all of it is the same.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from writecliff import units
+from writecliff.errors import ConfigError, WritecliffError
+from writecliff.workload.model import Workload
+
+if TYPE_CHECKING:
+    from writecliff.engines.sim import SimEngine
+
+BYTES_MAX = 20_000_000_000
+LIMIT = "WRITECLIFF_CACHE_LIMIT"
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
+@lru_cache(maxsize=1)
+def build_id() -> str:
+    """Hash of the native module: any change to the simulator makes another one."""
+    from writecliff import _native
+
+    return hashlib.sha256(Path(str(_native.__file__)).read_bytes()).hexdigest()
+
+
+def default_folder() -> Path:
+    """`$WRITECLIFF_CACHE`, else `writecliff` in the user's cache folder."""
+    given = os.environ.get("WRITECLIFF_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "writecliff"
+
+
+def limit_bytes() -> int:
+    """`$WRITECLIFF_CACHE_LIMIT`, a size such as "5 GB", else 20 GB. Raises ConfigError."""
+    given = os.environ.get(LIMIT)
+    try:
+        return units.parse_size(given) if given else BYTES_MAX
+    except ConfigError as error:
+        raise ConfigError(f"{LIMIT}: {error}", hint=error.hint) from None
+
+
+@dataclass(frozen=True)
+class CachedState:
+    """A state in the cache. `current`: made by this build of the simulator, so that it may be
+    served; `used_s`: when it was last, in seconds since 1970."""
+
+    path: Path
+    drive: str
+    steps: tuple[str, ...]
+    size_bytes: int
+    used_s: float
+    current: bool
+
+
+@dataclass(frozen=True)
+class StateCache:
+    """A folder of saved states, the least recently used ones removed beyond `bytes_max`."""
+
+    folder: Path
+    bytes_max: int = BYTES_MAX
+
+    @classmethod
+    def of_user(cls) -> Self:
+        """The cache that all commands share. Raises ConfigError: a limit that is no size."""
+        return cls(default_folder(), limit_bytes())
+
+    @staticmethod
+    def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
+        """Everything that the state depends on, as text."""
+        parts = {
+            "drive": engine.description.name,
+            "device": engine.description.device_hash,
+            "drive_seed": engine.seed,
+            "write_cache": engine.write_cache,
+            "recipe": [json.loads(workload.to_json()) for workload in steps],
+            "build": build_id(),
+        }
+        return json.dumps(parts, sort_keys=True)
+
+    def _paths(self, key: str) -> tuple[Path, Path]:
+        stem = hashlib.sha256(key.encode()).hexdigest()[:32]
+        return self.folder / f"{stem}.wcs", self.folder / f"{stem}.json"
+
+    @contextmanager
+    def held(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
+        """Let no other process make the same state meanwhile; without a folder there is no cache,
+        and nothing to hold."""
+        state, _ = self._paths(self.key(engine, steps))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(state.with_suffix(".lock"), _LOCK, 0o644)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def restore(self, engine: SimEngine, steps: Sequence[Workload]) -> bool:
+        """Bring the engine to the cached state; False if there is none that can be used."""
+        key = self.key(engine, steps)
+        state, label = self._paths(key)
+        try:
+            if label.read_text(encoding="utf-8") != key:
+                return False
+            engine.restore(state)
+            os.utime(state)
+        except (OSError, WritecliffError):
+            # Damaged or half gone: as good as not there; it will be written anew.
+            _discard(state, label)
+            return False
+        return True
+
+    def save(self, engine: SimEngine, steps: Sequence[Workload]) -> None:
+        """Keep the engine's state. A cache that cannot be written is no reason to fail."""
+        key = self.key(engine, steps)
+        state, label = self._paths(key)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            engine.save(state)
+            part = label.with_suffix(".json.part")
+            part.write_text(key, encoding="utf-8")
+            part.replace(label)
+            self._make_room()
+        except (OSError, WritecliffError):
+            _discard(state, label)
+
+    def states(self) -> list[CachedState]:
+        """What the cache holds, the least recently used first."""
+        found = [_read(path) for path in self.folder.glob("*.wcs")]
+        return sorted((one for one in found if one), key=lambda one: (one.used_s, one.path))
+
+    def prune(self, bytes_max: int, *, stale: bool = True) -> list[CachedState]:
+        """Remove the least recently used states until the others take no more than `bytes_max`,
+        those of other builds first if they are `stale`. Returns what was removed."""
+        left = self.states()
+        removed = [one for one in left if stale and not one.current]
+        left = [one for one in left if one not in removed]
+        while left and sum(one.size_bytes for one in left) > bytes_max:
+            removed.append(left.pop(0))
+        for one in removed:
+            _discard(one.path, one.path.with_suffix(".json"))
+        return removed
+
+    def _make_room(self) -> None:
+        newest = max((one.size_bytes for one in self.states()[-1:]), default=0)
+        # The one just written stays. Those of other builds may be of another installation.
+        self.prune(max(self.bytes_max, newest), stale=False)
+
+
+def _read(state: Path) -> CachedState | None:
+    """None if it is gone. A state without a label that can be read cannot be served."""
+    try:
+        about = state.stat()
+    except OSError:
+        return None
+    try:
+        label = json.loads(state.with_suffix(".json").read_text(encoding="utf-8"))
+        drive, recipe = label["drive"], label["recipe"]
+        steps, current = tuple(step["name"] for step in recipe), label["build"] == build_id()
+    except (OSError, ValueError, KeyError, TypeError):
+        drive, steps, current = "unknown", (), False
+    return CachedState(state, drive, steps, about.st_size, about.st_mtime, current)
+
+
+def _discard(*paths: Path) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
