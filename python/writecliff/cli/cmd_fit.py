@@ -132,7 +132,7 @@ def _predict(
 ) -> tuple[Prediction, ...]:
     from writecliff.cli.fit_view import FoldFitsView
     from writecliff.cli.reproduce_view import ReproduceView
-    from writecliff.engines.preconditioned import StateCache, default_folder
+    from writecliff.engines.state_cache import StateCache
     from writecliff.published.fit import CrossValidation
 
     cross_validation = CrossValidation(specs, table, folds, chosen)
@@ -141,7 +141,7 @@ def _predict(
     values = fold_fits.run(view.done)
     observer = ReproduceView(cross_validation.loads())
     return cross_validation.measure(
-        values, cache=StateCache(default_folder()), log=observer.log, observer=observer
+        values, cache=StateCache.of_user(), log=observer.log, observer=observer
     )
 
 

@@ -17,7 +17,7 @@ from tests.support.cli import CommandLine
 from writecliff.devices import open_device, read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.devices.quantities import number
-from writecliff.engines.preconditioned import StateCache
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import Load, condition, preset_of
 from writecliff.published.figures import COLUMNS, COMPRESSIBLE, PublishedFigure, read_figures

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from writecliff.engines.preconditioned import StateCache
+from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.published.conditions import Load, baseline_condition, condition, parts_of, preset_of
