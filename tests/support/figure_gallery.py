@@ -28,12 +28,10 @@ from writecliff.report.model import DataFile, Figure
 from writecliff.report.plots import (
     Bars,
     Reference,
-    Setting,
     bars,
     lines,
     normalised,
     two_axes,
-    two_settings,
 )
 
 # Name, title and data of every figure.
@@ -131,19 +129,6 @@ def _curves() -> list[Line]:
     ]
 
 
-def _two_settings() -> Figure | None:
-    settings = [
-        Setting(
-            f"write cache {state}",
-            TIMES,
-            [k * step for k in range(MINUTES)],
-            [top * (0.2 + math.exp(-k / 60)) for k in range(MINUTES)],
-        )
-        for state, step, top in (("on", 3e9, 8e4), ("off", 1.5e9, 4e4))
-    ]
-    return two_settings(*HEAD, settings)
-
-
 def _bars() -> Figure | None:
     series = [Bars("0/100 (write)", [512e6, 505e6]), Bars("100/0 (read)", [551e6, math.nan])]
     y = Axis("Throughput", units=(units.MB_S,))
@@ -171,7 +156,6 @@ GALLERY: dict[str, Callable[[], Figure | None]] = {
     "throughput v time": _throughput,
     "two axes": _two_axes,
     "normalised": lambda: normalised(*HEAD, _curves(), Axis("Drive fills")),
-    "two settings": _two_settings,
     "bars": _bars,
     "3-D columns": lambda: _columns(log=False),
     "3-D columns, logarithmic": lambda: _columns(log=True),

@@ -1,4 +1,4 @@
-"""Compare drives by their runs."""
+"""Compare runs: who is better at what, and by more than noise."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ def compare(
     output: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Compare drives by their runs, on one page.
+    """Compare runs: what differs in their set-up, and who is better at what by how much.
 
-    For runs of campaigns, tables show the improvement of the first drive over each other drive.
+    Takes any runs that measured something in common: of different drives, or of one drive with
+    another firmware, option or seed. A suite counts as one, each run of a sweep as one. The last
+    line says whether a difference is more than noise: where the 95 % intervals do not overlap.
 
     Parameters
     ----------
     paths
-        Run directories, suites, or folders of them.
+        Run directories, suites, sweeps, or folders of them.
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
     json
-        Print {"report": PATH, "drives": [...], "improvements": [...]} with every figure, its run,
-        and whether it was measured in steady state and according to the standard.
+        Print {"schema", "report", "contenders", "differences", "figures", "rule", "verdict"}.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
-    from writecliff.report.comparison import drives_of, run_directories
-    from writecliff.report.comparison_page import comparison_mapping, comparison_page
+    from writecliff.cli.comparison import show_comparison
+    from writecliff.report.comparison import compare as compare_runs
+    from writecliff.report.comparison.page import comparison_mapping, comparison_page
     from writecliff.report.pages import write_page
 
-    drives = drives_of(run_directories(paths))
-    page = write_page(comparison_page(drives), output or Path("comparison.html"))
+    found = compare_runs(paths)
+    page = write_page(comparison_page(found), output or Path("comparison.html"))
     if json:
-        emit_json({"report": page, **comparison_mapping(drives)})
+        emit_json({"report": page, **comparison_mapping(found)})
     else:
-        print(page)
+        show_comparison(found, page)
     return 0

@@ -51,9 +51,12 @@ def run_test(
             ProgressView(Screen(quiet=run.quiet)),
             resume=run.resume is not None,
         )
-    from writecliff.report import write_report
+    from writecliff.report import report_of, write_report
+    from writecliff.store.rundir import RunDirectory
 
-    _show_outcome(outcome, write_report(outcome.run_directory), as_json)
+    page = write_report(outcome.run_directory)
+    answer = report_of(RunDirectory.open(outcome.run_directory)).answer()
+    _show_outcome(outcome, page, answer, as_json)
     return 0
 
 
@@ -157,7 +160,7 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     ]
 
 
-def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
+def _show_outcome(outcome: RunOutcome, report: Path, answer: str, as_json: bool) -> None:
     from writecliff.report.steady import SteadyView, views_text
 
     last = outcome.history.rows[-1]
@@ -177,6 +180,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 "drive_fills": last.drive_fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
+                "verdict": answer,
             }
         )
         return
@@ -191,6 +195,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, as_json: bool) -> None:
                 ("written", f"{written} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(report)),
+                ("verdict", answer),
             )
         )
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.cli.options import SetOptions, TargetOptions, opened
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.runner import check_permission
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -76,8 +76,21 @@ def run_members(
     if as_json:
         emit_json(_outcome(folder, page))
     else:
-        print(page)
+        _show(folder, page)
     return 0
+
+
+def _show(folder: SuiteFolder, page: Path) -> None:
+    """A sweep ends with its settings side by side, a suite with the answer of each test."""
+    from writecliff.cli.comparison import show_comparison
+    from writecliff.report.suite_page import reports_of, side_by_side
+
+    compared = side_by_side(folder)
+    if compared is not None:
+        show_comparison(compared, page)
+        return
+    print(page)
+    print(pairs((name, report.answer()) for name, report in reports_of(folder).items()))
 
 
 def _outcome(folder: SuiteFolder, page: Path) -> dict[str, Any]:

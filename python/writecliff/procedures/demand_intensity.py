@@ -318,10 +318,12 @@ class DemandProcedure(PtsProcedure[D]):
 
     def cells(self, history: History) -> tuple[Cell, ...]:
         """The cells of the demand variation, over the rounds that `operating_points` selects."""
-        stage = history.stages[ROUNDS_PHASE]
-        return cells_of(
-            row for row in rows_considered(stage, self.options.operating_points) if is_cell(row)
-        )
+        return cells_of(self.cell_rows(history))
+
+    def cell_rows(self, history: History) -> Sequence[StepRow]:
+        """The steps of `cells`."""
+        rows = rows_considered(history.stages[ROUNDS_PHASE], self.options.operating_points)
+        return [row for row in rows if is_cell(row)]
 
     def operating_points(self, history: History) -> Mapping[Name, Cell]:
         """By name; empty if no cell is below the limit of the response time."""

@@ -21,6 +21,7 @@ from typing import Literal
 from writecliff.procedures.model import StageHistory, StepRow
 
 ART_LIMIT_MS = 5.0
+KNEE_SHARE = 0.9
 Name = Literal["max", "mid", "min"]
 NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
 
@@ -73,6 +74,14 @@ def operating_points(
     middle = (highest.iops + lowest.iops) / 2
     mid = min(allowed, key=lambda cell: (abs(cell.iops - middle), cell.art_ns, cell.outstanding))
     return {"max": highest, "mid": mid, "min": lowest}
+
+
+def knee(cells: Sequence[Cell]) -> Cell | None:
+    """The least load that brings `KNEE_SHARE` of the most IOPS: more load than that costs response
+    time and brings hardly more IOPS. None without cells."""
+    enough = KNEE_SHARE * max((cell.iops for cell in cells), default=0.0)
+    able = [cell for cell in cells if cell.iops >= enough]
+    return min(able, key=lambda cell: (cell.outstanding, -cell.iops), default=None)
 
 
 def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:

@@ -13,16 +13,17 @@
     disclosure.py    what the reader must know first: interruptions, purge, deviations
     extras.py        disturbed steps, health of the drive
     figures.py       figures of any test: convergence, window, histogram, confidence
-    plots.py         generic figures: lines, two y axes, normalised curves, two settings, bars,
-                     expected against found
+    plots.py         generic figures: lines, two y axes, normalised curves, bars, expected against
+                     found
     figures3d.py     3-D columns over two categories
     axes.py, style.py
                      axes and series; the house style: matplotlib to static SVG
     csvs.py          the numbers of figures and tables as CSV
     model.py         pages as plain data between tests and renderers
     pages.py, pdf.py pages of a run and about several, as HTML; the former as PDF
-    comparison*.py, suite_page.py
-                     drives side by side; the page of a suite or sweep
+    headline.py      what a run is quoted by: figures with unit, direction and interval
+    comparison/      runs side by side, and who is better
+    suite_page.py    the page of a suite or sweep
 
 A test has one entry in `procedures.registry`, which names its `TestReport`. A report is a function
 of the run directory alone: it comes out the same, byte for byte, whenever it is made.

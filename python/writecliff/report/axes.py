@@ -6,7 +6,6 @@ on it, so that units never change within a plot; limits always rise, ticks are p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -139,6 +138,3 @@ def _log(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
         room = (high / low) ** 0.04 if high > low else 1.5
     text = style.compact if high >= 1e6 else style.plain
     style.log_axis(plot, which, low / room, high * room, text)
-    if not axis.ticks and math.floor(math.log10(high * room)) <= math.log10(low / room):
-        # No power of ten in sight: 1-2-5 ticks have at least two within a factor of five.
-        getattr(plot, f"set_{which}lim")(low / max(room, 1.6), high * max(room, 1.6))

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
 from writecliff.report import steady
@@ -26,6 +26,8 @@ from writecliff.report.model import DataFile, KeyFigure, ReportModel, Section, V
 if TYPE_CHECKING:
     from writecliff._native import Histogram
     from writecliff.procedures.model import StepRow
+    from writecliff.report.axes import Axis
+    from writecliff.report.headline import Headline
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
 
@@ -38,30 +40,21 @@ RUN_FILES = {
 
 
 @dataclass(frozen=True)
-class ComparedFigure:
-    """A column of the table that compares drives (SNIA primer, 2013, figure 3)."""
-
-    key: str
-    title: str
-    unit: str
-    fresh: bool = False  # measured fresh out of the box: needs no steady state, and comes first
-
-
-@dataclass(frozen=True)
 class Curve:
-    """IOPS over a run, a point per step."""
+    """A series that comparisons draw for every run, all runs on one plot."""
 
-    drive_fills: Sequence[float]
-    time_ns: Sequence[float]
-    iops: Sequence[float]
+    name: str  # of the plot
+    title: str
+    x: Axis
+    y: Axis
+    points: Sequence[tuple[float, float]]
+    relative: bool = False  # to its own peak: the shapes compare, not the speeds
 
 
 class TestReport:
     """The report of one run. Subclasses override what their test has to show."""
 
     __test__ = False  # not one of pytest's
-
-    COMPARED: ClassVar[tuple[ComparedFigure, ...]] = ()
 
     def __init__(self, data: TestData) -> None:
         self.data = data
@@ -126,13 +119,18 @@ class TestReport:
         """The test's own keys of the summary, as JSON-able values with units in their names."""
         return {}
 
-    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
-        """The values of `COMPARED` by key, each with the stage that must be steady for it."""
-        return {}
+    def headlines(self) -> Sequence[Headline]:
+        """What the run is quoted by, the most telling figure first; unknown ones are left out."""
+        return ()
 
-    def curve(self) -> Curve | None:
-        """IOPS over the whole run, if comparisons of drives draw that of this test."""
-        return None
+    def curves(self) -> Sequence[Curve]:
+        """What comparisons draw of this test."""
+        return ()
+
+    def answer(self) -> str:
+        """The outcome in one line, the last one of a command that made the run."""
+        figures = "; ".join(f"{item.label} {item.full_text}" for item in self.headlines()[:3])
+        return ". ".join(filter(None, (self.verdict().headline, figures)))
 
     # -- what all reports have ----------------------------------------------------------------
 

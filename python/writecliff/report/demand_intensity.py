@@ -18,12 +18,14 @@ from writecliff.procedures.demand_intensity import (
     DemandProcedure,
     is_cell,
 )
-from writecliff.procedures.operating_points import NAMES, Cell, Name
+from writecliff.procedures.operating_points import NAMES, Cell, Name, knee
 from writecliff.report import demand_intensity_figures as drawings
-from writecliff.report.base import TestReport
+from writecliff.report.axes import Axis
+from writecliff.report.base import Curve, TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
+from writecliff.report.headline import Headline, mean_headline, ms, quantile_headline
 from writecliff.report.latency import latency_mapping, latency_table, service_note
 from writecliff.report.model import KeyFigure, Section, Table, section, table
 from writecliff.report.steady import SteadyView
@@ -122,6 +124,72 @@ class DemandIntensityReport(TestReport):
                 value = units.number(cell.iops)
                 note = f"TC{cell.threads}/QD{cell.queue_depth}, ART {units.latency(cell.art_ns)}"
             yield KeyFigure(f"{name.capitalize()} IOPS", value, "", note)
+
+    @cached_property
+    def knee(self) -> Cell | None:
+        """The knee of the demand variation."""
+        return knee(self.cells)
+
+    def headlines(self) -> list[Headline]:
+        view, (threads, depth) = self.views[1], self.procedure.tracked
+        found = self._point_headlines("max")
+        if self.knee is not None:
+            found += self._load_headlines("knee", "Knee", self.knee)
+        found += [*self._point_headlines("mid"), *self._point_headlines("min")]
+        samples = view.determination.values if view.determination is not None else ()
+        label = f"IOPS at TC{threads}/QD{depth}"
+        return [*found, *mean_headline("full_iops", label, samples, "IOPS", steady=view.reached)]
+
+    def _point_headlines(self, name: Name) -> list[Headline]:
+        cell, label = self.points.get(name), f"{name.capitalize()} IOPS"
+        if cell is None:
+            return []
+        found = self._load_headlines(name, label, cell)
+        slow = self.histograms.get(name)
+        of = {"at": _load(cell), "steady": self.views[1].reached}
+        return found + quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
+
+    def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
+        """IOPS and average response time of a load."""
+        rows = [
+            row
+            for row in self.procedure.cell_rows(self.data.history)
+            if (row.threads, row.queue_depth) == (cell.threads, cell.queue_depth)
+        ]
+        of: dict[str, Any] = {"at": _load(cell), "steady": self.views[1].reached}
+        times = [ms(row.latency_mean_ns) for row in rows]
+        iops = label if label.endswith("IOPS") else f"{label}, IOPS"
+        slow = {"higher_is_better": False, **of}
+        most = {**of, "at": ""} if name == "max" else of  # the most it can do, at whichever load
+        return [
+            *mean_headline(f"{name}_iops", iops, [row.iops for row in rows], "IOPS", **most),
+            *mean_headline(f"{name}_art", f"Average at {label}", times, "ms", **slow),
+        ]
+
+    def curves(self) -> list[Curve]:
+        """Response time over IOPS by rising load, of equal loads the one with the most IOPS."""
+        best: dict[int, Cell] = {}
+        for cell in sorted(self.cells, key=lambda cell: cell.iops):
+            best[cell.outstanding] = cell
+        points = [(best[load].iops, best[load].art_ns) for load in sorted(best)]
+        times = Axis("Average response time", units=(units.LATENCY_UNITS[2],), log=True)
+        title = f"{self.procedure.mix}: response time v IOPS by rising number of outstanding I/Os"
+        name = f"demand-{self.data.manifest.procedure}"
+        return [Curve(name, title, Axis("IOPS"), times, points)]
+
+    def answer(self) -> str:
+        """The knee, and the most that the drive does within the limit of response times."""
+        if self.knee is None:
+            return self.verdict().headline
+        at = f"{self.knee.iops:,.0f} IOPS with {units.latency(self.knee.art_ns, digits=3)} average"
+        said = [f"{self.verdict().headline}. Knee at {_load(self.knee)}: {at}"]
+        limit = f"{self.procedure.options.art_limit_ms:g} ms"
+        top, slow = self.points.get("max"), self.histograms.get("max")
+        if top is None:
+            return "; ".join([*said, f"no load averages below {limit}"])
+        p9999 = "-" if slow is None else units.latency(slow.quantile(0.9999).value_ns, digits=3)
+        most = f"at most {top.iops:,.0f} IOPS below {limit} average ({_load(top)}, p99.99 {p9999})"
+        return "; ".join([*said, most])
 
     def sections(self) -> Iterator[Section]:
         (precondition, rounds), steps = self.views, self.data.steps_file
@@ -238,6 +306,7 @@ class DemandIntensityReport(TestReport):
             "preconditioning": precondition.mapping(),
             "steady_state": rounds.mapping(),
             "cells": list(map(_cell_mapping, self.cells)),
+            "knee": None if self.knee is None else _cell_mapping(self.knee),
             "operating_points": {name: self._point_mapping(name) for name in NAMES},
         }
 
@@ -248,6 +317,10 @@ class DemandIntensityReport(TestReport):
             return None
         latency = None if histogram is None else latency_mapping(histogram)
         return {**_cell_mapping(cell), "latency": latency}
+
+
+def _load(cell: Cell) -> str:
+    return f"TC{cell.threads}/QD{cell.queue_depth}"
 
 
 def _cell_mapping(cell: Cell) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.header import Rows, setup
+from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.latency import service_note
 from writecliff.report.model import DataFile, KeyFigure, Section, Table, section, table
 from writecliff.report.plots import Reference, lines
@@ -165,6 +166,20 @@ class HirReport(TestReport):
             note = "of bursts" if ratio is None else f"{ratio:.2f} x without pauses"
             value = units.number(wait.burst_iops)
             yield KeyFigure(f"Pauses of {wait.wait_s:g} s", value, "IOPS", note)
+
+    def headlines(self) -> list[Headline]:
+        view = self.precondition
+        samples = view.determination.values if view.determination is not None else ()
+        found = mean_headline(
+            "reference_iops", "Without pauses", samples, "IOPS", value=self.reference_iops,
+            steady=view.reached or not self.views,
+        )  # fmt: skip
+        for wait in self.waits:
+            found += mean_headline(
+                f"burst_iops_{wait.wait_s:g}s", f"Bursts, pauses of {wait.wait_s:g} s",
+                wait.bursts.iops.tolist(), "IOPS", of="mean over the bursts",
+            )  # fmt: skip
+        return found
 
     @cached_property
     def histogram(self) -> Histogram | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from writecliff import units
@@ -10,31 +10,34 @@ from writecliff.procedures.cells import Cell
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady
 from writecliff.report.axes import Axis
-from writecliff.report.base import ComparedFigure
 from writecliff.report.cells import CellReport
 from writecliff.report.csvs import lines_csv
+from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure, Section, section
-from writecliff.report.steady import SteadyView
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
+# The cells of the SNIA primer's table (2013, figure 3).
+QUOTED: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
 LOG_IOPS = Axis("IOPS", log=True)
 
 
 class IopsReport(CellReport):
     """The report of a run of the IOPS test."""
 
-    COMPARED = (
-        ComparedFigure("iops_4k_0_100", "RND 4KiB 100% W", "IOPS"),
-        ComparedFigure("iops_8k_65_35", "RND 8KiB 65:35", "IOPS"),
-        ComparedFigure("iops_4k_65_35", "RND 4KiB 65:35", "IOPS"),
-        ComparedFigure("iops_4k_100_0", "RND 4KiB 100% R", "IOPS"),
-    )
-
-    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
-        cells = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
-        figures = zip(self.COMPARED, cells, strict=True)
-        return {figure.key: (self.iops(cell), self.view) for figure, cell in figures}
+    def headlines(self) -> list[Headline]:
+        view = self.view
+        return [
+            item
+            for cell in QUOTED
+            for item in mean_headline(
+                f"iops_{cell[0] // KIB}k_{mix_text(cell[1]).replace('/', '_')}",
+                f"RND {block_text(cell[0])} {mix_text(cell[1])}",
+                view.samples(cell, lambda row: row.iops),
+                "IOPS",
+                steady=view.reached,
+            )
+        ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
         for cell in HIGHLIGHTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,17 @@ from writecliff.procedures.lat import TRACKED
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.report import steady
 from writecliff.report.axes import Axis
-from writecliff.report.base import ComparedFigure
 from writecliff.report.cells import CellReport, RowValue
 from writecliff.report.figures import histogram_figures
+from writecliff.report.headline import (
+    Headline,
+    headline,
+    mean_headline,
+    ms,
+    quantile_headline,
+)
 from writecliff.report.latency import latency_mapping, latency_table
 from writecliff.report.model import KeyFigure, Section, section
-from writecliff.report.steady import SteadyView
-from writecliff.units import KIB
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -43,18 +47,19 @@ def _ms(value_ns: float | None) -> str:
 class LatReport(CellReport):
     """The report of a run of the latency test."""
 
-    COMPARED = (
-        ComparedFigure("latency_4k_0_100_mean", "RND 4KiB 100% W average", "ms"),
-        ComparedFigure("latency_4k_0_100_max", "RND 4KiB 100% W maximum", "ms"),
-    )
-
-    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
-        cell = (4 * KIB, 0.0)
-        values = self.view.mean(cell, _mean), self.view.highest(cell, _max)
-        return {
-            figure.key: (None if value is None else value / 1e6, self.view)
-            for figure, value in zip(self.COMPARED, values, strict=True)
-        }
+    def headlines(self) -> list[Headline]:
+        found = []
+        for cell in (TRACKED, (TRACKED[0], 100.0)):
+            key = f"latency_4k_{mix_text(cell[1]).replace('/', '_')}"
+            label = f"RND {block_text(cell[0])} {mix_text(cell[1])}"
+            of: dict[str, Any] = {"higher_is_better": False, "steady": self.view.reached}
+            means = map(ms, self.view.samples(cell, _mean))
+            found += mean_headline(f"{key}_mean", f"{label} average", means, "ms", **of)
+            longest = ms(self.view.highest(cell, _max))
+            found += headline(f"{key}_max", f"{label} maximum", longest, "ms", **of)
+            histogram = self.histograms.get(cell[1])
+            found += quantile_headline(f"{key}_p9999", f"{label} p99.99", histogram, 0.9999)
+        return found
 
     @property
     def max_kind(self) -> str:

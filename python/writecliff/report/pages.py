@@ -38,6 +38,7 @@ class Page:
     disclosures: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     stamp: str = ""
+    verdict: str = ""  # the answer in one sentence, in a box before all else
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Generic figures: lines over any axes, two y axes, curves by their own peak, two settings, bars.
+"""Generic figures: lines over any axes, two y axes, curves by their own peak, bars.
 
 Each function draws one `model.Figure` (same data, same bytes), or returns None where there is
 nothing to draw; `model.section` leaves None out. All begin with the same arguments: `name` (of the
@@ -9,7 +9,6 @@ take `alt`, a description for readers who do not see the drawing (default: the t
                    intensity, throughput v time; with window and reference lines
     two_axes       throughput on the left axis, response times (logarithmic) on the right
     normalised     curves of several drives, each divided by its own peak
-    two_settings   IOPS v volume written and v time for a few settings, side by side
     bars           grouped bars with their values on them
     agreement      expected v found values on equal axes: points near the diagonal agree
 
@@ -58,17 +57,6 @@ class Bars:
 
     label: str
     values: Sequence[float]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A run under one setting: one value per step, by the time and the volume written at the
-    middle of the step."""
-
-    label: str
-    time_ns: Sequence[float]
-    written_bytes: Sequence[float]
-    iops: Sequence[float]
 
 
 Drawable = list[tuple[str, "Numbers", "Numbers"]]
@@ -169,47 +157,6 @@ def normalised(
 
 
 @house_style()
-def two_settings(
-    name: str,
-    title: str,
-    data: Data,
-    settings: Sequence[Setting],
-    *,
-    alt: str = "",
-    log: bool = False,
-) -> Figure | None:
-    """IOPS v volume written since the purge (left) and v time (right), all settings in both.
-
-    The panels share the scale of their IOPS axes, and the figure takes the width of the page.
-    """
-    y = Axis("IOPS", log=log)
-    panels = []
-    for label, pick in (("Written since the purge", "written_bytes"), ("Time", "time_ns")):
-        series = [Line(s.label, getattr(s, pick), s.iops) for s in settings]
-        ends = [max(line.x) for line in series if len(line.x)]
-        kind = units.BYTE_UNITS if pick == "written_bytes" else (units.time_unit(max(ends or [0])),)
-        chosen = units.common_unit(ends, kind)
-        x = Axis(label, units=(chosen,))
-        panels.append((x, chosen, _drawable(series, x, y)))
-    if not all(found for _, _, found in panels):
-        return None
-    half_in = 4.3
-    figure = style.new_figure(width_in=2 * half_in)
-    plots = []
-    every = np.concatenate([_all(found, 2) for _, _, found in panels])
-    for position, (x, unit, found) in enumerate(panels):
-        left_in = position * half_in
-        plot = style.add_axes(figure, x.title(unit), left_in=left_in, width_in=half_in)
-        _draw(plot, found, unit, units.Unit("", 1.0))
-        ax.apply(plot, "x", x, unit, _all(found, 1) / unit.size)
-        ax.apply(plot, "y", y, units.Unit("", 1.0), every)
-        plots.append(plot)
-    style.write_above(figure, 0.08, y.title(units.Unit("", 1.0)))
-    style.legend(figure, *plots)
-    return style.finished(figure, name, title, data, alt, wide=True)
-
-
-@house_style()
 def bars(
     name: str,
     title: str,
@@ -232,7 +179,7 @@ def bars(
     for number, (bar, heights) in enumerate(zip(series, values, strict=True)):
         centres = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
         known = np.isfinite(heights)
-        plot.bar(centres[known], heights[known], width * 0.92, color=_colour(number, len(series)),
+        plot.bar(centres[known], heights[known], width * 0.92, color=colour(number, len(series)),
                  label=bar.label)  # fmt: skip
         for centre, height in zip(centres[known], heights[known], strict=True):
             plot.annotate(units.significant(height), (centre, height), xytext=(0, 2),
@@ -309,8 +256,9 @@ def _all(found: Drawable, which: int) -> Numbers:
     return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in found])
 
 
-def _colour(number: int, count: int) -> str:
-    """Few series get colours far apart; from the ninth on they come again, with dashes."""
+def colour(number: int, count: int) -> str:
+    """The colour of one of `count` series. Few get colours far apart; from the ninth on they come
+    again, with dashes."""
     spread = {1: (0,), 2: (0, 5), 3: (0, 3, 5), 4: (0, 3, 5, 7)}
     return style.SERIES[spread.get(count, range(8))[number % min(count, 8)]]
 
@@ -339,7 +287,7 @@ def _draw(
             markersize=4 if joined else 3,
             markeredgewidth=0,
             linewidth=1.2,
-            color=_colour(number, max(count, 4) if first else count),
+            color=colour(number, max(count, 4) if first else count),
             label=label,
             clip_on=not marked,  # a marker at the end of an axis is shown whole
         )

@@ -121,15 +121,18 @@ class SteadyView:
         """The rows of a cell in the rounds of the window."""
         return [row for row in self.cells.get(cell, ()) if row.round in self.window]
 
+    def samples(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
+        """A figure in every round of the window where it is known."""
+        return [number for row in self.in_window(cell) if (number := value(row)) is not None]
+
     def mean(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
         """Mean of a figure over the rounds of the window; None if it is unknown."""
-        known = [number for row in self.in_window(cell) if (number := value(row)) is not None]
+        known = self.samples(cell, value)
         return fmean(known) if known else None
 
     def highest(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
         """Maximum of a figure over the rounds of the window; None if it is unknown."""
-        known = (number for row in self.in_window(cell) if (number := value(row)) is not None)
-        return max(known, default=None)
+        return max(self.samples(cell, value), default=None)
 
     def over_rounds(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
         """A figure in every complete round; NaN where it is unknown."""

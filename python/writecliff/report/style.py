@@ -19,7 +19,14 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from writecliff.report import model
 from writecliff.report.model import Data
@@ -167,6 +174,16 @@ def add_axes(
     return axes
 
 
+def make_room_left(figure: Figure, axes: Axes) -> None:
+    """Move the left end of a plot so far in that the labels of its y axis are whole."""
+    canvas: Any = figure.canvas
+    renderer = canvas.get_renderer()
+    widest = max(label.get_window_extent(renderer).width for label in axes.get_yticklabels())
+    left = (widest / figure.dpi + 0.16) / figure.get_figwidth()
+    box = axes.get_position()
+    axes.set_position((left, box.y0, box.x1 - left, box.height))
+
+
 def legend(figure: Figure, *plots: Axes) -> Legend:
     """Add the legend of all `plots` without covering any: a row above them if it fits beside the
     labels there, otherwise a column to the right, for which the plots make room."""
@@ -244,19 +261,32 @@ def compact(value: float, _position: int | None = None) -> str:
 def log_axis(
     axes: Axes, which: str, low: float, high: float, text: Callable[..., str] = plain
 ) -> None:
-    """A logarithmic axis from `low` to `high`; 1-2-5 ticks if it spans few decades."""
+    """A logarithmic axis from `low` to `high`, with at least three ticks."""
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     few = high / low < 100
-    crowded = which == "x" and high / low > 1e6  # then not every power of ten is named
-    axis.set_major_locator(
-        LogLocator(subs=(1, 2, 5) if few else (1,), numticks=6 if crowded else 20)
-    )
+    if few:
+        axis.set_major_locator(FixedLocator(log_ticks(low, high)))
+        axis.set_minor_locator(NullLocator())
+    else:
+        crowded = which == "x" and high / low > 1e6  # then not every power of ten is named
+        axis.set_major_locator(LogLocator(subs=(1,), numticks=6 if crowded else 20))
     axis.set_major_formatter(FuncFormatter(text))
     axis.set_minor_formatter(NullFormatter())
-    if few:
-        axis.set_minor_locator(NullLocator())
     getattr(axes, f"set_{which}lim")(low, high)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis over few decades: 1-2-5, or closer ones where fewer than three of
+    these are in sight."""
+    powers = [10.0**n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        ticks = [digit * power for power in powers for digit in digits]
+        seen = [tick for tick in ticks if low <= tick <= high]
+        if len(seen) >= 3:
+            return seen
+    ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high)]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def finished(

@@ -6,79 +6,61 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from writecliff import units
 from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
-from writecliff.report.comparison import Drive, drives_of
-from writecliff.report.comparison_page import comparison_mapping, mark_disclosures, sections_of
-from writecliff.report.csvs import data_file
+from writecliff.report.comparison import Comparison
+from writecliff.report.comparison.contenders import labelled, of_folder
+from writecliff.report.comparison.page import (
+    comparison_mapping,
+    curves_section,
+    disclosures_of,
+    headline_mapping,
+    sections_of,
+)
+from writecliff.report.headline import interval_text, value_text
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Link, Page, write_page
-from writecliff.report.plots import Setting, two_settings
 from writecliff.store.rundir import RunDirectory
+from writecliff.suite.folder import SuiteFolder
 
 PAGE_NAME = "summary.html"
-
-
-class _Member(Protocol):
-    @property
-    def test(self) -> str: ...
-
-
-class Folder(Protocol):
-    """A suite or sweep on disk: what this page reads of `suite.folder.SuiteFolder`."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def about(self) -> str: ...
-    @property
-    def members(self) -> Mapping[str, _Member]: ...
-    @property
-    def targets(self) -> Sequence[str]: ...
-    def run_directory(self, name: str) -> Path: ...
-    def status(self, name: str) -> str | None: ...
-    def complete(self) -> Sequence[str]: ...
 
 
 Reports = Mapping[str, TestReport]  # of the complete runs, by name
 
 
-def write_suite_page(folder: Folder) -> Path:
+def write_suite_page(folder: SuiteFolder) -> Path:
     """Write the summary of what is complete: `summary.html` in the folder, whole or not there."""
-    reports = {
-        name: report_of(RunDirectory.open(folder.run_directory(name))) for name in folder.complete()
-    }
+    reports = reports_of(folder)
     for report in reports.values():
         path = report.data.run.path
         if not (path / REPORT_NAME).exists():  # stopped between its end and its report
             write_report(path)
-    drives = drives_of(folder.run_directory(name) for name in reports)
     conformant = all(report.data.conformant for report in reports.values())
+    compared = side_by_side(folder)
     page = Page(
-        title=_title(folder, drives),
+        title=_title(folder, reports),
         intro=f"{len(reports)} of {len(folder.members)} runs complete, each from a purge.",
+        verdict="" if compared is None else compared.verdict,
         sections=(
             _runs(folder, reports),
-            _results(folder, reports),
-            *(sections_of(drives) if folder.kind == "suite" else _side_by_side(folder, reports)),
+            *(_sections(folder, reports) if compared is None else sections_of(compared)),
         ),
         summary={
             "kind": folder.kind,
             "about": folder.about,
-            "runs": {
-                name: {"test": report.data.manifest.procedure, "status": report.data.status}
-                for name, report in reports.items()
-            },
-            **comparison_mapping(drives),
+            "runs": {name: _summary(report) for name, report in reports.items()},
+            **({} if compared is None else comparison_mapping(compared)),
         },
-        disclosures=(*_disclosures(reports), *mark_disclosures(drives)),
+        disclosures=(
+            *_disclosures(reports),
+            *(() if compared is None else disclosures_of(compared)),
+        ),
         links=tuple(
             Link(f"{name}: {report.title}", f"{name}/{REPORT_NAME}", report.data.stamp)
             for name, report in reports.items()
@@ -88,14 +70,42 @@ def write_suite_page(folder: Folder) -> Path:
     return write_page(page, folder.path / PAGE_NAME)
 
 
-def _title(folder: Folder, drives: Sequence[Drive]) -> str:
-    drive = drives[0].label if drives else ", ".join(folder.targets)
+def reports_of(folder: SuiteFolder) -> Reports:
+    """The reports of the complete runs."""
+    return {
+        name: report_of(RunDirectory.open(folder.run_directory(name))) for name in folder.complete()
+    }
+
+
+def side_by_side(folder: SuiteFolder) -> Comparison | None:
+    """The runs of a sweep compared; None for a suite, and while they have nothing in common."""
+    if folder.kind == "suite":
+        return None
+    found = Comparison(labelled(list(of_folder(folder))))
+    return found if found.figures else None
+
+
+def _title(folder: SuiteFolder, reports: Reports) -> str:
+    devices = (report.data.manifest.device for report in reports.values())
+    names = (" ".join(filter(None, (one.vendor, one.model))) or one.target for one in devices)
+    drive = next(names, ", ".join(folder.targets))
     if folder.kind == "suite":
         return f"{folder.about.upper()} suite: {drive}"
     return f"Sweep of {_words(folder)}: {drive}"
 
 
-def _words(folder: Folder) -> str:
+def _summary(report: TestReport) -> dict[str, Any]:
+    return {
+        "test": report.data.manifest.procedure,
+        "status": report.data.status,
+        "figures": {
+            item.key: {"label": item.label, "unit": item.unit, **headline_mapping(item)}
+            for item in report.headlines()
+        },
+    }
+
+
+def _words(folder: SuiteFolder) -> str:
     return folder.about.replace("_", " ")
 
 
@@ -110,7 +120,7 @@ def _disclosures(reports: Reports) -> Iterator[str]:
             yield f"{name}: the run was interrupted and resumed; see its report."
 
 
-def _runs(folder: Folder, reports: Reports) -> Section:
+def _runs(folder: SuiteFolder, reports: Reports) -> Section:
     rows = []
     for name, member in folder.members.items():
         report = reports.get(name)
@@ -127,57 +137,20 @@ def _runs(folder: Folder, reports: Reports) -> Section:
     return section("Runs", "", table("", head, rows, "llll"))
 
 
-def _results(folder: Folder, reports: Reports) -> Section:
-    """The key figures of every run."""
+def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
+    """The headline figures of every run with their intervals, and the curves."""
     rows = [
-        (_label(folder, name), figure.label, f"{figure.value} {figure.unit}".strip(), figure.note)
-        for name, report in reports.items()
-        for figure in report.key_figures()
-    ]
-    head = ("Run" if folder.kind == "suite" else _words(folder), "Figure", "Value", "")
-    return section("Key figures", "", table("", head, rows, "llrl"))
-
-
-def _label(folder: Folder, name: str) -> str:
-    """ "write-cache-on" of a sweep of write_cache is "on"."""
-    return name.removeprefix(f"{folder.about.replace('_', '-')}-")
-
-
-def _side_by_side(folder: Folder, reports: Reports) -> Iterator[Section]:
-    settings = []
-    for name, report in reports.items():
-        rows = report.data.stage_rows("rounds")
-        # A step stands for its middle.
-        settings.append(
-            Setting(
-                _label(folder, name),
-                [row.started_ns + row.elapsed_ns / 2 for row in rows],
-                [row.host_write_bytes_total - row.host_write_bytes / 2 for row in rows],
-                [row.iops for row in rows],
-            )
+        (
+            name,
+            item.label,
+            f"{value_text(item.value)}{'' if item.steady else ' (not steady)'}",
+            interval_text(item.interval).strip(" ()") or units.UNKNOWN,
+            item.unit,
+            item.at,
         )
-    points = (
-        (setting.label, *point)
-        for setting in settings
-        for point in zip(setting.time_ns, setting.written_bytes, setting.iops, strict=True)
-    )
-    head = (folder.about, "time_ns", "written_bytes", "iops")
-    data = data_file("settings.csv", head, points)
-    yield section(
-        "Settings side by side",
-        "",
-        *(
-            two_settings(
-                name,
-                f"{iops} v volume written and time, by {_words(folder)}",
-                data,
-                settings,
-                alt="IOPS over volume written and over time, by setting",
-                log=log,
-            )
-            for name, iops, log in (
-                ("settings", "IOPS", False),
-                ("settings-log", "IOPS (log)", True),
-            )
-        ),
-    )
+        for name, report in reports.items()
+        for item in report.headlines()
+    ]
+    head = ("Run", "Figure", "Value", "95 % interval", "Unit", "At")
+    yield section("Key figures", "", table("", head, rows, "llrrll"))
+    yield curves_section(list(of_folder(folder)))

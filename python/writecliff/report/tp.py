@@ -12,9 +12,10 @@ from writecliff.procedures.pts import block_text, mix_text
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
 from writecliff.report import plots, steady
 from writecliff.report.axes import Axis, Line
-from writecliff.report.base import ComparedFigure, TestReport
+from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence
+from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import DataFile, Figure, KeyFigure, Section, section, table
 from writecliff.report.steady import SteadyView, known
 from writecliff.units import KIB, MB_S
@@ -30,18 +31,19 @@ def _rate(row: StepRow) -> float:
 class TpReport(TestReport):
     """The report of a run of the throughput test."""
 
-    COMPARED = (
-        ComparedFigure("tp_1024k_0_100", "SEQ 1024KiB 100% W", "MB/s"),
-        ComparedFigure("tp_1024k_100_0", "SEQ 1024KiB 100% R", "MB/s"),
-    )
-
-    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
-        return {
-            figure.key: (_mb_s(view.mean((size, read), _rate)), view)
+    def headlines(self) -> list[Headline]:
+        return [
+            item
             for size, view in self.loops.items()
-            for figure, read in zip(self.COMPARED, (0.0, 100.0), strict=True)
-            if size == 1024 * KIB
-        }
+            for read in sorted(READ_PCTS)
+            for item in mean_headline(
+                f"tp_{size // KIB}k_{mix_text(read).replace('/', '_')}",
+                f"SEQ {block_text(size)} {NAMES[read]}s",
+                [rate / MB_S.size for rate in view.samples((size, read), _rate)],
+                "MB/s",
+                steady=view.reached,
+            )
+        ]
 
     @cached_property
     def loops(self) -> Mapping[int, SteadyView]:

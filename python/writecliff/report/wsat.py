@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.procedures.wsat import FOB_DRIVE_FILLS
 from writecliff.report import wsat_figures
-from writecliff.report.base import ComparedFigure, Curve, TestReport
+from writecliff.report.axes import Axis, time_axis
+from writecliff.report.base import Curve, TestReport
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
+from writecliff.report.headline import (
+    Headline,
+    headline,
+    mean_headline,
+    ms,
+    quantile_headline,
+)
 from writecliff.report.latency import latency_mapping, latency_table, service_note
 from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.steady import SteadyView, drifting
-from writecliff.report.wsat_data import WsatData
+from writecliff.report.wsat_data import WsatData, mean_latency_ns, mean_waf
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -27,15 +35,45 @@ DEFAULT_LOAD = "random 4 KiB writes"
 class WsatReport(TestReport):
     """The report of a run of the write saturation test."""
 
-    COMPARED = (ComparedFigure("fob_iops", "FOB RND 4KiB 100% W", "IOPS", fresh=True),)
-
-    def compared(self) -> Mapping[str, tuple[float | None, SteadyView | None]]:
-        return {"fob_iops": (self.wsat.fob_iops, None)}
-
-    def curve(self) -> Curve:
+    def headlines(self) -> list[Headline]:
         wsat = self.wsat
-        fills = wsat.written_bytes / self.data.capacity_bytes
-        return Curve(fills.tolist(), wsat.end_ns.tolist(), wsat.iops.tolist())
+        view = wsat.view
+        steady: dict[str, Any] = {"steady": view.reached}
+        samples = view.determination.values if view.determination is not None else ()
+        saturated = mean_headline(
+            "saturated_iops", "Saturated", samples, "IOPS", value=wsat.saturated_iops, **steady
+        )
+        of: dict[str, Any] = {"higher_is_better": False, **steady}
+        waf = mean_headline(
+            "waf", "Write amplification", wsat.by_round(mean_waf), "", value=wsat.window_waf, **of
+        )
+        times = wsat.by_round(mean_latency_ns) if wsat.latency_source == "window" else ()
+        return [
+            *saturated,
+            *quantile_headline("latency_p9999", "p99.99", self.histogram, 0.9999, **steady),
+            *mean_headline(
+                "latency_mean", "Average latency", map(ms, times), "ms", value=self._mean_ms(), **of
+            ),
+            *waf,
+            *headline("fob_iops", "Fresh out of box", wsat.fob_iops, "IOPS"),
+        ]
+
+    def _mean_ms(self) -> float | None:
+        return None if self.histogram is None else ms(self.histogram.mean_ns)
+
+    def curves(self) -> list[Curve]:
+        wsat = self.wsat
+        iops = wsat.iops.tolist()
+        fills = (wsat.written_bytes / self.data.capacity_bytes).tolist()
+        by_fill = list(zip(fills, iops, strict=True))
+        by_time = list(zip(wsat.end_ns.tolist(), iops, strict=True))
+        fills_axis, time = Axis("Drive fills"), time_axis(by_time[-1][0])
+        relative = "Write saturation relative to own peak v drive fills"
+        return [
+            Curve("saturation-relative", relative, fills_axis, Axis("IOPS"), by_fill, True),
+            Curve("saturation-fills", "IOPS v drive fills", fills_axis, Axis("IOPS"), by_fill),
+            Curve("saturation-time", "IOPS (log) v time", time, Axis("IOPS", log=True), by_time),
+        ]
 
     @cached_property
     def wsat(self) -> WsatData:

@@ -164,6 +164,11 @@ class WsatData:
         """Write amplification over the window; None where the drive does not report it."""
         return mean_waf(self.window_rows)
 
+    def by_round(self, value: Callable[[Sequence[StepRow]], float | None]) -> list[float | None]:
+        """A figure of the steps of each round, as far as they are in the window."""
+        rounds = dict.fromkeys(row.round for row in self.window_rows)
+        return [value([row for row in self.window_rows if row.round == n]) for n in rounds]
+
     @property
     def latency_source(self) -> Literal["rth", "window"]:
         """Where the latencies come from: the response-time histogram phase, or the window."""
@@ -173,6 +178,14 @@ class WsatData:
     def latency(self) -> Histogram | None:
         """Response times of all I/Os of `latency_source`; None if there are none."""
         return self.data.histogram(self.data.stage_rows("rth") or self.window_rows)
+
+
+def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
+    """Mean service time of all I/Os in `rows`; None: not known."""
+    ios = sum(row.ios for row in rows)
+    if not ios or any(row.latency_mean_ns is None for row in rows):
+        return None
+    return sum((row.latency_mean_ns or 0.0) * row.ios for row in rows) / ios
 
 
 def mean_waf(rows: Sequence[StepRow]) -> float | None:

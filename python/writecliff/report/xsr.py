@@ -17,6 +17,7 @@ from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
+from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import service_note
 from writecliff.report.model import (
     DataFile,
@@ -175,6 +176,22 @@ class XsrReport(TestReport):
         for label, share in (("Recovery", 1.0), ("Within 1 %", NEARLY)):
             unit = "" if self.recovery_minutes(share) is None else "min"
             yield KeyFigure(label, self.recovery_text(share), unit, f"to {share:.0%} of AG1's mean")
+
+    def headlines(self) -> list[Headline]:
+        """Single values: throughput changes all along, so its samples tell no noise."""
+        found = []
+        for one in self.groups:
+            key, label = one.group.phase, one.label
+            for name, rate in (("mean", one.mean_bytes_per_s), ("end", one.end_bytes_per_s)):
+                value = None if rate is None else rate / MB_S.size
+                found += headline(f"{key}_{name}_mb_per_s", f"{label}, {name}", value, "MB/s")
+            peak, of = ms(one.mrt_peak_ns), {"higher_is_better": False}
+            found += headline(f"{key}_latency_max", f"{label}, longest I/O", peak, "ms", **of)
+        minutes = self.recovery_minutes(NEARLY)
+        label = "Recovery to within 1 %"
+        return [
+            *headline("recovery_minutes", label, minutes, "min", higher_is_better=False), *found
+        ]  # fmt: skip
 
     @cached_property
     def _shown(self) -> Sequence[StepRow]:

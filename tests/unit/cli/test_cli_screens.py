@@ -94,7 +94,7 @@ Tests and suites:
   test            Run a test of the standard, or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare drives by their runs.
+  compare         Compare runs: who is better at what, and by more than noise.
   sweep           Run a test several times with one option varied.
   act             Run ACT from its own configuration files.
   demo            See a write cliff in a minute.
@@ -424,7 +424,7 @@ def test_broken_pipe_is_quiet() -> None:
     ("command", "detail"),
     [
         ("capture", "its exit code is passed on"),
-        ("compare", "improvement of the first drive"),
+        ("compare", "A suite counts as one"),
         ("validate streams", "persistent isolation pays off"),
     ],
 )

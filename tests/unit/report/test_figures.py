@@ -215,7 +215,6 @@ def test_what_cannot_be_drawn_is_a_gap_and_nothing_is_none(figure: list[Any]) ->
     assert plots.lines(*HEAD, [], Axis("x"), Axis("IOPS")) is None
     assert plots.bars(*HEAD, ["a"], [plots.Bars("x", [nan])], Axis("y")) is None
     assert plots.normalised(*HEAD, [Line("a", [1], [0.0])], Axis("x")) is None
-    assert plots.two_settings(*HEAD, []) is None
     assert columns_3d(*HEAD, ["a"], ["b"], [[nan]], "x", "y", Axis("z")) is None
     assert [line.get_label() for line in figure[-1].axes[0].lines] == ["a"]
     with pytest.raises(ValueError, match="3 x values for 2 y values"):

@@ -17,7 +17,7 @@ from tests.support.fake_engine import FakeEngine, interrupted_at
 from writecliff import units
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.report import build_report, summarise, write_report
+from writecliff.report import build_report, report_of, summarise, write_report
 from writecliff.report.model import ReportModel, Section, Table
 from writecliff.store.rundir import RunDirectory
 
@@ -360,3 +360,15 @@ def test_pauses_between_the_steps_are_a_share_of_all_the_time(tmp_path: Path) ->
     assert f"for {units.duration(3e9 * (count - 1))}" in idle
     share = float(re.findall(r"([0-9.]+) % of the time", idle)[0])
     assert 70 < share < 75
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_headlines_have_the_interval_of_their_window(good: dict[str, Path], test: str) -> None:
+    found = report_of(RunDirectory.open(good[test])).headlines()
+    keys = [item.key for item in found]
+    assert len(set(keys)) == len(keys)
+    wanted = {"iops": "iops_4k_0_100", "tp": "tp_1024k_0_100", "lat": "latency_4k_0_100_mean"}
+    (item,) = (item for item in found if item.key == wanted[test])
+    assert item.interval is not None
+    assert item.interval.low < item.value < item.interval.high
+    assert item.higher_is_better is (test != "lat")

@@ -293,3 +293,28 @@ def test_a_burst_that_is_too_long_counts_with_its_own_time() -> None:
     ios = np.array([100.0] * 5 + [1.0] + [0.0] * 6)
     assert hir._burst_iops(ios, second, 5e9) == pytest.approx(501 / 5)
     assert hir._burst_iops(np.zeros(12), second, 5e9) == 0
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_headlines_are_told_apart_and_lie_in_their_intervals(
+    runs: dict[str, Path], name: str
+) -> None:
+    found = report_of(RunDirectory.open(runs[name])).headlines()
+    keys = [item.key for item in found]
+    assert len(set(keys)) == len(keys) >= 3
+    for item in found:
+        assert item.interval is None or item.interval.low <= item.value <= item.interval.high
+    # XSR's throughput changes all along: it has no window that an interval could be of.
+    assert any(item.interval is not None for item in found) == (name != "xsr")
+
+
+def test_a_demand_test_answers_with_its_knee(runs: dict[str, Path]) -> None:
+    report = report_of(RunDirectory.open(runs["dirth"]))
+    assert isinstance(report, DirthReport)
+    knee = report.knee
+    assert knee is not None
+    assert knee.iops >= 0.9 * max(cell.iops for cell in report.cells)
+    assert (
+        f"Knee at TC{knee.threads}/QD{knee.queue_depth}: {knee.iops:,.0f} IOPS" in report.answer()
+    )
+    assert summarise(runs["dirth"])["knee"]["iops"] == knee.iops

@@ -15,7 +15,6 @@ from writecliff.errors import ConfigError, StoreError
 from writecliff.procedures.registry import PROCEDURES
 from writecliff.report import report_of, summarise
 from writecliff.report.base import TestReport
-from writecliff.report.comparison import compared_figures
 from writecliff.store.rundir import RunDirectory
 
 
@@ -222,11 +221,7 @@ def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
     assert model.summary["latency"] == then.summary["latency"]
 
 
-def test_every_test_has_one_report_and_its_figures_one_column() -> None:
+def test_every_test_has_one_report() -> None:
     reports = {name: entry.load_report() for name, entry in PROCEDURES.items()}
     assert all(issubclass(report, TestReport) for report in reports.values())
-    keys = [figure.key for figure in compared_figures()]
-    assert keys[0] == "fob_iops"
-    assert len(set(keys)) == len(keys) == 9
-    page = (Path(__file__).resolve().parents[3] / "docs/reference/json.md").read_text()
-    assert all(f"`{key}`" in page for key in keys)
+    assert len(set(reports.values())) == len(reports)

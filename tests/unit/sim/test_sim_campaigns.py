@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -27,7 +28,7 @@ from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.report import summarise, write_report
+from writecliff.report import report_of, summarise, write_report
 from writecliff.report.campaigns.power import PowerSeries, power_figure
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.testdata import load
@@ -373,18 +374,30 @@ def test_one_drive_over_another(
     capsys.readouterr()
     pair = [str(runs["datacentre"]), str(tmp_path / "r")]
     assert main(["compare", *pair, "--output", str(page), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["improvements"]
-    assert {item["item"] for item in found} == {"basic"}
-    by_metric = {
-        item["metric"]: item
-        for item in found
-        if (item["access"], item["read_pct"], item["oio"]) == ("random", 100.0, 1)
-    }
-    speed, latency = by_metric["iops"], by_metric["latency_avg"]
-    assert speed["improvement_pct"] == pytest.approx(100 * (speed["value"] / speed["other"] - 1))
-    assert latency["improvement_pct"] == pytest.approx(
-        100 * (1 - latency["value"] / latency["other"])
-    )
-    assert speed["improvement_pct"] > 10 and latency["improvement_pct"] > 10
-    assert "in percent of" in page.read_text()
-    assert "Not as published, by options or because shortened: datacentre, r." in page.read_text()
+    found = json.loads(capsys.readouterr().out)
+    assert {figure["test"] for figure in found["figures"]} == {"datacentre"}
+    labels = [one["label"] for one in found["contenders"]]
+    by_key = {figure["key"]: figure for figure in found["figures"]}
+    of = "basic: random, 4 KiB, 100 % read, OIO 1"
+    speed, latency = by_key[f"{of}: iops"], by_key[f"{of}: latency_avg"]
+    fast, slow = (value["value"] for value in speed["values"])
+    assert speed["margin_pct"] == pytest.approx(100 * (fast / slow - 1))
+    fast, slow = (value["value"] for value in latency["values"])
+    assert latency["margin_pct"] == pytest.approx(100 * (1 - fast / slow))
+    assert speed["margin_pct"] > 10 and latency["margin_pct"] > 10
+    assert speed["best"] == latency["best"] == labels[0]
+    assert speed["noise"] == "unknown" and "single values" in found["verdict"]
+    assert "times as good as" in page.read_text()
+    assert "NOT AS PUBLISHED" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("endurance", r"written in its life \(TBW\), .* (years|days) at .* per day; .*WAF "),
+        ("act", r"(PASS|FAIL) at load factor \d+x.*% over 8 ms \(limit 1 %\)"),
+    ],
+)
+def test_a_campaign_ends_with_its_answer(runs: dict[str, Path], name: str, said: str) -> None:
+    answer = report_of(RunDirectory.open(runs[name])).answer()
+    assert re.search(said, answer), answer

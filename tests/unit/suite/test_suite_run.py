@@ -69,7 +69,7 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
     start = page.index('id="writecliff-comparison">') + len('id="writecliff-comparison">')
     summary = json.loads(page[start : page.index("</script>", start)])
     assert list(summary["runs"]) == ["queue-depth-4", "queue-depth-32"]
-    assert page.count("<figure") == 2
+    assert page.count("<figure") == 4
     assert "NOT PTS-CONFORMANT" in page
     assert 'href="queue-depth-4/report.html"' in page
 
@@ -155,11 +155,20 @@ def test_a_complete_sweep_has_nothing_left_to_do(made: tuple[Path, Path]) -> Non
     assert tables(made[1]) == before
 
 
-def test_drives_are_compared(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_settings_of_a_sweep_are_compared(made: tuple[Path, Path], tmp_path: Path) -> None:
     answer = run("compare", str(made[1]), "--output", str(tmp_path / "c.html"))
-    (drive,) = answer["drives"]  # type: ignore[misc]
-    fob = drive["figures"]["fob_iops"]  # type: ignore[index]
+    labels = [one["label"] for one in answer["contenders"]]  # type: ignore[attr-defined]
+    assert labels == ["queue depth 4", "queue depth 32"]
+    fob = next(f for f in answer["figures"] if f["key"] == "fob_iops")  # type: ignore[attr-defined]
     first = tables(made[1])["queue-depth-4"][0]
-    assert fob["value"] == pytest.approx(first["iops"], rel=0.3)
-    assert fob["conformant"] is False
+    assert fob["values"][0]["value"] == pytest.approx(first["iops"], rel=0.3)
+    assert {"what": "queue depth", "values": ["4", "32"], "tests": []} in answer["differences"]  # type: ignore[operator]
     assert (tmp_path / "c.html").is_file()
+
+
+def test_a_sweep_ends_with_its_answer(made: tuple[Path, Path]) -> None:
+    words = command("sweep", "--resume", str(made[1]))
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=200)
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("p99.99 ") for line in lines)
+    assert "queue depth 32 is better at" in lines[-1] or "queue depth 4 is better at" in lines[-1]

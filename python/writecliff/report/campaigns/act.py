@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class ActReport(CampaignReport):
     """The report of a run."""
 
+    samples_are = "mean over the slices"
+
     @cached_property
     def procedure(self) -> Act:
         """The test with its options."""
@@ -70,6 +72,32 @@ class ActReport(CampaignReport):
             figure = ("largest_load", best, "x", True)
             found += known_results((figure,), item="act", access="act")
         return found
+
+    def samples_of(self, result: Result) -> Sequence[float | None]:
+        """The shares of the slices that an average is of."""
+        if not result.metric.endswith("_avg"):
+            return ()
+        ms = int(result.metric.removeprefix("over_").removesuffix("ms_avg"))
+        return [item.over_pct[ms] for item in self.slices]
+
+    def answer(self) -> str:
+        """PASS or FAIL at which load, and the limit that is nearest."""
+        trial, options = self.trial, self.procedure.options
+        if trial is None:
+            return f"FAIL: {self.verdict().headline.lower()}"
+        passed = self.procedure.passed(trial)
+        load = f"{'PASS' if passed else 'FAIL'} at load factor {trial.multiple:g}x"
+        if passed and options.search:
+            load += ", the largest that passes"
+        if trial.stopped(options.max_lag_sec):
+            return f"{load}: the drive cannot keep up"
+        worst = [
+            f"{units.significant(max(item.over_pct[ms] for item in self.slices))} % over {ms} ms "
+            f"(limit {limit:g} %)"
+            for ms, limit in LIMITS_PCT.items()
+            if self.slices
+        ]
+        return f"{load}: {', '.join(worst) or 'no slice is complete'} in the worst slice"
 
     def more_results(self) -> Mapping[str, Any]:
         """The judgement, for programs."""

@@ -70,6 +70,15 @@ class BlockSizesReport(CampaignReport, CellReport):
             )  # fmt: skip
         return found
 
+    def samples_of(self, result: Result) -> Sequence[float | None]:
+        cell = (round((result.block_kib or 0) * KIB), result.read_pct or 0.0)
+        match result.item, result.metric:
+            case "blocksizes", "iops":
+                return self.view.samples(cell, lambda row: row.iops)
+            case "blocksizes", "latency_avg":
+                return [v / MS for v in self.view.samples(cell, lambda row: row.latency_mean_ns)]
+        return ()
+
     def _watts(self, row: StepRow) -> float | None:
         return None if self.power is None else self.power.mean_of(row)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.procedures.campaigns.endurance import SPEED
+from writecliff.procedures.model import StepRow
 from writecliff.report import plots, steady
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
@@ -50,11 +51,15 @@ class EnduranceReport(CampaignReport):
     @cached_property
     def waf(self) -> float | None:
         """Write amplification over the window, or the assumed one if the drive reports none."""
-        view = self.views[0]
-        rows = [row for row in self.data.stage_rows("rounds") if row.round in view.window]
+        rows = self._window_rows
         assumed: float | None = self.data.options.get("waf")
         measured = mean_waf(rows)
         return assumed if measured is None and rows else measured
+
+    @property
+    def _window_rows(self) -> Sequence[StepRow]:
+        window = self.views[0].window
+        return [row for row in self.data.stage_rows("rounds") if row.round in window]
 
     @cached_property
     def lifetime(self) -> Lifetime | None:
@@ -99,6 +104,28 @@ class EnduranceReport(CampaignReport):
             ("dollars_per_tbw", life.dollars_per_tbw, "$/TB", False),
         )
         return known_results(figures, item="endurance", access=self.data.options["profile"])
+
+    def samples_of(self, result: Result) -> Sequence[float | None]:
+        """What follows from the write amplification varies as it does, the other way round."""
+        waf, by_round = self.waf, [row.waf for row in self._window_rows]
+        if waf is None or result.metric == "dollars_per_tbw":
+            return ()
+        if result.metric == "waf":
+            return by_round
+        return [result.value * waf / one if one else None for one in by_round]
+
+    def answer(self) -> str:
+        life = self.lifetime
+        if life is None:
+            return self.verdict().headline
+        waf = next(item.full_text for item in self.headlines())
+        said = f"{self.verdict().headline.lower()}: WAF {waf}"
+        if life.tbw_bytes is None:
+            return f"TBW is not known without the rated cycles of the flash; {said}"
+        return (
+            f"{units.size(life.tbw_bytes)} written in its life (TBW), {_years(life.days)} at "
+            f"{units.size(life.bytes_per_day)} per day; {said}"
+        )
 
     def more_results(self) -> dict[str, Any]:
         return {"steady_state": steady.views_mapping(self.views)}

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from writecliff.procedures.model import StepRow
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
+from writecliff.report.headline import ROUNDS, Headline, mean_headline
 from writecliff.report.model import DataFile, KeyFigure
 from writecliff.report.testdata import TestData
 
@@ -38,6 +39,22 @@ class Result:
     oio: int | None = None  # outstanding I/Os
     higher_is_better: bool | None = True  # None: neither
 
+    @property
+    def text(self) -> str:
+        """What it is of: "basic: random, 4 KiB, 100 % read, OIO 32"."""
+        parts = [
+            self.access or self.item,
+            f"{self.block_kib:g} KiB" if self.block_kib is not None else "",
+            f"{self.read_pct:g} % read" if self.read_pct is not None else "",
+            f"OIO {self.oio}" if self.oio is not None else "",
+        ]
+        return f"{self.item}: {', '.join(filter(None, parts))}"
+
+    @property
+    def key(self) -> str:
+        """What tells it from the other results of a run."""
+        return f"{self.text}: {self.metric}"
+
 
 def known_results(
     figures: Sequence[tuple[str, float | None, str, bool]], **of: Any
@@ -53,6 +70,8 @@ def known_results(
 class CampaignReport(TestReport):
     """The report of a published campaign."""
 
+    samples_are: ClassVar[str] = ROUNDS  # what `samples_of` are
+
     @cached_property
     def found(self) -> Sequence[Result]:
         """All figures of the campaign."""
@@ -61,6 +80,22 @@ class CampaignReport(TestReport):
     def more_results(self) -> Mapping[str, Any]:
         """Keys of the summary besides `results`."""
         return {}
+
+    def samples_of(self, result: Result) -> Sequence[float | None]:
+        """What a result is the mean of; empty for a single value."""
+        return ()
+
+    def headlines(self) -> list[Headline]:
+        steady = all(view.reached for view in self.views)
+        return [
+            item
+            for result in self.found
+            for item in mean_headline(
+                result.key, f"{result.text}: {result.metric}", self.samples_of(result),
+                result.unit, value=result.value, of=self.samples_are,
+                higher_is_better=result.higher_is_better, steady=steady,
+            )
+        ]  # fmt: skip
 
     def results(self) -> dict[str, Any]:
         return {"results": [asdict(result) for result in self.found], **self.more_results()}

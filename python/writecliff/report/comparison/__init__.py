@@ -1,0 +1,72 @@
+"""Runs side by side: any that have figures in common.
+
+    runs.py        what a comparison reads of a run: set-up, headline figures, curves
+    contenders.py  who is compared, from the paths that were given, and what each is called
+    figures.py     the figures in common: who is best, by how much, whether that is more than noise
+    verdict.py     all of it in one sentence
+    picture.py     all figures relative to the first contender, with their intervals
+    page.py        tables, pictures and JSON
+
+What a test is compared by is up to its report (`TestReport.headlines`, `TestReport.curves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+from writecliff.report.comparison.contenders import Contender, contenders_in, differences
+from writecliff.report.comparison.figures import Figure, figures_of
+from writecliff.report.comparison.runs import Difference
+from writecliff.report.comparison.verdict import verdict_of
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contenders with what they have in common. Begin with `compare`."""
+
+    contenders: Sequence[Contender]
+
+    @cached_property
+    def figures(self) -> Sequence[Figure]:
+        """The figures that at least two contenders have."""
+        return figures_of(self.contenders)
+
+    @cached_property
+    def differences(self) -> Sequence[Difference]:
+        """What differs in the set-up of tests that at least two of them ran."""
+        return differences(self.contenders)
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return [contender.label for contender in self.contenders]
+
+    @cached_property
+    def verdict(self) -> str:
+        """Who is better at what, by how much, and whether that is more than noise."""
+        return verdict_of(self.labels, self.figures)
+
+
+def compare(paths: Sequence[Path]) -> Comparison:
+    """Compare the runs in `paths`: run directories, suites, sweeps, or folders of them.
+
+    Raises ConfigError: fewer than two contenders, or nothing that two of them measured; StoreError
+    for a damaged run.
+    """
+    found = Comparison(contenders_in(paths))
+    if len(found.contenders) < 2:
+        (one,) = found.contenders
+        raise ConfigError(
+            f"there is only one thing to compare: {one.label} ({', '.join(one.runs)})",
+            hint="give at least two runs, suites or sweeps, or two runs of the same test",
+        )
+    if not found.figures:
+        tests = (f"{one.label}: {', '.join(one.runs)}" for one in found.contenders)
+        raise ConfigError(
+            f"nothing was measured by two of them ({'; '.join(tests)})",
+            hint="compare runs of the same test",
+        )
+    return found

@@ -1,0 +1,196 @@
+"""Who is compared: contenders from the paths that were given, and what each of them is called.
+
+A suite is one contender, each run of a sweep is one. Runs given one by one are put together where
+they are of one drive in one set-up and of different tests, so that the IOPS and the throughput test
+of drive A meet those of drive B; two runs of the same test are two contenders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from writecliff import units
+from writecliff.errors import ConfigError, StoreError
+from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, telling
+from writecliff.store.manifest import MANIFEST_NAME
+from writecliff.suite.folder import SUITE_NAME, SuiteFolder
+from writecliff.suite.sweep import OVERPROVISION
+
+# Two runs of one drive that differ in one of these are not put together.
+_ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
+              "write cache", "quick", "edition")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What is compared with others: the runs of a drive in one set-up, by test."""
+
+    runs: Mapping[str, Run]
+    label: str = ""
+    fixed: bool = False  # a suite or a part of a sweep: nothing joins it
+    left_out: Sequence[Path] = field(default_factory=tuple)  # its runs without a complete step
+
+    @property
+    def first(self) -> Run:
+        return next(iter(self.runs.values()))
+
+    def takes(self, run: Run) -> bool:
+        """Whether `run` is of the same drive in the same set-up, and of another test."""
+        mine, its = self.first.setup, run.setup
+        return (
+            not self.fixed
+            and run.test not in self.runs
+            and all(mine.get(what) == its.get(what) for what in _ONE_DRIVE)
+        )
+
+
+def contenders_in(paths: Iterable[Path]) -> list[Contender]:
+    """The contenders in `paths` in their order, labelled. Raises ConfigError for a path without a
+    run, StoreError for a damaged one."""
+    found: list[Contender] = []
+    seen: set[Path] = set()
+    for path in paths:
+        here = list(_in(path, seen))
+        if not here and path.resolve() not in seen:
+            raise ConfigError(
+                f"there is no run in {path}",
+                hint="give run directories, suites, sweeps, or folders of them",
+            )
+        seen.add(path.resolve())
+        for contender in here:
+            _add(found, contender)
+    return labelled(found)
+
+
+def _add(found: list[Contender], new: Contender) -> None:
+    """Put a single run to the contender that takes it, if there is one."""
+    for number, old in enumerate(found):
+        if not new.fixed and old.takes(new.first):
+            found[number] = replace(old, runs={**old.runs, **new.runs})
+            return
+    found.append(new)
+
+
+def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
+    """What `path` holds, each directory once."""
+    if path.resolve() in seen:
+        return
+    if (path / MANIFEST_NAME).is_file():
+        seen.add(path.resolve())
+        run = read_run(path)
+        yield Contender({run.test: run})
+    elif (path / SUITE_NAME).is_file():
+        seen.add(path.resolve())
+        yield from of_folder(SuiteFolder.open(path))
+    elif path.is_dir():
+        for child in sorted(path.iterdir()):
+            if child.is_dir():
+                yield from _in(child, seen)
+
+
+def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
+    """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
+    anything yet are left out."""
+    runs: dict[str, Run] = {}
+    left_out = []
+    for name in folder.members:
+        path = folder.run_directory(name)
+        if not (path / MANIFEST_NAME).is_file():
+            continue
+        try:
+            runs[name] = read_run(path)
+        except StoreError:
+            left_out.append(path)
+    if folder.kind == "sweep":
+        for name, run in runs.items():
+            yield Contender({run.test: run}, setting_text(folder.about, name), fixed=True)
+    elif runs:
+        by_test = {run.test: run for run in runs.values()}
+        yield Contender(by_test, fixed=True, left_out=left_out)
+
+
+def setting_text(option: str, member: str) -> str:
+    """What a run of a sweep is called: "over-provisioning 7 %", "queue depth 32"."""
+    value = member.removeprefix(f"{option.replace('_', '-')}-")
+    words = option.removesuffix("_pct").replace("_", " ")
+    if option == OVERPROVISION:
+        words = "over-provisioning"
+    return f"{words} {value}{' %' if option.endswith('_pct') else ''}"
+
+
+# -- what differs, and names ------------------------------------------------------------------
+
+
+def differences(contenders: Sequence[Contender]) -> list[Difference]:
+    """What differs in the set-up of the tests that at least two contenders ran."""
+    tests = dict.fromkeys(test for one in contenders for test in one.runs)
+    shared = [test for test in tests if sum(test in one.runs for one in contenders) > 1]
+    found: dict[tuple[str, tuple[str | None, ...]], list[str]] = {}
+    for test in shared:
+        runs = [one.runs.get(test) for one in contenders]
+        for what in dict.fromkeys(w for run in runs if run is not None for w in run.setup):
+            values = tuple(None if run is None else run.setup.get(what) for run in runs)
+            if len({v for v, run in zip(values, runs, strict=True) if run is not None}) > 1:
+                found.setdefault((what, values), []).append(test)
+    return [
+        Difference(what, values, () if len(of) == len(shared) else tuple(of))
+        for (what, values), of in found.items()
+    ]
+
+
+def labelled(contenders: Sequence[Contender]) -> list[Contender]:
+    """The contenders with labels of their own: the drive, and what tells it from the others where
+    several are of one drive. If all are, that alone is the label."""
+    found = list(contenders)
+    drives = [one.first.drive for one in found]
+    for drive in dict.fromkeys(drives):
+        group = [number for number, name in enumerate(drives) if name == drive]
+        own = _own([found[number] for number in group]) if len(group) > 1 else [""]
+        for number, text in zip(group, own, strict=True):
+            label = found[number].label or text
+            whole = label if len(group) == len(found) else ", ".join(filter(None, (drive, label)))
+            found[number] = replace(found[number], label=whole or drive)
+    return _unique(found)
+
+
+def _own(group: Sequence[Contender]) -> list[str]:
+    """What tells runs of one drive apart: the first part of the set-up that differs for each, else
+    several of them, else when they were begun."""
+    parts = sorted(differences(group), key=lambda part: telling(part.what))
+    for part in parts:
+        if len(set(part.values)) == len(group):
+            return [_said(part, value) for value in part.values]
+    texts = ["" for _ in group]
+    for part in parts:
+        more = [", ".join(filter(None, (text, _said(part, value))))
+                for text, value in zip(texts, part.values, strict=True)]  # fmt: skip
+        if len(set(more)) > len(set(texts)):
+            texts = more
+    begun = [f"{datetime.fromisoformat(one.first.created):%Y-%m-%d %H:%M:%S}" for one in group]
+    if len(set(texts)) < len(group):
+        texts = [", ".join(filter(None, pair)) for pair in zip(texts, begun, strict=True)]
+    return texts
+
+
+def _said(part: Difference, value: str | None) -> str:
+    """ "seed 2", "queue depth 32"; a target by its last word."""
+    text = units.UNKNOWN if value is None else value
+    if part.what == "target":
+        return text.rpartition("/")[2].removeprefix("sim:").removesuffix(".toml")
+    if part.what == "capacity":
+        return text
+    return f"{part.what} {text}"
+
+
+def _unique(contenders: Sequence[Contender]) -> list[Contender]:
+    """Labels that are still the same get the names of the directories."""
+    labels = [one.label for one in contenders]
+    return [
+        one
+        if labels.count(one.label) == 1
+        else replace(one, label=f"{one.label} ({one.first.path.name})")
+        for one in contenders
+    ]

@@ -1,0 +1,121 @@
+"""The figures that contenders have in common, and what they say.
+
+The best value of a figure is set against the next one. The difference is more than noise where
+both have 95 % intervals and these do not overlap: a strict rule, which holds for many figures at
+once. The intervals are of one run each; how much a drive differs from run to run is only seen by
+repeating it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from writecliff.report.comparison.contenders import Contender
+from writecliff.report.headline import Headline
+from writecliff.units import UNKNOWN
+
+Noise = Literal["more", "within", "unknown", "equal", "apart"]
+RULE = "A difference is more than noise where the 95 % intervals of both do not overlap."
+NOISE_TEXT = {
+    "more": "more than noise",
+    "within": "within noise",
+    "unknown": "not known: single values",
+    "equal": "equal",
+    "apart": "not at the same load",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of at least two contenders."""
+
+    test: str
+    values: Sequence[Headline | None]  # by contender
+
+    @cached_property
+    def one(self) -> Headline:
+        """Any of them, for what they share."""
+        return next(value for value in self.values if value is not None)
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """The contenders that have it, best first; as given where neither direction is better."""
+        known = [number for number, value in enumerate(self.values) if value is not None]
+        if self.one.higher_is_better is None:
+            return known
+        return sorted(known, key=self.value_of, reverse=self.one.higher_is_better)
+
+    @property
+    def loads(self) -> Sequence[str]:
+        """The loads that it was measured at; most figures name none."""
+        return [value.at for value in self.values if value is not None]
+
+    def value_of(self, number: int) -> float:
+        """The value of a contender that has one."""
+        found = self.values[number]
+        assert found is not None
+        return found.value
+
+    @property
+    def best(self) -> int | None:
+        """The contender with the best value; None if neither direction is better, if the two best
+        are equal, and if they were not measured at the same load."""
+        if self.one.higher_is_better is None or self.noise in ("equal", "apart"):
+            return None
+        return self.order[0]
+
+    @property
+    def next_best(self) -> int:
+        """The contender that the best one is set against."""
+        return self.order[1]
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Whether the two best differ by more than noise; see the rule of this module."""
+        if len(set(self.loads)) > 1:
+            return "apart"
+        if self.value_of(self.order[0]) == self.value_of(self.order[1]):
+            return "equal"
+        first, second = (self.values[number] for number in self.order[:2])
+        if first is None or second is None or first.interval is None or second.interval is None:
+            return "unknown"
+        return "within" if first.interval.overlaps(second.interval) else "more"
+
+    @property
+    def margin_pct(self) -> float | None:
+        """How much the best value is above (or, where less is better, below) the next, in percent
+        of that; None if that is 0."""
+        best, other = (self.value_of(number) for number in self.order[:2])
+        return 100 * abs(best - other) / abs(other) if other else None
+
+    @property
+    def margin_text(self) -> str:
+        """ "12 % higher", "3.1 % lower"."""
+        if self.noise in ("equal", "apart"):
+            return UNKNOWN
+        best, other = (self.value_of(number) for number in self.order[:2])
+        word = "higher" if best > other else "lower"
+        return word if self.margin_pct is None else f"{percent(self.margin_pct)} {word}"
+
+
+def percent(value: float) -> str:
+    """A difference with two significant digits: "0.31 %", "4.2 %", "118 %"."""
+    return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
+def figures_of(contenders: Sequence[Contender]) -> list[Figure]:
+    """The figures that at least two contenders have, in the order of their tests."""
+    found: dict[tuple[str, str], list[Headline | None]] = {}
+    for number, one in enumerate(contenders):
+        for test, run in one.runs.items():
+            for item in run.headlines:
+                values = found.setdefault((test, item.key), [None] * len(contenders))
+                values[number] = item
+    return [
+        Figure(test, values)
+        for (test, _), values in found.items()
+        if sum(value is not None for value in values) > 1
+    ]

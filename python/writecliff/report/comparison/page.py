@@ -1,0 +1,254 @@
+"""A comparison as a page and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.report.axes import Axis, Line
+from writecliff.report.base import Curve
+from writecliff.report.comparison.contenders import Contender
+from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
+from writecliff.report.comparison.picture import relative
+from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.headline import Headline, interval_text, value_text
+from writecliff.report.model import DataFile, Section, Table, section, table
+from writecliff.report.model import Figure as Drawing
+from writecliff.report.pages import Page
+from writecliff.report.plots import lines, normalised
+
+if TYPE_CHECKING:
+    from writecliff.report.comparison import Comparison
+
+SCHEMA = "writecliff/comparison/2"
+NOT_STEADY = "*"
+_SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
+
+
+def comparison_page(found: Comparison) -> Page:
+    """The page of a comparison."""
+    drives = list(dict.fromkeys(one.first.drive for one in found.contenders))
+    between = f"{drives[0]}: " if len(drives) == 1 else ""
+    return Page(
+        title=f"{between}{' against '.join(found.labels)}",
+        intro="",
+        verdict=found.verdict,
+        sections=tuple(sections_of(found)),
+        summary=comparison_mapping(found),
+        disclosures=tuple(disclosures_of(found)),
+        stamp=_common_stamp(found),
+    )
+
+
+def _common_stamp(found: Comparison) -> str:
+    """What is stamped on every run; empty if they differ in it."""
+    stamps = {run.stamp for one in found.contenders for run in one.runs.values()}
+    return stamps.pop() if len(stamps) == 1 else ""
+
+
+def disclosures_of(found: Comparison) -> Iterator[str]:
+    """What must be known of the runs, as far as it is not the same for all."""
+    values = [value for figure in found.figures for value in figure.values]
+    if not all(value is None or value.steady for value in values):
+        yield (
+            f"Figures marked {NOT_STEADY} were taken without steady state and must not be quoted "
+            "as sustained performance."
+        )
+    for one in found.contenders:
+        runs = one.runs.values()
+        for stamp in sorted({run.stamp for run in runs} - {"", _common_stamp(found)}):
+            tests = ", ".join(run.test for run in runs if run.stamp == stamp)
+            yield f"{one.label}: {stamp} ({tests}), by options or because it was shortened."
+        for run in runs:
+            if run.status != "complete":
+                yield f"{one.label}: {run.test} is {run.status}; its figures are those so far."
+        for path in one.left_out:
+            yield f"{one.label}: {path.name} has not measured anything yet and is left out."
+    if not found.differences and len({one.first.created for one in found.contenders}) > 1:
+        yield "The set-ups are the same: what differs is when the runs were made."
+
+
+def sections_of(found: Comparison) -> Iterator[Section]:
+    """Who is compared, what differs, the figures, the curves."""
+    yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
+    data = _figures_file(found)
+    names = figure_names(found)
+    intro = f"{RULE} They cover 95 %, of the rounds or I/Os of one run: see the data for which."
+    yield section(
+        "Figures", intro, figures_table(found, data),
+        relative(found.labels, found.figures, names, data),
+    )  # fmt: skip
+    yield curves_section(found.contenders)
+
+
+def _contenders(contenders: Sequence[Contender]) -> Table:
+    rows = [
+        (
+            one.label,
+            *(one.first.setup.get(what) or units.UNKNOWN for what in _SHOWN),
+            ", ".join(f"{run.test} ({run.path.name})" for run in one.runs.values()),
+        )
+        for one in contenders
+    ]
+    head = ("", *(f"{what[0].upper()}{what[1:]}" for what in _SHOWN), "Runs")
+    return table("Compared", head, rows, "l" * len(head))
+
+
+def differences_table(found: Comparison) -> Table | None:
+    """What differs, with a column for each contender; None: nothing does."""
+    rows = [
+        (
+            part.what + (f" ({', '.join(part.tests)})" if part.tests else ""),
+            *(units.UNKNOWN if value is None else value for value in part.values),
+        )
+        for part in found.differences
+    ]
+    head = ("", *found.labels)
+    return table("What differs", head, rows, "l" * len(head)) if rows else None
+
+
+def figure_names(found: Comparison) -> list[str]:
+    """What the figures are called in tables and pictures, with their test if there are several."""
+    tests = {figure.test for figure in found.figures}
+    many = len(tests) > 1
+    return [
+        (f"{figure.test}: " if many else "")
+        + figure.one.label
+        + (f" ({figure.one.at})" if len(set(figure.loads)) == 1 and figure.one.at else "")
+        for figure in found.figures
+    ]
+
+
+def figures_table(found: Comparison, data: DataFile | None = None) -> Table:
+    """The figures side by side with their intervals, who is best, and by how much."""
+    rows = [
+        (
+            name,
+            figure.one.unit,
+            *(_cell(value, apart=figure.noise == "apart") for value in figure.values),
+            units.UNKNOWN if figure.best is None else found.labels[figure.best],
+            figure.margin_text,
+            NOISE_TEXT[figure.noise],
+        )
+        for name, figure in zip(figure_names(found), found.figures, strict=True)
+    ]
+    against = "" if len(found.contenders) == 2 else " than the next"
+    head = ("Figure", "Unit", *found.labels, "Best", f"By{against}", "Is that noise?")
+    align = "ww" + "r" * len(found.labels) + "wrw"
+    return table("Figures in common", head, rows, align, data=data)
+
+
+def _cell(value: Headline | None, *, apart: bool) -> str:
+    if value is None:
+        return units.UNKNOWN
+    load = f" at {value.at}" if apart else ""
+    mark = "" if value.steady else NOT_STEADY
+    return f"{value_text(value.value)}{mark}{interval_text(value.interval)}{load}"
+
+
+def _figures_file(found: Comparison) -> DataFile:
+    head = ("test", "figure", "unit", "higher_is_better", "contender", "value", "low", "high",
+            "interval_of", "at", "steady")  # fmt: skip
+    rows = []
+    for figure in found.figures:
+        for label, value in zip(found.labels, figure.values, strict=True):
+            if value is None:
+                continue
+            better = value.higher_is_better
+            interval = value.interval
+            ends = (None,) * 3 if interval is None else (interval.low, interval.high, interval.of)
+            rows.append(
+                (figure.test, value.label, value.unit, None if better is None else int(better),
+                 label, value.value, *ends, value.at, int(value.steady))
+            )  # fmt: skip
+    return data_file("figures.csv", head, rows)
+
+
+# -- curves -----------------------------------------------------------------------------------
+
+
+def curves_section(contenders: Sequence[Contender]) -> Section:
+    """What reports draw of every run, all contenders on one plot."""
+    by_name: dict[str, list[tuple[str, Curve]]] = {}
+    for one in contenders:
+        for run in one.runs.values():
+            for curve in run.curves:
+                by_name.setdefault(curve.name, []).append((one.label, curve))
+    return section("Curves", "", *map(_drawn, by_name.values()))
+
+
+def _drawn(curves: Sequence[tuple[str, Curve]]) -> Drawing | None:
+    one = curves[0][1]
+    series = [
+        Line(label, [x for x, _ in curve.points], [y for _, y in curve.points])
+        for label, curve in curves
+    ]
+    x = max((curve.x for _, curve in curves), key=lambda axis: axis.unit([]).size)
+    data = DataFile(f"{one.name}.csv", lines_csv(series, "contender", _column(x), _column(one.y)))
+    if one.relative:
+        return normalised(one.name, one.title, data, series, x)
+    return lines(one.name, one.title, data, series, x, one.y)
+
+
+def _column(axis: Axis) -> str:
+    """The name of a column in base units."""
+    name = axis.label.lower().replace(" ", "_")
+    return f"{name}_ns" if axis.units else name
+
+
+# -- JSON -------------------------------------------------------------------------------------
+
+
+def comparison_mapping(found: Comparison) -> dict[str, Any]:
+    """The comparison for programs; unknown values are null."""
+    return {
+        "schema": SCHEMA,
+        "contenders": [
+            {
+                "label": one.label,
+                **{what.replace(" ", "_"): one.first.setup.get(what) for what in _SHOWN},
+                "runs": [
+                    {"test": run.test, "run": run.path.name, "status": run.status,
+                     "conformant": not run.stamp}
+                    for run in one.runs.values()
+                ],
+            }
+            for one in found.contenders
+        ],
+        "differences": [
+            {"what": part.what, "values": list(part.values), "tests": list(part.tests)}
+            for part in found.differences
+        ],
+        "figures": [_figure_mapping(found, figure) for figure in found.figures],
+        "rule": RULE,
+        "verdict": found.verdict,
+    }  # fmt: skip
+
+
+def _figure_mapping(found: Comparison, figure: Figure) -> dict[str, Any]:
+    one = figure.one
+    return {
+        "test": figure.test,
+        "key": one.key,
+        "label": one.label,
+        "unit": one.unit,
+        "higher_is_better": one.higher_is_better,
+        "values": [None if value is None else headline_mapping(value) for value in figure.values],
+        "best": None if figure.best is None else found.labels[figure.best],
+        "margin_pct": figure.margin_pct,
+        "noise": figure.noise,
+    }
+
+
+def headline_mapping(value: Headline) -> dict[str, Any]:
+    """A headline figure of one run for programs, without what is the same for all runs."""
+    interval = value.interval
+    return {
+        "value": value.value,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "interval_of": None if interval is None else interval.of,
+        "at": value.at,
+        "steady": value.steady,
+    }

@@ -1,0 +1,113 @@
+"""The picture of a comparison: every figure relative to the first contender, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from writecliff.report import plots, style
+from writecliff.report.comparison.figures import Figure
+from writecliff.report.model import Data
+from writecliff.report.model import Figure as Drawing
+from writecliff.report.style import house_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from writecliff.report.headline import Headline
+
+MOST = 24  # figures of a picture: more would not be read
+_ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
+_LINEAR_TO = 2.0  # ratio of the axis' ends from which on it is logarithmic
+
+
+def drawable(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures that can be shown as "so many times as good"."""
+    return [
+        figure
+        for figure in figures
+        if figure.one.higher_is_better is not None
+        and figure.noise != "apart"
+        and (first := figure.values[0]) is not None
+        and first.value > 0
+        and all(value is None or value.value > 0 for value in figure.values)
+    ][:MOST]
+
+
+@house_style()
+def relative(
+    labels: Sequence[str], figures: Sequence[Figure], names: Sequence[str], data: Data
+) -> Drawing | None:
+    """A row for each figure, a point for each contender; further right is better. None if no figure
+    can be drawn."""
+    shown = drawable(figures)
+    if not shown:
+        return None
+    name_of = {id(figure): name for figure, name in zip(figures, names, strict=True)}
+    figure = style.new_figure(
+        width_in=_WIDTH_IN, height_in=_BOTTOM_IN + _TOP_IN + _ROW_IN * len(shown)
+    )
+    plot = style.add_axes(figure, f"times as good as {labels[0]} (right is better)")
+    ends = [1.0]
+    for number, label in enumerate(labels):
+        ends += _points(plot, number, label, len(labels), shown)
+    plot.axvline(1.0, color=style.MUTED, lw=0.9)
+    plot.set_yticks(range(len(shown)), [name_of[id(item)] for item in shown])
+    plot.set_ylim(len(shown) - 0.5, -0.5)
+    plot.tick_params(axis="y", length=0)
+    plot.grid(True, axis="x")
+    plot.grid(False, axis="y")
+    _scale(plot, min(ends), max(ends))
+    style.make_room_left(figure, plot)
+    style.legend(figure, plot)
+    title = f"All figures relative to {labels[0]}, with 95 % intervals"
+    return style.finished(figure, "relative", title, data, title, wide=True)
+
+
+def _points(
+    plot: Axes, number: int, label: str, count: int, shown: Sequence[Figure]
+) -> list[float]:
+    """Draw one contender; the ends of its bars."""
+    offset = (number - (count - 1) / 2) * min(0.16, 0.7 / count)
+    x, y, low, high = [], [], [], []
+    for row, figure in enumerate(shown):
+        value, first = figure.values[number], figure.values[0]
+        if value is None or first is None:
+            continue
+        at, ends = _ratios(value, first.value)
+        x.append(at)
+        y.append(row + offset)
+        low.append(at - min(ends))
+        high.append(max(ends) - at)
+    plot.errorbar(
+        x, y, xerr=(low, high), fmt=style.MARKERS[number % len(style.MARKERS)], markersize=5,
+        color=plots.colour(number, count), elinewidth=1.3, capsize=2.5, label=label,
+    )  # fmt: skip
+    return [*(a - b for a, b in zip(x, low, strict=True)),
+            *(a + b for a, b in zip(x, high, strict=True))]  # fmt: skip
+
+
+def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, float]]:
+    """How many times as good a value is, and the ends of its interval."""
+    interval = value.interval
+    low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
+    low = max(low, value.value / 10)  # an interval may reach below zero, a ratio cannot
+    if value.higher_is_better:
+        return value.value / reference, (low / reference, high / reference)
+    return reference / value.value, (reference / high, reference / low)
+
+
+def _scale(plot: Axes, low: float, high: float) -> None:
+    room = 1.04 if high / low < _LINEAR_TO else 1.12
+    low, high = low / room, high * room
+    if high / low < _LINEAR_TO:
+        plot.set_xlim(low, high)
+        plot.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
+    else:
+        plot.set_xscale("log")
+        plot.set_xlim(low, high)
+        plot.xaxis.set_major_locator(FixedLocator(style.log_ticks(low, high)))
+        plot.xaxis.set_minor_locator(NullLocator())
+    plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}×"))

@@ -1,0 +1,120 @@
+"""What a comparison reads of a run: its set-up, its headline figures, its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.procedures.options import value_text
+from writecliff.procedures.registry import PROCEDURES
+from writecliff.report import report_of
+from writecliff.report.base import Curve
+from writecliff.report.headline import Headline
+from writecliff.store.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from writecliff.store.manifest import Manifest
+
+DRIVE = "drive"
+_HASH = 12  # digits of a hash that are shown: as many as tell descriptions apart
+# In words: what tells two runs of one drive apart is looked for in this order, options between.
+_FIRST = ("firmware", "capacity")
+_LAST = ("seed", "write cache", "edition", "target", "description", "serial number", "writecliff")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a test."""
+
+    path: Path
+    test: str
+    title: str
+    created: str  # ISO 8601
+    setup: Mapping[str, str | None]  # by what it is: "drive", "seed", "queue depth"
+    headlines: Sequence[Headline]
+    curves: Sequence[Curve] = ()
+    status: str = "complete"
+    stamp: str = ""  # "NOT PTS-CONFORMANT"
+    simulated: bool = True
+
+    @property
+    def drive(self) -> str:
+        """The name of the drive."""
+        return self.setup[DRIVE] or units.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A part of the set-up that is not the same for all."""
+
+    what: str
+    values: Sequence[str | None]  # by contender; None: not known, or it did not run these tests
+    tests: Sequence[str] = ()  # of several; empty: all that are in common
+
+
+def read_run(path: Path) -> Run:
+    """A run directory. Raises StoreError: damaged, without a report, or nothing measured yet."""
+    with RunDirectory.open(path) as run:
+        report = report_of(run)
+        manifest = run.manifest
+        return Run(
+            path=path,
+            test=manifest.procedure,
+            title=PROCEDURES[manifest.procedure].title,
+            created=manifest.created,
+            setup=setup_of(manifest),
+            headlines=report.headlines(),
+            curves=report.curves(),
+            status=run.status,
+            stamp=report.data.stamp,
+            simulated=manifest.device.simulated,
+        )
+
+
+def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
+    """The set-up of a run, by what it is in words: drive, options, seed, versions."""
+    device, cache, versions = manifest.device, manifest.write_cache, manifest.versions
+    name = " ".join(filter(None, (device.vendor, device.model)))
+    found: dict[str, Any] = {
+        DRIVE: name or device.target,
+        "target": device.target,
+        "firmware": device.firmware,
+        "serial number": None if device.simulated else device.serial,  # follows from the next
+        "description": None if device.device_hash is None else device.device_hash[:_HASH],
+        "capacity": units.size(device.capacity_bytes),
+        "class": {True: "HDD", False: "SSD", None: None}[device.rotational],
+        "interface": device.interface,
+        "flash": device.nand_type,
+        "sector": f"{device.sector_bytes} B",
+        "PCIe": device.pcie,
+        "adapter": device.adapter,
+        "edition": manifest.edition,
+        **{name.replace("_", " "): _option(value) for name, value in manifest.options.items()},
+        "seed": str(manifest.seed),
+        "purge": None if manifest.purge is None else manifest.purge.method,
+        "write cache": None if cache is None else _option(cache.enabled),
+        "writecliff": versions.get("writecliff"),
+    }
+    if not device.simulated:  # what a simulated drive does depends on none of it
+        host = manifest.host
+        found |= {"fio": versions.get("fio"), "kernel": versions.get("kernel")}
+        found |= {name.replace("_", " "): text for name, text in host.items()}
+    return found
+
+
+def _option(value: Any) -> str | None:
+    if isinstance(value, list):
+        value = tuple(value)
+    return None if value is None else value_text(value)
+
+
+def telling(what: str) -> tuple[int, int]:
+    """A key that sorts parts of the set-up by how well they tell two runs apart."""
+    if what in _FIRST:
+        return 0, _FIRST.index(what)
+    if what in _LAST:
+        return 2, _LAST.index(what)
+    return 1, 0

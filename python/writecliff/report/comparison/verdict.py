@@ -1,0 +1,107 @@
+"""The answer of a comparison in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from writecliff.report.comparison.figures import Figure, percent
+from writecliff.report.headline import value_text
+
+
+def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
+    """Who is better at what, by how much, and whether that is more than noise."""
+    apart = [figure for figure in figures if figure.noise == "apart"]
+    figures = [figure for figure in figures if figure.noise != "apart"]
+    total = len(figures)
+    clear = [figure for figure in figures if figure.noise == "more" and figure.best is not None]
+    neither = [figure for figure in figures if figure.noise == "more" and figure.best is None]
+    noisy = [figure for figure in figures if figure.noise == "within"]
+    single = [figure for figure in figures if figure.noise == "unknown"]
+    equal = [figure for figure in figures if figure.noise == "equal"]
+    if not figures:
+        return (
+            f"Nothing was measured at the same load: {apart[0].one.label} and others differ in it."
+        )
+    if len(equal) == total:
+        return f"{_joined(labels)} measured the same in {_all(total)}."
+    parts = []
+    if clear:
+        said = [f"{labels[who]} is {_degree(labels)} at {_won(labels, won, total)}"
+                for who, won in _by_winner(clear)]  # fmt: skip
+        parts.append(f"{', '.join(said)}, by more than noise (the 95 % intervals do not overlap)")
+    if neither:
+        names = ", ".join(figure.one.label for figure in neither)
+        parts.append(f"{names}: different by more than noise, and neither direction is better")
+    if noisy:
+        largest = max(noisy, key=lambda figure: figure.margin_pct or 0)
+        most = percent(largest.margin_pct or 0)
+        what = _quantity(len(noisy), total, parts)
+        parts.append(f"{what} no more than noise (at most {most}, {largest.one.label})")
+    if single:
+        parts.append(_single(labels, single, total, parts))
+    if equal:
+        parts.append(f"{_count(len(equal), 'figure')} {'is' if len(equal) == 1 else 'are'} equal")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _single(
+    labels: Sequence[str], single: Sequence[Figure], total: int, before: Sequence[str]
+) -> str:
+    """What is said of figures whose values have no interval."""
+    undirected = [figure for figure in single if figure.best is None]
+    directed = [figure for figure in single if figure.best is not None]
+    said = [f"{labels[who]} is {_degree(labels)} at {_won(labels, won, total)}"
+            for who, won in _by_winner(directed)]  # fmt: skip
+    if undirected:
+        names = ", ".join(figure.one.label for figure in undirected)
+        said.append(f"{names} {'differs' if len(undirected) == 1 else 'differ'}")
+    which = "of single values" if before else "by single values"
+    return f"{which}, {', '.join(said)}: nothing tells whether that is more than noise"
+
+
+def _by_winner(figures: Iterable[Figure]) -> list[tuple[int, list[Figure]]]:
+    """The figures of each contender that is best at some, the one with most first."""
+    won: dict[int, list[Figure]] = {}
+    for figure in figures:
+        if figure.best is not None:
+            won.setdefault(figure.best, []).append(figure)
+    return sorted(won.items(), key=lambda item: -len(item[1]))
+
+
+def _won(labels: Sequence[str], won: Sequence[Figure], total: int) -> str:
+    """What a contender is better at: how much it is in all, and the largest difference."""
+    most = max(won, key=lambda figure: figure.margin_pct or 0)
+    best, other = (value_text(most.value_of(number)) for number in most.order[:2])
+    over = f" than {labels[most.next_best]}" if len(labels) > 2 else ""
+    figures = f"{best} against {other} {most.one.unit}".strip()
+    one = f"{most.one.label} ({most.margin_text}{over}: {figures})"
+    if len(won) == 1:
+        return one
+    margins = [figure.margin_pct for figure in won if figure.margin_pct is not None]
+    spread = f" by {percent(min(margins))} to {percent(max(margins))}" if margins else ""
+    return f"{len(won)} of {total} figures{spread}, most at {one}"
+
+
+def _degree(labels: Sequence[str]) -> str:
+    return "better" if len(labels) == 2 else "best"
+
+
+def _joined(labels: Sequence[str]) -> str:
+    return f"{', '.join(labels[:-1])} and {labels[-1]}"
+
+
+def _all(total: int) -> str:
+    return "the one figure in common" if total == 1 else f"all {total} figures"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _quantity(number: int, total: int, before: Sequence[str]) -> str:
+    """The subject of a clause: "3 more figures differ by", "all 7 figures differ by"."""
+    if number == total:
+        return f"{_all(total)} {'differs' if total == 1 else 'differ'} by"
+    what = f"{number} more" if before else f"{number} of {total}"
+    return f"{what} {'figure differs' if number == 1 else 'figures differ'} by"

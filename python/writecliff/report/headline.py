@@ -1,0 +1,138 @@
+"""The headline figures of a run: what it is quoted by, each with unit, direction and interval.
+
+The report of every test names its own (`TestReport.headlines`). Comparisons, the pages of suites
+and sweeps, and the last lines of a command show those and know no test.
+
+An interval covers 95 %. Of a mean it is Student's t over what the mean is of, mostly the rounds of
+the steady-state window; of a quantile it follows from the order statistics. A figure of a single
+value has none: nothing in the run tells how much it would vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
+ROUNDS = "mean over the rounds of the window"
+NS_PER_MS = 1e6
+# Student's t, two-sided 95 %, by degrees of freedom from 1; beyond, that of the normal distribution
+# is 2 % smaller at most.
+_T = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+_T_MANY = 1.960
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval, in the unit of its figure."""
+
+    low: float
+    high: float
+    of: str  # what it is the interval of: `ROUNDS`, "99.99 % quantile of the I/Os"
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two have a value in common."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """One figure that a run is quoted by."""
+
+    key: str  # the same in all runs of a test where it means the same: "iops_4k_0_100"
+    label: str
+    value: float
+    unit: str
+    higher_is_better: bool | None = True  # None: neither
+    interval: Interval | None = None  # None: a single value
+    at: str = ""  # the load that the run itself chose to measure it at: "TC8/QD32"
+    steady: bool = True  # False: the drive was not in steady state
+
+    @property
+    def text(self) -> str:
+        """The value with its unit: "41,213 IOPS"."""
+        return f"{value_text(self.value)} {self.unit}".strip()
+
+    @property
+    def full_text(self) -> str:
+        """The value with its interval: "41,213 (40,950 to 41,480) IOPS"."""
+        return f"{value_text(self.value)}{interval_text(self.interval)} {self.unit}".strip()
+
+
+def value_text(value: float) -> str:
+    """Four significant digits; whole numbers from 1,000 on."""
+    return units.significant(value, 4)
+
+
+def interval_text(interval: Interval | None) -> str:
+    """An interval in parentheses, with a space before; nothing without one."""
+    if interval is None:
+        return ""
+    return f" ({value_text(interval.low)} to {value_text(interval.high)})"
+
+
+def headline(key: str, label: str, value: float | None, unit: str, **more: Any) -> list[Headline]:
+    """A figure of a single value; empty if it is unknown."""
+    if value is None or not isfinite(value):
+        return []
+    return [Headline(key=key, label=label, value=value, unit=unit, **more)]
+
+
+def mean_headline(
+    key: str,
+    label: str,
+    samples: Iterable[float | None],
+    unit: str,
+    *,
+    value: float | None = None,
+    of: str = ROUNDS,
+    **more: Any,
+) -> list[Headline]:
+    """The mean of `samples` with its interval; empty if none is known. `value` stands for the mean
+    where a weighted one is exact."""
+    known = [sample for sample in samples if sample is not None and isfinite(sample)]
+    if not known:
+        return headline(key, label, value, unit, **more)
+    mean = fmean(known) if value is None else value
+    return headline(key, label, mean, unit, interval=mean_interval(known, mean, of), **more)
+
+
+def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
+    """The 95 % interval of a mean by Student's t; None for fewer than two samples."""
+    if len(samples) < 2:
+        return None
+    degrees = len(samples) - 1
+    t = _T[degrees - 1] if degrees <= len(_T) else _T_MANY
+    half = t * stdev(samples) / sqrt(len(samples))
+    return Interval(mean - half, mean + half, of)
+
+
+def quantile_headline(
+    key: str, label: str, histogram: Histogram | None, q: float, **more: Any
+) -> list[Headline]:
+    """A quantile of response times in ms; empty if there are too few I/Os for it."""
+    quantile = None if histogram is None or not histogram.count else histogram.quantile(q)
+    if quantile is None or quantile.value_ns is None:
+        return []
+    interval = None
+    if quantile.low_ns is not None and quantile.high_ns is not None:
+        of = f"{units.nines(q)} quantile of the I/Os"
+        interval = Interval(quantile.low_ns / NS_PER_MS, quantile.high_ns / NS_PER_MS, of)
+    value = quantile.value_ns / NS_PER_MS
+    return headline(key, label, value, "ms", higher_is_better=False, interval=interval, **more)
+
+
+def ms(value_ns: float | None) -> float | None:
+    """Milliseconds of a latency; None stays None."""
+    return None if value_ns is None else value_ns / NS_PER_MS

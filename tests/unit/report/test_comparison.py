@@ -1,0 +1,219 @@
+"""Comparisons: who is a contender, what it is called, who is better, and by more than noise."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from tests.support.synthetic_run import Drive, build_run, identity
+from writecliff.cli.main import main
+from writecliff.errors import ConfigError
+from writecliff.procedures.operating_points import Cell, knee
+from writecliff.report.comparison import compare
+from writecliff.report.comparison.figures import Figure
+from writecliff.report.comparison.verdict import verdict_of
+from writecliff.report.headline import Headline, Interval, mean_headline, mean_interval
+from writecliff.report.style import log_ticks
+
+SHAPE: dict[str, Any] = {"rounds": 6, "steps_per_round": 2, "step_s": 900.0}
+OLD = Drive(noise=0.002)
+NEW = Drive(noise=0.002, saturated_iops=14_000.0)
+
+
+def run(path: Path, drive: Drive = OLD, seed: int = 7, **changes: Any) -> Path:
+    """A run of saturation; `seed` is that of its noise and of its manifest."""
+    return build_run(path, drive, changes={"seed": seed, **changes}, **{**SHAPE, "seed": seed})
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two firmware versions and another seed of one drive, and another drive."""
+    folder = tmp_path_factory.mktemp("runs")
+    run(folder / "old")
+    run(folder / "seed", seed=8)
+    run(folder / "new", NEW, device=replace(identity(NEW), firmware="S2.0"))
+    run(folder / "other", NEW, device=replace(identity(NEW), model="Other"))
+    return folder
+
+
+def one(value: float, half: float | None = None, **more: Any) -> Headline:
+    interval = None if half is None else Interval(value - half, value + half, "rounds")
+    return Headline(key="k", label="Speed", value=value, unit="IOPS", interval=interval, **more)
+
+
+@pytest.mark.parametrize("count", [2, 5, 31, 60])
+def test_the_interval_of_a_mean_is_students(count: int) -> None:
+    samples = [100.0 + (7 * n) % 11 for n in range(count)]
+    mean = sum(samples) / count
+    found = mean_interval(samples, mean)
+    low, high = stats.t.interval(0.95, count - 1, loc=mean, scale=stats.sem(samples))
+    assert found is not None
+    assert found.high - found.low == pytest.approx(high - low, rel=0.025 if count > 31 else 1e-3)
+    assert (found.low + found.high) / 2 == pytest.approx(mean)
+
+
+def test_a_single_value_has_no_interval_and_an_unknown_one_is_no_figure() -> None:
+    (single,) = mean_headline("k", "Speed", [5.0], "IOPS")
+    assert single.interval is None
+    assert mean_headline("k", "Speed", [None, float("nan")], "IOPS") == []
+    (weighted,) = mean_headline("k", "Speed", [1.0, 3.0], "IOPS", value=2.5)
+    assert weighted.value == 2.5
+    assert weighted.interval is not None
+    assert weighted.interval.low + weighted.interval.high == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "noise", "best"),
+    [
+        (one(100, 4), one(110, 4), "more", 1),
+        (one(100, 6), one(110, 6), "within", 1),
+        (one(100, 4), one(110), "unknown", 1),
+        (one(100, 4), one(100, 9), "equal", None),
+        (one(100, 4, higher_is_better=False), one(110, 4, higher_is_better=False), "more", 0),
+        (one(100, 4, higher_is_better=None), one(110, 4, higher_is_better=None), "more", None),
+        (one(100, 4, at="QD1"), one(110, 4, at="QD8"), "apart", None),
+    ],
+)
+def test_more_than_noise_is_intervals_apart(
+    first: Headline, second: Headline, noise: str, best: int | None
+) -> None:
+    figure = Figure("wsat", [first, second])
+    assert (figure.noise, figure.best) == (noise, best)
+
+
+def test_the_best_of_several_is_set_against_the_next() -> None:
+    figure = Figure("wsat", [one(100, 1), None, one(150, 1), one(120, 1)])
+    assert (figure.best, figure.next_best) == (2, 3)
+    assert figure.margin_pct == pytest.approx(25)
+    assert "C is best at Speed (25 % higher than D: 150.0 against 120.0 IOPS)" in verdict_of(
+        "ABCD", [figure]
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            [(one(100, 1), one(112, 1))],
+            "B is better at Speed (12 % higher: 112.0 against 100.0 IOPS), by more than noise "
+            "(the 95 % intervals do not overlap).",
+        ),
+        (
+            [(one(100, 9), one(112, 9))],
+            "The one figure in common differs by no more than noise (at most 12 %, Speed).",
+        ),
+        (
+            [(one(100), one(112))],
+            "By single values, B is better at Speed (12 % higher: 112.0 against 100.0 IOPS): "
+            "nothing tells whether that is more than noise.",
+        ),
+        ([(one(100, 1), one(100, 1))], "A and B measured the same in the one figure in common."),
+        (
+            [(one(130, 1), one(100, 1)), (one(200, 1), one(100, 1)), (one(100, 9), one(101, 9))],
+            "A is better at 2 of 3 figures by 30 % to 100 %, most at Speed (100 % higher: 200.0 "
+            "against 100.0 IOPS), by more than noise (the 95 % intervals do not overlap); 1 more "
+            "figure differs by no more than noise (at most 1 %, Speed).",
+        ),
+        (
+            [(one(100, 1, higher_is_better=None), one(120, 1, higher_is_better=None))],
+            "Speed: different by more than noise, and neither direction is better.",
+        ),
+    ],
+)
+def test_the_verdict_is_one_sentence(
+    values: list[tuple[Headline, Headline]], sentence: str
+) -> None:
+    assert verdict_of(["A", "B"], [Figure("wsat", pair) for pair in values]) == sentence
+
+
+def test_two_seeds_of_one_drive_are_two_contenders(runs: Path) -> None:
+    found = compare([runs / "old", runs / "seed"])
+    assert found.labels == ["seed 7", "seed 8"]
+    assert [(part.what, part.values) for part in found.differences] == [("seed", ("7", "8"))]
+    saturated = next(figure for figure in found.figures if figure.one.key == "saturated_iops")
+    assert saturated.noise == "within"
+
+
+def test_two_firmware_versions_differ_by_more_than_noise(runs: Path) -> None:
+    found = compare([runs / "old", runs / "new"])
+    assert found.labels == ["firmware S1.0", "firmware S2.0"]
+    saturated = next(figure for figure in found.figures if figure.one.key == "saturated_iops")
+    assert (saturated.noise, saturated.best) == ("more", 1)
+    assert saturated.margin_pct == pytest.approx(100 * (14_000 / 11_800 - 1), abs=3)
+    assert "firmware S2.0 is better at" in found.verdict[0].lower() + found.verdict[1:]
+
+
+def test_drives_are_called_by_name_and_their_versions_too(runs: Path) -> None:
+    found = compare([runs / "old", runs / "new", runs / "other"])
+    assert found.labels == [
+        "Example SATA TLC 120, firmware S1.0",
+        "Example SATA TLC 120, firmware S2.0",
+        "Example Other",
+    ]
+
+
+def test_runs_that_differ_in_nothing_are_told_apart_by_their_date(
+    runs: Path, tmp_path: Path
+) -> None:
+    run(tmp_path / "again", created="2026-03-03T15:30:00+00:00")
+    run(tmp_path / "at-once")
+    found = compare([runs / "old", tmp_path / "again", tmp_path / "at-once"])
+    assert found.labels == ["2026-03-02 15:30:00 (old)", "2026-03-03 15:30:00",
+                            "2026-03-02 15:30:00 (at-once)"]  # fmt: skip
+    assert found.differences == []
+    assert found.verdict.startswith("2026-03-02 15:30:00 (old), 2026-03-03 15:30:00 and")
+
+
+def test_a_folder_of_runs_is_all_of_them(runs: Path) -> None:
+    assert len(compare([runs]).contenders) == 4
+
+
+def test_what_cannot_be_compared_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="only one thing to compare"):
+        compare([runs / "old", runs / "old"])
+    with pytest.raises(ConfigError, match="there is no run in"):
+        compare([runs / "old", tmp_path])
+    assert main(["compare", str(runs / "old"), "--output", str(tmp_path / "c.html")]) != 0
+    assert not (tmp_path / "c.html").exists()
+
+
+def test_the_json_has_what_scripts_rely_on(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "c.html"
+    words = ["compare", str(runs / "old"), str(runs / "new"), "--output", str(page)]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "writecliff/comparison/2"
+    keys = [figure["key"] for figure in found["figures"]]
+    assert keys == ["saturated_iops", "latency_p9999", "latency_mean", "waf", "fob_iops"]
+    value = found["figures"][0]["values"][1]
+    assert value["low"] < value["value"] < value["high"]
+    assert {"what": "firmware", "values": ["S1.0", "S2.0"], "tests": []} in found["differences"]
+    assert main(words) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == found["verdict"]
+    assert found["verdict"] in page.read_text()
+    assert page.read_text().count("<figure") == 4
+
+
+def test_the_knee_is_the_least_load_that_brings_nearly_all_iops() -> None:
+    cells = [Cell(1, 1, 10_000, 1e5), Cell(1, 8, 46_000, 2e5), Cell(4, 8, 50_000, 6e5),
+             Cell(2, 4, 45_500, 2e5)]  # fmt: skip
+    found = knee(cells)
+    assert found is not None and (found.threads, found.queue_depth) == (1, 8)
+    assert knee([]) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(33_000, 34_000), (7_000, 41_000), (0.9, 1.3), (3.1, 4.4), (1, 90), (6, 600)]
+)
+def test_a_logarithmic_axis_has_three_labels(low: float, high: float) -> None:
+    ticks = log_ticks(low, high)
+    assert len(ticks) >= 3
+    assert all(low <= tick <= high for tick in ticks)
