@@ -24,7 +24,8 @@ def compare(
     Parameters
     ----------
     paths
-        Run directories, suites, sweeps, or folders of them.
+        Run directories, suites, sweeps, folders of them, or saved answers of `run --json` and
+        `replay --json`.
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
     json

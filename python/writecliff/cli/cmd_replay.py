@@ -72,7 +72,18 @@ def replay(
     print(pairs(_lines(setup, done)))
     print()
     print(_streams(setup, done))
+    print(f"\n{_answer(setup, done)}")
     return 0
+
+
+def _answer(setup: ReplaySetup, done: Replayed) -> str:
+    """The outcome in one line."""
+    years = setup.years(done.waf)
+    life = "" if years is None else f"{years:.3g} years at the rate of the trace, "
+    written = units.size(setup.endurance_bytes(done.waf))
+    slow = f"; reads p99.99 {latency_text(done.read_p9999_ns)}" if done.reads.count else ""
+    streams = f"{done.streams} streams by {done.scheme}" if done.streams > 1 else "one stream"
+    return f"{life}{written} written in its life: WAF {done.waf:.3f} with {streams}{slow}"
 
 
 def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:

@@ -94,7 +94,10 @@ def _keep_event_log(engine: Engine) -> None:
 def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engine) -> None:
     if form == "json":
         steps = [result_mapping(w, r) for w, r in zip(load.workloads, results, strict=True)]
-        emit_json({"file": load.path, "target": engine.identify().target, "steps": steps})
+        from writecliff.report.comparison.answers import RUN_SCHEMA
+
+        target = engine.identify().target
+        emit_json({"schema": RUN_SCHEMA, "file": load.path, "target": target, "steps": steps})
     elif form == "fio-json":
         from writecliff.engines.fiojson import fio_json
 

@@ -32,6 +32,24 @@ def test_replay_reports_the_gain_of_streams(cli: CommandLine, trace_folder: Path
     assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
 
 
+def test_replays_answer_in_their_last_line_and_are_compared(
+    cli: CommandLine, trace_folder: Path, tmp_path: Path
+) -> None:
+    saved = [tmp_path / "none.json", tmp_path / "rules.json"]
+    rules = ("--streams", str(trace_folder / "rules.toml"))
+    for path, more in zip(saved, ((), rules), strict=True):
+        path.write_text(cli(_words(trace_folder, "replay", "--no-timed", *more, "--json")).out)
+    last = cli(_words(trace_folder, "replay", "--no-timed", *rules)).out.splitlines()[-1]
+    page = str(tmp_path / "c.html")
+    found = json.loads(cli(["compare", *map(str, saved), "--output", page, "--json"]).out)
+    assert [one["label"] for one in found["contenders"]] == ["assign none", "assign rules"]
+    figures = {figure["key"]: figure for figure in found["figures"]}
+    assert figures["waf"]["best"] == "assign rules"
+    rules_waf = figures["waf"]["values"][1]["value"]
+    assert f"written in its life: WAF {rules_waf:.3f} with" in last
+    assert {"what": "assign", "values": ["none", "rules"], "tests": []} in found["differences"]
+
+
 def test_replay_reports_a_file_system_without_trim(cli: CommandLine, trace_folder: Path) -> None:
     words = ("--no-trim", "--allocator", "first-fit", "--copies", "2", "--no-timed")
     said = cli(_words(trace_folder, "replay", *words))

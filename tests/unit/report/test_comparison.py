@@ -15,6 +15,7 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.procedures.operating_points import Cell, knee
 from writecliff.report.comparison import compare
+from writecliff.report.comparison.answers import RUN_SCHEMA
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.comparison.verdict import verdict_of
 from writecliff.report.headline import Headline, Interval, mean_headline, mean_interval
@@ -217,3 +218,34 @@ def test_a_logarithmic_axis_has_three_labels(low: float, high: float) -> None:
     ticks = log_ticks(low, high)
     assert len(ticks) >= 3
     assert all(low <= tick <= high for tick in ticks)
+
+
+def answer(path: Path, iops: float, seed: int = 1) -> Path:
+    """What `run --json` prints, as far as it is compared."""
+    percentiles = [{"pct": pct, "value_ns": 900_000, "low_ns": 8e5 * 100 / iops,
+                    "high_ns": 9e5 * 100 / iops} for pct in (50, 99, 99.9)]  # fmt: skip
+    service = {"mean_ns": 1e5, "max_ns": 2e6, "percentiles": percentiles}
+    done = {"iops": iops, "bytes_per_s": 4096 * iops, "service": service}
+    jobs = [{"name": "log", "operations": {"write": done}}]
+    step = {"workload": "w", "seed": seed, "waf": None, "jobs": jobs}
+    made = {"schema": RUN_SCHEMA, "file": "w.fio", "target": "sim:x", "steps": [step]}
+    path.write_text(json.dumps(made))
+    return path
+
+
+def test_saved_answers_of_run_are_compared(tmp_path: Path) -> None:
+    found = compare([answer(tmp_path / "a.json", 100.0), answer(tmp_path / "b.json", 125.0, 2)])
+    assert found.labels == ["seed 1", "seed 2"]
+    by_key = {figure.one.key: figure for figure in found.figures}
+    speed = by_key["/log/writes/iops"]
+    assert (speed.best, speed.noise, speed.margin_pct) == (1, "unknown", pytest.approx(25))
+    assert by_key["/log/writes/p99.9"].values[0].interval is not None  # type: ignore[union-attr]
+    assert "/log/writes/p50" not in by_key
+
+
+def test_a_file_that_is_no_answer_is_said_to_be_none(tmp_path: Path) -> None:
+    other = tmp_path / "x.json"
+    for text in ("{}", "no JSON", '{"schema": "writecliff/bench-sim/1"}', "[1]"):
+        other.write_text(text)
+        with pytest.raises(ConfigError, match=r"x\.json is not an answer"):
+            compare([other, answer(tmp_path / "a.json", 100.0)])

@@ -1,6 +1,7 @@
 """Runs side by side: any that have figures in common.
 
     runs.py        what a comparison reads of a run: set-up, headline figures, curves
+    answers.py     the same of saved answers of `run` and `replay`
     contenders.py  who is compared, from the paths that were given, and what each is called
     figures.py     the figures in common: who is best, by how much, whether that is more than noise
     verdict.py     all of it in one sentence
@@ -51,7 +52,7 @@ class Comparison:
 
 
 def compare(paths: Sequence[Path]) -> Comparison:
-    """Compare the runs in `paths`: run directories, suites, sweeps, or folders of them.
+    """Compare what is in `paths`: run directories, suites, sweeps, folders of them, saved answers.
 
     Raises ConfigError: fewer than two contenders, or nothing that two of them measured; StoreError
     for a damaged run.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from writecliff import units
 from writecliff.errors import ConfigError, StoreError
+from writecliff.report.comparison.answers import SUFFIX, read_answer
 from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, telling
 from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.suite.folder import SUITE_NAME, SuiteFolder
@@ -30,7 +31,7 @@ class Contender:
 
     runs: Mapping[str, Run]
     label: str = ""
-    fixed: bool = False  # a suite or a part of a sweep: nothing joins it
+    fixed: bool = False  # a suite, a part of a sweep or a saved answer: nothing joins it
     left_out: Sequence[Path] = field(default_factory=tuple)  # its runs without a complete step
 
     @property
@@ -57,7 +58,7 @@ def contenders_in(paths: Iterable[Path]) -> list[Contender]:
         if not here and path.resolve() not in seen:
             raise ConfigError(
                 f"there is no run in {path}",
-                hint="give run directories, suites, sweeps, or folders of them",
+                hint="give run directories, suites, sweeps, folders of them, or saved .json",
             )
         seen.add(path.resolve())
         for contender in here:
@@ -77,6 +78,11 @@ def _add(found: list[Contender], new: Contender) -> None:
 def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
     """What `path` holds, each directory once."""
     if path.resolve() in seen:
+        return
+    if path.is_file() and path.suffix == SUFFIX:
+        seen.add(path.resolve())
+        run = read_answer(path)
+        yield Contender({run.test: run}, fixed=True)
         return
     if (path / MANIFEST_NAME).is_file():
         seen.add(path.resolve())

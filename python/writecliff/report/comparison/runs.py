@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.options import value_text
-from writecliff.procedures.registry import PROCEDURES
 from writecliff.report import report_of
 from writecliff.report.base import Curve
 from writecliff.report.headline import Headline
@@ -31,7 +30,6 @@ class Run:
 
     path: Path
     test: str
-    title: str
     created: str  # ISO 8601
     setup: Mapping[str, str | None]  # by what it is: "drive", "seed", "queue depth"
     headlines: Sequence[Headline]
@@ -63,7 +61,6 @@ def read_run(path: Path) -> Run:
         return Run(
             path=path,
             test=manifest.procedure,
-            title=PROCEDURES[manifest.procedure].title,
             created=manifest.created,
             setup=setup_of(manifest),
             headlines=report.headlines(),
