@@ -20,6 +20,8 @@ _KERNEL_OPTIONS = (
     "console=ttyS0 panic=-1 mitigations=off audit=0 cryptomgr.notests nvme_core.io_timeout=255 "
     "init_on_alloc=0 hardened_usercopy=off randomize_kstack_offset=off transparent_hugepage=always"
 )
+# String instructions are interpreted byte by byte; without these two, C library and kernel move words.
+_PROCESSOR = "max,la57=off,erms=off,fsrm=off"
 _START = Path(__file__).with_name("start.sh")
 
 
@@ -65,7 +67,7 @@ class Machine:
             words += ["-L", str(emulator / "usr/share" / place)]
         words += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
         words += ["-machine", "q35,smm=off,vmport=off", "-accel", accelerator]
-        words += ["-cpu", "max,la57=off", "-smp", "2", "-m", MEMORY]
+        words += ["-cpu", _PROCESSOR, "-smp", "2", "-m", MEMORY]
         words += ["-kernel", str(kernel.image), "-initrd", str(root)]
         words += ["-append", f"{_KERNEL_OPTIONS} START={_START}"]
         words += ["-serial", f"file:{self.console}"]
