@@ -79,6 +79,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         parser.error("which command?")
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     where = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
+    where["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is used, and some take seconds to import
     parts = fetch(options.kernel)
     with run_folder() as run:
         out = options.results.resolve() if options.results else None

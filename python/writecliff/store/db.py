@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from writecliff.errors import StoreError
@@ -20,6 +19,8 @@ def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = 
 
     Raises StoreError for a query that DuckDB refuses.
     """
+    import duckdb  # a run that only stores does without
+
     with duckdb.connect(":memory:") as connection:
         try:
             for name, table in tables.items():
