@@ -1,8 +1,8 @@
 """The tests of the standard, to the end, on each of the four drives.
 
-`test wsat --quick` runs as it is: as a command on one drive, with its page, and within the suite on all.
-The rest of `suite pts-e --quick` gets smaller grids and shorter steps still: the processor of the guest is
-interpreted. What a run discloses may then be that shortening and nothing else.
+`test wsat --quick` runs as it is on one drive, with its page. In `suite pts-e --quick`, on all of them, it ends
+after one drive fill, and the other tests get smaller grids and shorter steps still: the processor of the guest
+is interpreted. What a run discloses may then be that shortening and nothing else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHORTER: dict[str, dict[str, str]] = {
         "step_seconds": "0.3",
         "histogram_seconds": "2",
     },
-    "wsat": {},
+    "wsat": {"drive_fills": "1"},
     "hir": {
         "waits_seconds": "1",
         "burst_seconds": "1",
