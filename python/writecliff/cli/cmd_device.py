@@ -1,19 +1,17 @@
-"""List and show simulated drives, probe real ones."""
+"""List, show and export simulated drives, probe real ones."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App
 
 from writecliff import units
-from writecliff.cli.output import (
-    emit_json,
-    latency_text,
-    pairs,
-    table,
-)
+from writecliff.cli.output import emit_json, latency_text, pairs, table
+from writecliff.errors import ConfigError
 
 GROUP = "drives", 1
 
@@ -77,6 +75,39 @@ def show(name: str, *, json: bool = False) -> int:
         if row["source"] or "." in row["key"]
     ]
     print(table(("key", "value", "source, or the reasoning behind it"), rows))
+    return 0
+
+
+@app.command
+def export(name: str, *, output: Path | None = None, json: bool = False) -> int:
+    """Print the device file of a simulated drive, a variant of a family written out whole.
+
+    A copy to change: `writecliff device export sata-tlc-120 --output my.toml`, then run it with
+    `--on sim:my.toml`.
+
+    Parameters
+    ----------
+    name
+        A name from `writecliff device list`, or the path of a .toml file.
+    output
+        Write it to this file, which must not exist (default: stdout).
+    json
+        Print {"name", "output", "text"}; "output" is null without --output.
+    """
+    from writecliff.devices import read_device_file
+    from writecliff.store.files import write_atomically
+
+    text, _ = read_device_file(name.removeprefix("sim:"))
+    if output is not None:
+        if output.exists():
+            raise ConfigError(f"{output} exists", hint="give another name")
+        write_atomically(output, text.encode())
+    if json:
+        emit_json({"name": name.removeprefix("sim:"), "output": output, "text": text})
+    elif output is None:
+        sys.stdout.write(text)
+    else:
+        print(output)
     return 0
 
 

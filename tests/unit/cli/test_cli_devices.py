@@ -42,6 +42,24 @@ def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> Non
     assert {"key", "value", "source", "line"} == set(shown["values"][0])
 
 
+def test_an_exported_drive_is_the_same_drive(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = cli("device export pm863-800").out
+    assert cli("device export sim:pm863-800 --output my.toml").out == "my.toml\n"
+    assert Path("my.toml").read_text() == printed
+    hashes = (
+        json.loads(cli(f"device show {name} --json").out)["device_hash"]
+        for name in ("pm863-800", "./my.toml")
+    )
+    assert len(set(hashes)) == 1
+    assert json.loads(cli("device export pm863-800 --json").out)["text"] == printed
+    said = cli("device export sata-tlc-120 --output my.toml")
+    assert said.code == 2 and "my.toml exists" in said.err
+    assert Path("my.toml").read_text() == printed
+
+
 def test_device_hash_is_of_behaviour(cli: CommandLine, tmp_path: Path) -> None:
     def hash_of(**changes: str) -> str:
         path = write_small_drive(tmp_path, **changes)
