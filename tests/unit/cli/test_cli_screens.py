@@ -107,7 +107,8 @@ Workloads and traces:
   advise-streams  Find the best stream assignment for a trace.
 
 Drives:
-  device          List and show simulated drives, probe real ones.
+  device          List, show and export simulated drives, probe real ones.
+  cache           List and remove the prepared drives that are kept.
 
 Validation and research:
   validate        Check the simulator against theory.
@@ -291,7 +292,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, profile, capture, replay, advise-streams, device, validate, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, profile, capture, replay, advise-streams, device, cache, validate, reproduce, experiment, fit, bench
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
