@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from writecliff.engines.fio.faults import GIVE_UP_S, StallWatch, cause, io_error
+from writecliff.engines.fio.faults import GIVE_UP_S, StallWatch, cause, io_error, is_never_idle
 from writecliff.engines.fio.process import Exit
 from writecliff.errors import EngineError
+from writecliff.workload.model import Job, Workload
 
 FIO_3_33 = (
     "fio: io_u error on file /dev/sdb: Input/output error: write offset=8192, buflen=4096",
@@ -21,8 +22,9 @@ class Machine:
         self.now = 0.0
         self.counts: tuple[int, int] | None = (0, 0)
 
-    def watch(self, interval_s: float = 1.0) -> StallWatch:
-        return StallWatch("/dev/sdb", lambda: self.counts, interval_s, lambda: self.now)
+    def watch(self, interval_s: float = 1.0, *, never_idle: bool = False) -> StallWatch:
+        counts, clock = (lambda: self.counts), (lambda: self.now)
+        return StallWatch("/dev/sdb", counts, interval_s, clock, never_idle=never_idle)
 
     def wait(self, watch: StallWatch, seconds: float, *, report: bool = False) -> None:
         for _ in range(round(seconds * 2)):
@@ -51,6 +53,39 @@ def test_a_pause_is_no_stall(counts: tuple[int, int] | None) -> None:
     watch.finish()
     watch.reported()
     assert watch.notes == []
+
+
+def test_a_load_that_is_never_idle_stalls_with_nothing_in_flight() -> None:
+    """As behind a suspended device mapper, after the load's first I/Os and before its end."""
+    machine = Machine()
+    watch = machine.watch(never_idle=True)
+    machine.wait(watch, 30, report=True)  # fio prepares
+    machine.counts = (100, 0)
+    machine.wait(watch, 12, report=True)
+    assert watch.notes == []
+    machine.counts = (101, 4)
+    machine.wait(watch, 1)
+    machine.counts = (200, 0)
+    machine.wait(watch, 8, report=True)  # fio writes its results
+    watch.finish()
+    (note,) = watch.notes
+    assert note.startswith("disturbance: stall: the drive completed no I/O for 12")
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (Job(), True),
+        (Job(rate_iops=100), False),
+        (Job(rate_bytes_per_s=1e6), False),
+        (Job(think_ns=1000), False),
+        (Job(burst_ns=1000, pause_ns=1000), False),
+        (Job(start_delay_ns=1000), False),
+    ],
+)
+def test_a_load_with_pauses_of_its_own_may_be_idle(job: Job, expected: bool) -> None:
+    assert is_never_idle(Workload("load", (job,))) is expected
+    assert not is_never_idle(Workload("loads", (job, Job(rate_iops=1))))
 
 
 def test_a_slow_drive_does_not_stall() -> None:

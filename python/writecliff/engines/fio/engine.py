@@ -30,7 +30,7 @@ from writecliff.engines.disturbance import Reading
 from writecliff.engines.fio import command, speed
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
-from writecliff.engines.fio.faults import StallWatch, cause_on
+from writecliff.engines.fio.faults import StallWatch, cause_on, is_never_idle
 from writecliff.engines.fio.load import FioLoad, can_go_on, endless
 from writecliff.engines.fio.measured import Measured
 from writecliff.engines.fio.process import Exit
@@ -237,7 +237,12 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
         """As `FioLoad.follow`; notes stalls, and gives up on a drive that does not answer."""
         interval_s = step.workload.interval_ns / SECOND_NS
-        stalls = StallWatch(self._target.name, self._target.io_counts, interval_s)
+        stalls = StallWatch(
+            self._target.name,
+            self._target.io_counts,
+            interval_s,
+            never_idle=is_never_idle(step.workload),
+        )
 
         def on_report() -> None:
             stalls.reported()

@@ -17,6 +17,7 @@ from writecliff import units
 from writecliff.engines.disturbance import PREFIX
 from writecliff.engines.fio.process import Exit
 from writecliff.errors import EngineError, TargetError
+from writecliff.workload.model import Workload
 
 STALL_S = 5.0
 GIVE_UP_S = 600.0
@@ -33,7 +34,9 @@ class StallWatch:
     """Notices that a target completes no I/O. Call `tick` at least once a second.
 
     `counts` gives the completed I/Os and those in flight, or None where the kernel does not count:
-    then fio's reports are what has to come, every `interval_s`.
+    then fio's reports are what has to come, every `interval_s`. A load that is `never_idle` stalls
+    also while none is in flight, once it has begun: a suspended device mapper holds I/Os back
+    before they are counted.
     """
 
     def __init__(
@@ -42,6 +45,8 @@ class StallWatch:
         counts: IoCounts,
         interval_s: float,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        never_idle: bool = False,
     ) -> None:
         self.notes: list[str] = []
         self._name = name
@@ -51,6 +56,9 @@ class StallWatch:
         self._since = clock()  # that I/Os have been in flight, and none was completed
         self._heard_at = clock()  # of the target or of fio
         self._completed: int | None = None
+        self._never_idle = never_idle
+        self._begun = False  # I/Os have been completed
+        self._waits = False  # for I/Os that were issued
 
     def reported(self) -> None:
         """A report of fio's has come."""
@@ -64,11 +72,15 @@ class StallWatch:
         waited_s = 0.0
         if counts is not None:
             completed, in_flight = counts
-            if completed != self._completed:
+            moves = completed != self._completed
+            if moves:
                 self._heard_at = now
-            if completed != self._completed or not in_flight:
-                self.finish()
+            self._begun |= moves and self._completed is not None
+            held = bool(in_flight) or (self._never_idle and self._begun)
+            if moves or not held:
+                self._end_stall()
                 self._completed, self._since = completed, now
+            self._waits = bool(in_flight)
             waited_s = now - self._since
         waited_s = max(waited_s, now - self._heard_at - self._interval_s)
         if waited_s >= GIVE_UP_S:
@@ -79,13 +91,27 @@ class StallWatch:
             )
 
     def finish(self) -> None:
-        """Note the stall that ends here, if there is one."""
+        """Note a stall at the end of the load; with nothing in flight it was only done."""
+        if self._waits:
+            self._end_stall()
+
+    def _end_stall(self) -> None:
         if self._completed is not None:
             self._note(self._clock() - self._since)
 
     def _note(self, stalled_s: float) -> None:
         if stalled_s >= STALL_S:
             self.notes.append(f"{PREFIX}stall: the drive completed no I/O for {stalled_s:.1f} s")
+
+
+def is_never_idle(workload: Workload) -> bool:
+    """Whether all jobs issue I/Os as fast as they are completed, from the beginning to the end."""
+    return all(
+        job.rate_iops is None
+        and job.rate_bytes_per_s is None
+        and not (job.think_ns or job.burst_ns or job.start_delay_ns)
+        for job in workload.jobs
+    )
 
 
 def io_error(lines: Sequence[str]) -> str | None:
