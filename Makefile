@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 # Two workers a core, because many tests wait for processes that they start.
 WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
-# What runs beside tests that measure: it takes only time that nobody else wants.
-GIVE_WAY := $(shell command -v chrt >/dev/null && echo chrt --idle 0)
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
@@ -22,9 +20,7 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust ## run all tests but test-drives
-	@$(MAKE) --jobs 3 --output-sync=target test-measures test-bench test-speed
-	@$(MAKE) test-python
+test: needs test-rust test-measures test-python test-speed test-bench ## run all tests but test-drives
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
@@ -42,14 +38,14 @@ test-python: setup ## all other Python tests: units, fio, browser
 	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
-	$(GIVE_WAY) tools/instruction-counts
+	tools/instruction-counts
 
 test-drives: setup ## tests on emulated drives in a virtual machine (half an hour)
 	$(BIN)/python -m tests.guest test
 
 # What every change may break; the others take too long for that.
 test-bench: setup ## the bench of emulated drives itself (part of test)
-	$(GIVE_WAY) $(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
+	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
 
 # Apart from test-bench so that CI can fetch the guest while it builds.
 fetch-bench:
