@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from writecliff import _native
 from writecliff.engines.base import ProgressHook
 from writecliff.engines.preconditioned import bring_to, recipe
 from writecliff.engines.sim import SimEngine
@@ -19,6 +19,9 @@ from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import KIB, Load
 from writecliff.workload.model import BlockSize, Job, Segments, Workload
+
+if TYPE_CHECKING:
+    from writecliff import _native
 
 _CLIENT_RANGE, _CLIENT_BYTES, _CLIENT_SEGMENTS = 0.8, 8 << 30, 1024
 _CLIENT_DEPTH = 32

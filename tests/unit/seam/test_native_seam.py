@@ -25,8 +25,8 @@ USERS = {
     "devices/quantities.py",  # reads sizes and times of device files as the simulator does
     "engines/counters.py",  # names, units and kinds of drive counters
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
-    "engines/preconditioned.py",
     "engines/sim.py",
+    "engines/state_cache.py",
     "experiments/fms_fio.py",
     "latency_causes.py",  # their names and meanings
     "native_errors.py",
