@@ -10,10 +10,7 @@ from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from writecliff.published.figures import PublishedFigure
-    from writecliff.published.fit import FitResult, Prediction, Specification
+    from writecliff.published.fit import CrossValidation, FitResult, Prediction, Specification
 
 GROUP = "validation and research", 4
 _ALL = "all"
@@ -55,7 +52,7 @@ def fit(
     """
     from writecliff.cli import fit_view
     from writecliff.published.figures import SHIPPED, read_figures
-    from writecliff.published.fit import Fit
+    from writecliff.published.fit import CrossValidation, Fit
     from writecliff.published.predictions import table_of
     from writecliff.store.files import write_atomically
 
@@ -64,12 +61,13 @@ def fit(
     chosen, specs = _specifications(name)
     _check(name, cross_validate, predictions, output)
     table = read_figures(figures or SHIPPED)
+    cross_validation = (
+        None if cross_validate is None else CrossValidation(specs, table, cross_validate, chosen)
+    )
     result = None if name == _ALL else Fit(specs[chosen[0]], table, log).run()
     if result is not None and output is not None:
         _write(result, output)
-    predicted = (
-        _predict(specs, table, cross_validate, chosen) if cross_validate is not None else None
-    )
+    predicted = None if cross_validation is None else _predict(cross_validation)
     if predictions is not None and predicted and cross_validate:
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:
@@ -116,6 +114,8 @@ def _check(
     for path in (output, predictions):
         if path is not None and path.exists():
             raise ConfigError(f"{path} exists", hint="give another name")
+    if predictions is not None and not predictions.parent.is_dir():
+        raise ConfigError(f"there is no folder {predictions.parent}", hint="give another name")
     if predictions is not None and cross_validate is None:
         raise ConfigError("--predictions needs --cross-validate", hint="for example 5")
     if name == _ALL and cross_validate is None:
@@ -124,18 +124,11 @@ def _check(
         raise ConfigError("--output is of one fit", hint="give its name in place of 'all'")
 
 
-def _predict(
-    specs: Mapping[str, Specification],
-    table: tuple[PublishedFigure, ...],
-    folds: int,
-    chosen: Collection[str],
-) -> tuple[Prediction, ...]:
+def _predict(cross_validation: CrossValidation) -> tuple[Prediction, ...]:
     from writecliff.cli.fit_view import FoldFitsView
     from writecliff.cli.reproduce_view import ReproduceView
     from writecliff.engines.state_cache import StateCache
-    from writecliff.published.fit import CrossValidation
 
-    cross_validation = CrossValidation(specs, table, folds, chosen)
     fold_fits = cross_validation.fold_fits()
     view = FoldFitsView(fold_fits.todo())
     values = fold_fits.run(view.done)
