@@ -40,7 +40,7 @@ test-python: setup ## all other Python tests: units, fio, browser
 test-speed: ## instruction counts of small fixed cases against those on record
 	tools/instruction-counts
 
-test-drives: setup ## tests on emulated drives in a virtual machine (half an hour)
+test-drives: setup ## all tests on emulated drives in a virtual machine (takes long)
 	$(BIN)/python -m tests.guest test
 
 # What every change may break; the others take too long for that.

@@ -30,22 +30,24 @@ int main(int count, char **words) {
 """
 
 
-def compile(source: str, output: Path, *words: str) -> None:
+def build(source: str, output: Path, *words: str) -> None:
     file = output.with_name(f"{output.name}.c")
     file.write_text(source)
     subprocess.run(["cc", "-o", str(output), str(file), *words], check=True, timeout=60)
 
 
-@pytest.mark.skipif(not shutil.which("cc") or not shutil.which("readelf"), reason="no compiler")
+@pytest.mark.skipif(
+    not shutil.which("cc") or not shutil.which("readelf"), reason="cc and readelf are not installed"
+)
 def test_what_is_not_used_is_not_loaded(tmp_path: Path) -> None:
     script = tmp_path / "versions"
     script.write_text(VERSIONED)
     for name, source in SOURCES.items():
         words = ["-shared", "-fPIC", f"-Wl,-soname,{name}"]
         words += [f"-Wl,--version-script={script}"] if name == "libnbd.so.0" else []
-        compile(CONSTRUCTOR.format(name) + source, tmp_path / name, *words)
+        build(CONSTRUCTOR.format(name) + source, tmp_path / name, *words)
     program = tmp_path / "program"
-    compile(PROGRAM, program, *(str(tmp_path / name) for name in SOURCES))
+    build(PROGRAM, program, *(str(tmp_path / name) for name in SOURCES))
 
     def loads(*folders: Path) -> list[str]:
         where = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, folders))}
