@@ -17,13 +17,14 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.report.student_t import two_sided_t
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 ROUNDS = "mean over the rounds of the window"
 NS_PER_MS = 1e6
-_UPPER = 0.975  # of Student's t: 95 % are between this quantile and its negative
+_SHARE = 0.95  # of an interval
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,7 @@ def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> In
     """The 95 % interval of a mean by Student's t; None for fewer than two samples."""
     if len(samples) < 2:
         return None
-    from scipy.special import stdtrit  # its import takes half a second
-
-    half = float(stdtrit(len(samples) - 1, _UPPER)) * stdev(samples) / sqrt(len(samples))
+    half = two_sided_t(_SHARE, len(samples) - 1) * stdev(samples) / sqrt(len(samples))
     return Interval(mean - half, mean + half, of)
 
 

@@ -54,7 +54,7 @@ def test_the_interval_of_a_mean_is_students(count: int) -> None:
     found = mean_interval(samples, mean)
     low, high = stats.t.interval(0.95, count - 1, loc=mean, scale=stats.sem(samples))
     assert found is not None
-    assert found.high - found.low == pytest.approx(high - low, rel=0.025 if count > 31 else 1e-3)
+    assert found.high - found.low == pytest.approx(high - low)
     assert (found.low + found.high) / 2 == pytest.approx(mean)
 
 

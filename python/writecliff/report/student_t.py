@@ -1,0 +1,38 @@
+"""Quantiles of Student's t. SciPy has them too, but its import takes longer than most commands."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import cos, pi, sin, sqrt
+
+_STEPS = 60  # halvings of the bracket: beyond the resolution of a double
+
+
+@cache
+def two_sided_t(share: float, degrees: int) -> float:
+    """The t between whose negative and itself a share of the distribution lies.
+
+    `degrees` of freedom are at least 1. Source: Abramowitz and Stegun, Handbook of Mathematical
+    Functions, 26.7.3 and 26.7.4, solved by bisection over the angle atan(t / sqrt(degrees)).
+    """
+    low, high = 0.0, pi / 2
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if _share_within(middle, degrees) < share:
+            low = middle
+        else:
+            high = middle
+    return sqrt(degrees) * sin(low) / cos(low)
+
+
+def _share_within(angle: float, degrees: int) -> float:
+    """The share between -t and t, for t = sqrt(degrees) * tan(angle)."""
+    odd = degrees % 2
+    term = cos(angle) if odd else 1.0
+    total = 0.0
+    for step in range(1 + odd, degrees, 2):
+        total += term
+        term *= cos(angle) ** 2 * step / (step + 1)
+    if odd:
+        return 2 / pi * (angle + sin(angle) * total)
+    return sin(angle) * total
