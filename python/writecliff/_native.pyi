@@ -205,21 +205,22 @@ class FileTrace:
         stream: npt.NDArray[np.uint16],
         origin: npt.NDArray[np.uint16],
         folder: npt.NDArray[np.uint16] | None = None,
+        time_ns: npt.NDArray[np.int64] | None = None,
     ) -> None:
         """Append rows. `op` has numbers of words, which `ops` gives a meaning: 0 write, 1 truncate
         (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream`,
         `origin` and `folder` are by class (see `row_classes`); the origin is a label for counting.
-        Raises NativeConfigError."""
-    def footprint(self, coalesce: bool, copies: int = 1) -> dict[str, int]:
+        `time_ns` decides when a page cache writes back. Raises NativeConfigError."""
+    def footprint(self, writeback: str, copies: int = 1) -> dict[str, int]:
         """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
 
-        `coalesce`: the last block of an append waits for fsync or for the next block. `copies`:
-        so many of the program beside each other.
+        `writeback`: when writes reach the drive, see `writebacks`. `copies`: so many of the program
+        beside each other. Raises NativeConfigError.
         """
     def lay_out(
         self,
         capacity_bytes: int,
-        coalesce: bool,
+        writeback: str,
         repeats: int | None = None,
         fills: float | None = None,
         *,
@@ -270,6 +271,9 @@ class BlockTrace:
 
 def assign_schemes() -> list[str]:
     """Schemes of stream assignment: none, rules, sfr, multi-queue, sepbit, oracle."""
+
+def writebacks() -> list[str]:
+    """Names of the ways in which writes reach the drive: from a page cache, or at once."""
 
 def allocators() -> list[str]:
     """Where a file system puts what files get new: next-fit, first-fit, folders."""

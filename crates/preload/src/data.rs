@@ -31,6 +31,24 @@ pub(crate) fn note(op: Op, file: File, a: u64, b: u64) {
 
 fn wrote(fd: c_int, offset: Option<off_t>, length: ssize_t) {
     moved(Op::Write, fd, offset, length);
+    if length > 0 && bypasses_cache(fd) {
+        synced(fd, 0);
+    }
+}
+
+/// A write with flags of its own (`RWF_*`).
+fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
+    wrote(fd, Some(offset), length);
+    if length > 0 && how & (libc::RWF_SYNC | libc::RWF_DSYNC) != 0 {
+        synced(fd, 0);
+    }
+}
+
+/// Whether a write to the descriptor is on the drive when it returns.
+fn bypasses_cache(fd: c_int) -> bool {
+    // SAFETY: only queries the flags. A raw system call, because fcntl is hooked.
+    let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) } as c_int;
+    flags >= 0 && flags & (libc::O_DIRECT | libc::O_DSYNC) != 0
 }
 
 fn got(fd: c_int, offset: Option<off_t>, length: ssize_t) {
@@ -92,7 +110,7 @@ hook!(pwritev | pwritev64(fd: c_int, data: *const iovec, count: c_int, at: off_t
     r => wrote(fd, Some(at), r));
 hook!(pwritev2 | pwritev64v2
     (fd: c_int, data: *const iovec, count: c_int, at: off_t, how: c_int) -> ssize_t,
-    r => wrote(fd, Some(at), r));
+    r => wrote_as(fd, at, how, r));
 
 hook!(read | __read(fd: c_int, data: *mut c_void, size: size_t) -> ssize_t, r => got(fd, None, r));
 hook!(__read_chk(fd: c_int, data: *mut c_void, size: size_t, room: size_t) -> ssize_t,
@@ -123,6 +141,7 @@ fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
 }
 
 hook!(fsync | fdatasync(fd: c_int) -> c_int, r => synced(fd, r));
+hook!(sync_file_range(fd: c_int, at: off_t, size: off_t, how: c_uint) -> c_int, r => synced(fd, r));
 hook!(ftruncate | ftruncate64(fd: c_int, size: off_t) -> c_int, r => resized(fd, size, r));
 hook!(fallocate | fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) -> c_int,
     r => punched(fd, mode, at, size, r));

@@ -30,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(trace::assign_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::allocators, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::writebacks, module)?)?;
     module.add_function(wrap_pyfunction!(trace::row_classes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::synthetic_trace, module)?)?;
     module.add_function(wrap_pyfunction!(device::toml_rows, module)?)?;

@@ -24,9 +24,14 @@ fn trace_error(error: &TraceError) -> PyErr {
     errors::config(&error.to_string(), error.hint().as_deref())
 }
 
-fn file_system(coalesce: bool) -> FileSystem {
-    let write_back = if coalesce { WriteBack::Coalesce } else { WriteBack::Immediate };
-    FileSystem { write_back, ..FileSystem::default() }
+fn file_system(name: &str) -> PyResult<FileSystem> {
+    let write_back =
+        WriteBack::named(name).ok_or_else(|| unknown("write-back", name, &writebacks()))?;
+    Ok(FileSystem { write_back, ..FileSystem::default() })
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
+    errors::config(&format!("unknown {what} '{name}'; known: {}", known.join(", ")), None)
 }
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -48,7 +53,8 @@ impl FileTrace {
     }
 
     #[pyo3(signature = (
-        op, file, offset_bytes, length_bytes, row_class, ops, stream, origin, folder = None
+        op, file, offset_bytes, length_bytes, row_class, ops, stream, origin, folder = None,
+        time_ns = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "columns")]
     fn add(
@@ -62,12 +68,14 @@ impl FileTrace {
         stream: PyReadonlyArray1<'_, u16>,
         origin: PyReadonlyArray1<'_, u16>,
         folder: Option<PyReadonlyArray1<'_, u16>>,
+        time_ns: Option<PyReadonlyArray1<'_, i64>>,
     ) -> PyResult<()> {
         let batch = Batch {
             op: op.as_slice()?,
             file: file.as_slice()?,
             offset: offset_bytes.as_slice()?,
             length: length_bytes.as_slice()?,
+            time: time_ns.as_ref().map_or(Ok(&[][..]), |time| time.as_slice())?,
             class: row_class.as_slice()?,
             ops: ops.as_slice()?,
             stream: stream.as_slice()?,
@@ -77,14 +85,15 @@ impl FileTrace {
         self.get().push(&batch).map_err(|e| trace_error(&e))
     }
 
-    #[pyo3(signature = (coalesce, copies = 1))]
+    #[pyo3(signature = (writeback, copies = 1))]
     fn footprint<'py>(
         &self,
         py: Python<'py>,
-        coalesce: bool,
+        writeback: &str,
         copies: u32,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let found = py.detach(|| self.get().footprint(&file_system(coalesce), copies));
+        let system = file_system(writeback)?;
+        let found = py.detach(|| self.get().footprint(&system, copies));
         let result = PyDict::new(py);
         result.set_item("peak_bytes", found.peak_blocks * BLOCK_BYTES)?;
         result.set_item("end_bytes", found.end_blocks * BLOCK_BYTES)?;
@@ -93,7 +102,7 @@ impl FileTrace {
     }
 
     #[pyo3(signature = (
-        capacity_bytes, coalesce, repeats = None, fills = None, *, allocator = "next-fit",
+        capacity_bytes, writeback, repeats = None, fills = None, *, allocator = "next-fit",
         trim = true, copies = 1
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -101,20 +110,18 @@ impl FileTrace {
         &self,
         py: Python<'_>,
         capacity_bytes: u64,
-        coalesce: bool,
+        writeback: &str,
         repeats: Option<u32>,
         fills: Option<f64>,
         allocator: &str,
         trim: bool,
         copies: u32,
     ) -> PyResult<PyBlockTrace> {
-        let allocator = Allocator::named(allocator).ok_or_else(|| {
-            let known = allocators().join(", ");
-            errors::config(&format!("unknown allocator '{allocator}'; known: {known}"), None)
-        })?;
+        let allocator = Allocator::named(allocator)
+            .ok_or_else(|| unknown("allocator", allocator, &allocators()))?;
         let how = LayOut {
             capacity_blocks: u32::try_from(capacity_bytes / BLOCK_BYTES).unwrap_or(u32::MAX),
-            file_system: FileSystem { allocator, trim, ..file_system(coalesce) },
+            file_system: FileSystem { allocator, trim, ..file_system(writeback)? },
             copies,
             repeats: match (repeats, fills) {
                 (_, Some(fills)) => Repeats::Fills(fills),
@@ -327,6 +334,12 @@ pub(crate) fn assign_schemes() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn allocators() -> Vec<&'static str> {
     Allocator::ALL.map(Allocator::name).to_vec()
+}
+
+/// When writes reach the drive, by name.
+#[pyfunction]
+pub(crate) fn writebacks() -> Vec<&'static str> {
+    WriteBack::ALL.map(WriteBack::name).to_vec()
 }
 
 /// The file operations of a small LSM tree store, in columns.

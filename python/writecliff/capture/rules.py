@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from writecliff.capture.trace import codes
+from writecliff.capture.trace import Trace, codes
 from writecliff.errors import ConfigError
 from writecliff.units import parse_size
 
@@ -155,6 +155,25 @@ def load_rules(path: Path | str) -> Rules:
     except OSError as error:
         raise RuleError(f"{given}: {(error.strerror or str(error)).lower()}") from None
     return parse_rules(text, str(given))
+
+
+PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra": "cassandra"}
+"""The preset for each program, by the beginning of its name in the metadata of a trace."""
+
+
+def rules_of(trace: Trace) -> Rules | None:
+    """Rules that need nobody to write them: the write hints that the program gives, else the preset
+    for the program; None if there are neither."""
+    given = set(trace.table.column("hint").unique().to_pylist())
+    words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
+    if words:
+        hints = (Rule(n, f"hint {word}", hint=HINTS[word]) for n, word in enumerate(words, 1))
+        return Rules("the program's write hints", tuple(hints))
+    program = str(trace.metadata.get("program", "")).lower()
+    for beginning, preset in PRESET_OF.items():
+        if program.startswith(beginning):
+            return load_rules(preset)
+    return None
 
 
 def parse_rules(text: str, where: str) -> Rules:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _CALLS = (
     "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
     "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
-    "truncate,ftruncate,fallocate,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,link,"
-    "linkat,clone,clone3,fork,vfork,execve,chdir,fchdir,mmap,msync,io_uring_setup"
+    "sync_file_range,truncate,ftruncate,fallocate,mkdir,mkdirat,unlink,unlinkat,rename,renameat,"
+    "renameat2,link,linkat,clone,clone3,fork,vfork,execve,chdir,fchdir,mmap,msync,io_uring_setup"
 )
 _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 

@@ -29,6 +29,7 @@ from writecliff.capture.watch import uring_notes
 
 _DEVICE = 1  # of all files, whose inode numbers are assigned here
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
+_UNCACHED = re.compile(r"O_DIRECT\b|O_D?SYNC\b")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 
@@ -133,7 +134,9 @@ class _Reader:
             flag = Flag.CREATED if created else Flag.TRUNCATED
             self._put(call, process, Op.OPEN, file, flags=flag, text=path)
             file.announced = True
-        process.descriptors[call.result] = Description(file, append="O_APPEND" in flags)
+        process.descriptors[call.result] = Description(
+            file, append="O_APPEND" in flags, bypasses_cache=bool(_UNCACHED.search(flags))
+        )
 
     def _closed(self, call: Call, process: Process) -> None:
         gone = process.descriptors.pop(call.descriptor(0)[0], None)
@@ -190,6 +193,8 @@ class _Reader:
             own = found.file.size_bytes if found.append else found.offset_bytes
             at = self._moved(found, _position(call), own, call.result)
             self._data(call, process, found.file, at, call.result)
+            if found.bypasses_cache or "SYNC" in "".join(call.args[4:]):
+                self._about(call, process, Op.FSYNC, found.file)
 
     def _data(self, call: Call, process: Process, file: File, at: int, length: int) -> None:
         self._about(call, process, Op.WRITE, file, a=at, b=length)
@@ -425,7 +430,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
         ("write pwrite64 writev pwritev pwritev2", _Reader._wrote),
         ("read pread64 readv preadv preadv2", _Reader._read),
         ("sendfile copy_file_range", _Reader._copied_data),
-        ("fsync fdatasync", _Reader._synced),
+        ("fsync fdatasync sync_file_range", _Reader._synced),
         ("truncate ftruncate", _Reader._truncated),
         ("unlink unlinkat", _Reader._unlinked),
         ("rename renameat renameat2", _Reader._renamed),

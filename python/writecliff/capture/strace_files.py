@@ -35,6 +35,7 @@ class Description:
     file: File
     offset_bytes: int = 0
     append: bool = False
+    bypasses_cache: bool = False  # opened for direct or synchronous I/O
 
 
 @dataclass

@@ -27,8 +27,9 @@ def advise_streams(
 ) -> int:
     """Compare ways to assign a trace's writes to streams, and recommend the best.
 
-    Compares no streams, your rules (--streams), automatic schemes, and an oracle that knows when
-    data become invalid; also shows what tagging errors cost the best of them.
+    Recommended are no streams, or rules: yours (--streams), else the program's own write hints, or
+    the preset for its program. Schemes that work inside a drive or driver, and an oracle that knows
+    when data become invalid, are shown as bounds. Also shows what tagging errors cost.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def advise_streams(
         The HTML file to write (default: stream-advice.html).
     json
         Print {"schema", "report", "trace", "device", "verdict", "best", "cells": [{"assign",
-        "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
+        "bound", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
     """
     from writecliff.replay.advice import NAMES, advice_mapping, compare, stream_counts
     from writecliff.replay.model import lay_out
@@ -48,8 +49,14 @@ def advise_streams(
     from writecliff.report.stream_advice import advice_page
 
     numbers = stream_counts(counts)
-    io = options.read(trace)
-    setup = lay_out(io, options.target, options.sizing(), streams=max(numbers))
+    io = options.read(trace, own_rules=True)
+    setup = lay_out(
+        io,
+        options.target,
+        options.sizing(),
+        streams=max(numbers),
+        writes_per_day_bytes=options.writes_per_day_bytes,
+    )
 
     def log_cell(cell: Replayed) -> None:
         wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
@@ -74,12 +81,12 @@ def advise_streams(
 
 
 def _text(found: StreamAdvice, page: Path) -> str:
-    from writecliff.replay.advice import NAMES, verdict
+    from writecliff.replay.advice import BOUNDS, NAMES, verdict
 
     setup = found.setup
     rows = [
         (
-            NAMES[cell.scheme],
+            NAMES[cell.scheme] + (" (bound)" if cell.scheme in BOUNDS else ""),
             str(cell.streams),
             f"{cell.waf:.3f}",
             units.size(setup.endurance_bytes(cell.waf)),

@@ -53,7 +53,9 @@ def replay(
 
     scheme = checked_scheme(assign, options.rules is not None)
     io = options.read(trace)
-    setup = lay_out(io, options.target, options.sizing())
+    setup = lay_out(
+        io, options.target, options.sizing(), writes_per_day_bytes=options.writes_per_day_bytes
+    )
     done = run(
         setup,
         scheme,
@@ -78,8 +80,10 @@ def replay(
 
 def _answer(setup: ReplaySetup, done: Replayed) -> str:
     """The outcome in one line."""
+    from writecliff.replay.summary import rate_text
+
     years = setup.years(done.waf)
-    life = "" if years is None else f"{years:.3g} years at the rate of the trace, "
+    life = "" if years is None else f"{years:.3g} years at {rate_text(setup)}, "
     written = units.size(setup.endurance_bytes(done.waf))
     slow = f"; reads p99.99 {latency_text(done.read_p9999_ns)}" if done.reads.count else ""
     streams = f"{done.streams} streams by {done.scheme}" if done.streams > 1 else "one stream"
@@ -87,6 +91,8 @@ def _answer(setup: ReplaySetup, done: Replayed) -> str:
 
 
 def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
+    from writecliff.replay.summary import WRITEBACK_TEXT, rate_text
+
     simulated = setup.simulated
     years = setup.years(done.waf)
     chosen = f" ({done.oracle})" if done.oracle else ""
@@ -102,6 +108,7 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
             f"{units.size(setup.peak_bytes)} of files at the peak, {setup.blocks.rounds} rounds",
         ),
         ("file system", _file_system(setup)),
+        ("write-back", WRITEBACK_TEXT[setup.sizing.writeback]),
         ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{units.size(setup.endurance_bytes(done.waf))} on the whole drive"),
@@ -116,7 +123,7 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
             )
         )
     if years is not None:
-        lines.append(("lifetime at this rate", f"{years:.3g} years"))
+        lines.append(("lifetime", f"{years:.3g} years at {rate_text(setup)}"))
     if done.reads.count:
         lines += [
             (

@@ -203,9 +203,13 @@ class TraceOptions:
     repeat: Whole = None
     """Repeat the trace this many times instead."""
 
-    coalesce: bool = False
-    """Hold the last block of an append back until the next append or fsync, as a page cache
-    does."""
+    writeback: str = "page-cache"
+    """When writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits, as Linux
+    does; direct and synchronous writes at once), or immediate (all at once)."""
+
+    writes_per_day: str | None = None
+    """What is written to the drive in a day, such as 500GB, to count its lifetime (default: the
+    rate of the trace)."""
 
     allocator: str = "next-fit"
     """How the file system allocates space: next-fit, first-fit or folders."""
@@ -240,22 +244,30 @@ class TraceOptions:
             units=self.units,
             fills=self.fills,
             repeats=self.repeat,
-            coalesce=self.coalesce,
+            writeback=self.writeback,
             allocator=self.allocator,
             trim=self.trim,
             copies=self.copies,
         )
 
-    def read(self, trace: Path) -> FileIO:
-        """The trace with the streams of the rules. Raises TraceError, ConfigError."""
-        from writecliff.capture.rules import load_rules
+    @property
+    def writes_per_day_bytes(self) -> float | None:
+        return None if self.writes_per_day is None else parse_size(self.writes_per_day)
+
+    def read(self, trace: Path, *, own_rules: bool = False) -> FileIO:
+        """The trace with the streams of the rules; with `own_rules`, those of its hints or its
+        program if none are given. Raises TraceError, ConfigError."""
+        from writecliff.capture.rules import load_rules, rules_of
         from writecliff.capture.trace import read_trace
         from writecliff.replay.columns import file_io
         from writecliff.replay.model import simulated_name
 
         simulated_name(self.target)  # before a large file is read
         rules = None if self.rules is None else load_rules(self.rules)
-        return file_io(read_trace(trace).table, rules)
+        found = read_trace(trace)
+        if rules is None and own_rules:
+            rules = rules_of(found)
+        return file_io(found.table, rules)
 
 
 NO_TARGET, NEW_RUN, NEW_SET, NO_TRACE_OPTIONS = (

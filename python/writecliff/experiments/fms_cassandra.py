@@ -52,6 +52,7 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
     "the same, compaction in three tiers (Multi-Data)": {},
 }
 DRIVE_WRITES = 24.0
+WRITEBACK = "immediate"  # the commit log is written with direct I/O, most of all else is synced
 TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
 # Outstanding at a time; a node has as many threads for reads (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32
@@ -191,7 +192,7 @@ def load_of(trace: Trace, rules: Rules) -> Load:
             hint="remove it to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
-    written = io.native.footprint(False)["written_bytes"]
+    written = io.native.footprint(WRITEBACK)["written_bytes"]
     # Half of the operations write; each of the others reads once.
     writes = size["records"] + size["updates"] + size["operations"] / 2
     return Load(io, _table_bytes(trace, rules), writes / (written / BLOCK_BYTES))
@@ -249,6 +250,7 @@ def _sizing(load: Load, case: Case) -> Sizing:
         fill_pct=case.fill_pct,
         unit_bytes=case.unit_share * load.table_bytes,
         fills=DRIVE_WRITES,
+        writeback=WRITEBACK,
         allocator=case.allocator,
         trim=case.trim,
         copies=case.nodes,
@@ -258,7 +260,7 @@ def _sizing(load: Load, case: Case) -> Sizing:
 def _memory_bytes(load: Load, case: Case) -> int:
     from writecliff.parallel import drive_memory_bytes
 
-    peak = load.io.native.footprint(False, case.nodes)["peak_bytes"]
+    peak = load.io.native.footprint(WRITEBACK, case.nodes)["peak_bytes"]
     capacity = round(peak / case.fill_pct * 100)
     return drive_memory_bytes(2 * capacity, 2 * capacity) + MEMORY_BYTES
 

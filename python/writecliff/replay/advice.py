@@ -1,9 +1,11 @@
 """Advises which streams a trace's writes should go to, by comparing assignments.
 
-Compared are no streams, the user's rules, three published automatic schemes, and an oracle that
-knows when data die, for several numbers of streams. The best assignment has the lowest write
-amplification that a host can achieve, so the oracle is left out; among those within half a percent
-of it, the one with the fewest streams. It is replayed again with tagging errors.
+Compared are no streams, rules, three published automatic schemes, and an oracle that knows when
+data die, for several numbers of streams. Recommended is only what a user can switch on: no streams,
+or rules, which a program or a helper applies as write hints or placement handles. The schemes infer
+streams inside a drive's firmware or a driver that no one ships, and nobody knows when data will
+die: these are bounds. Among the rules within half a percent of the least write amplification, the
+best is the one with the fewest streams. It is replayed again with tagging errors.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from writecliff.errors import ConfigError
 from writecliff.parallel import Task, run_side_by_side
 from writecliff.replay.model import STREAMS_MAX, Replayed, ReplaySetup, replay
 from writecliff.replay.summary import (
+    WRITEBACK_TEXT,
     device_mapping,
+    rate_text,
     result_mapping,
     stream_rows,
     trace_mapping,
@@ -32,6 +36,7 @@ MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
 GAIN_MIN = 1.01  # below this ratio streams are not worth having
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
+BOUNDS = (*AUTOMATIC, "oracle")  # shown, but nothing that a user can switch on
 NAMES = {
     "none": "no streams",
     "rules": "rules",
@@ -49,7 +54,7 @@ class StreamAdvice:
     trace: Path
     setup: ReplaySetup
     cells: tuple[Replayed, ...]
-    best: Replayed  # that a host can achieve; no streams where they gain nothing
+    best: Replayed  # that a user can switch on; no streams where they gain nothing
     mistagged: tuple[Replayed, ...] = ()  # the best with streams, with tagging errors
     mistagged_of: Replayed | None = None
 
@@ -59,7 +64,15 @@ class StreamAdvice:
 
     @property
     def oracle(self) -> Replayed | None:
-        found = [cell for cell in self.cells if cell.scheme == "oracle"]
+        return self._least("oracle")
+
+    @property
+    def automatic(self) -> Replayed | None:
+        """The best of the schemes that work inside a drive or driver."""
+        return self._least(*AUTOMATIC)
+
+    def _least(self, *schemes: str) -> Replayed | None:
+        found = [cell for cell in self.cells if cell.scheme in schemes]
         return min(found, key=lambda cell: cell.waf) if found else None
 
 
@@ -124,8 +137,10 @@ def compare(
         return Task(f"{NAMES[scheme]} with {streams} streams", memory_bytes, run)
 
     cells = run_side_by_side([task(*cell) for cell in plan(setup.io, counts)])
-    with_streams = best_of([cell for cell in cells[1:] if cell.scheme != "oracle"])
-    best = with_streams if cells[0].waf / with_streams.waf >= GAIN_MIN else cells[0]
+    rules = [cell for cell in cells if cell.scheme == "rules"]
+    if not rules:
+        return StreamAdvice(trace=trace, setup=setup, cells=tuple(cells), best=cells[0])
+    with_streams = best_of(rules)
     tagged = run_side_by_side(
         [task(with_streams.scheme, with_streams.streams, share) for share in MISTAG_PCTS]
     )
@@ -133,40 +148,46 @@ def compare(
         trace=trace,
         setup=setup,
         cells=tuple(cells),
-        best=best,
+        best=with_streams if cells[0].waf / with_streams.waf >= GAIN_MIN else cells[0],
         mistagged=tuple(tagged),
         mistagged_of=with_streams,
     )
 
 
 def best_of(cells: Sequence[Replayed]) -> Replayed:
-    """The fewest streams among those as good as the best; rules go before automatic schemes."""
+    """The fewest streams among those as good as the best."""
     least = min(cell.waf for cell in cells)
     good = [cell for cell in cells if cell.waf <= least * AS_GOOD]
-    return min(good, key=lambda cell: (cell.streams, cell.scheme != "rules", cell.waf))
+    return min(good, key=lambda cell: (cell.streams, cell.waf))
 
 
 def verdict(advice: StreamAdvice) -> tuple[str, ...]:
     """The result in sentences."""
     setup, none, best = advice.setup, advice.none, advice.best
-    said = []
-    if best is none:
+    said = [_recommended(advice)]
+    years = setup.years(none.waf), setup.years(best.waf)
+    if years[0] is not None and years[1] is not None:
+        life = f"{years[0]:.3g} years"
+        if best is not none:
+            life = f"{years[1]:.3g} years instead of {life}"
         said.append(
-            f"Streams gain nothing here: write amplification is {none.waf:.3f} without them, and "
-            "no assignment that a host can achieve lowers it by 1 % or more."
-        )
-    else:
-        said.append(
-            f"The best assignment is {NAMES[best.scheme]} with {best.streams} streams: write "
-            f"amplification {best.waf:.3f} instead of {none.waf:.3f}, so the flash lasts "
-            f"{none.waf / best.waf:.2f} times as long."
+            f"At {rate_text(setup)}, that is {life}; writes reach the drive "
+            f"{WRITEBACK_TEXT[setup.sizing.writeback]}."
         )
     before, after = none.read_p9999_ns, best.read_p9999_ns
     if best is not none and before is not None and after is not None:
         said.append(
             f"The 99.99 % read latency changes from {before / 1e6:.2f} ms to {after / 1e6:.2f} ms."
         )
-    oracle = advice.oracle
+    oracle, automatic = advice.oracle, advice.automatic
+    if automatic is not None:
+        gain = (
+            f"could reach {automatic.waf:.3f} with {automatic.streams} streams "
+            f"({NAMES[automatic.scheme]}, a bound: none is for sale)"
+            if automatic.waf < none.waf
+            else "would gain nothing"
+        )
+        said.append(f"A drive or driver that finds streams by itself {gain}.")
     if oracle is not None:
         said.append(
             f"Known death times reach {oracle.waf:.3f} with {oracle.streams} streams: more is "
@@ -186,6 +207,24 @@ def verdict(advice: StreamAdvice) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _recommended(advice: StreamAdvice) -> str:
+    """What to switch on, in a sentence."""
+    none, best, rules = advice.none, advice.best, advice.setup.io.rules
+    if best is not none:
+        return (
+            f"Switch streams on, by {rules} with {best.streams} streams: write amplification "
+            f"{best.waf:.3f} instead of {none.waf:.3f}, so the flash lasts "
+            f"{none.waf / best.waf:.2f} times as long."
+        )
+    without = f"Write amplification is {none.waf:.3f} without streams"
+    if rules is None:
+        return (
+            f"{without}. There is nothing to switch on yet: the trace has no write hints and no "
+            "rules were given (--streams)."
+        )
+    return f"Streams gain nothing here. {without}, and {rules} lower it by less than 1 %."
+
+
 def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:
     """The whole comparison as plain data for `--json`."""
     setup, right = advice.setup, advice.mistagged_of
@@ -198,7 +237,10 @@ def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:
             **result_mapping(setup, advice.best),
             "by_stream": stream_rows(setup, advice.best),
         },
-        "cells": [result_mapping(setup, cell) for cell in advice.cells],
+        "rules": setup.io.rules,
+        "cells": [
+            {**result_mapping(setup, cell), "bound": cell.scheme in BOUNDS} for cell in advice.cells
+        ],
         "mistagged": {
             "assign": right.scheme if right is not None else None,
             "streams": right.streams if right is not None else None,

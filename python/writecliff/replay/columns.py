@@ -39,6 +39,7 @@ class FileIO:
     rows: int
     duration_ns: int
     origins: tuple[str, ...]
+    rules: str | None  # name of the rules
     streams: dict[int, str]  # of the rules, by number; empty without rules
     left_out: int  # rows that a drive does not see: reads, renames, hints
 
@@ -66,15 +67,15 @@ def file_io(table: pa.Table, rules: Rules | None = None) -> FileIO:
         stream = rules.streams_of(labels, hint[first], reached)
     native = _native.FileTrace()
     file, offset = _column(table, "file"), _column(table, "offset_bytes")
-    folder = _folders(*labels["path"])
+    folder, time_ns = _folders(*labels["path"]), _column(table, "time_ns")
     with as_user_errors():
-        native.add(op, file, offset, length, row_class, ops, stream, origin, folder)
-    time_ns = table.column("time_ns")
+        native.add(op, file, offset, length, row_class, ops, stream, origin, folder, time_ns)
     return FileIO(
         native=native,
         rows=len(op),
-        duration_ns=time_ns[-1].as_py() - time_ns[0].as_py(),
+        duration_ns=int(time_ns[-1] - time_ns[0]),
         origins=names,
+        rules=rules.name if rules is not None else None,
         streams=dict(rules.streams) if rules is not None else {},
         left_out=int(counts[ops == _LEFT_OUT].sum()),
     )

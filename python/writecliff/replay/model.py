@@ -32,6 +32,8 @@ BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
 STREAMS_MAX = 128
 PURPOSE = "a replay"  # in the message for hard disks
 COPIES_MAX = 64
+PAGE_CACHE = "page-cache"
+DAY_S = 86_400
 _AS_MEASURED = (
     "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
     "timed_written_bytes",
@@ -47,7 +49,7 @@ class Sizing:
     unit_bytes: float | None = None  # alternatively the approximate size of one
     fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_MIN)
     repeats: int | None = None  # rounds; takes precedence over `fills`
-    coalesce: bool = False  # appends wait for fsync or the next block
+    writeback: str = PAGE_CACHE  # when writes reach the drive; see `_native.writebacks`
     allocator: str = "next-fit"  # of the file system; see `_native.allocators`
     trim: bool = True  # free space is trimmed; else the drive keeps data until they are overwritten
     copies: int = 1  # of the traced program, side by side and spread over a round
@@ -63,8 +65,9 @@ class ReplaySetup:
     drive: _native.Device  # the drive that is simulated
     simulated: DeviceDescription  # of `drive`
     peak_bytes: int
-    written_bytes: int  # in one round of all copies
+    written_bytes: int  # that reach the drive in one round of all copies
     sizing: Sizing
+    writes_per_day_bytes: float | None = None  # in place of the rate of the trace
 
     @property
     def memory_bytes(self) -> int:
@@ -89,7 +92,10 @@ class ReplaySetup:
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
-        """The write rate of the traced program; None for a trace without duration."""
+        """The rate at which lifetimes are counted: as given, else that at which the traced program
+        writes to the drive; None for a trace without duration."""
+        if self.writes_per_day_bytes is not None:
+            return self.writes_per_day_bytes / DAY_S
         seconds = self.io.duration_ns / NS_PER_S
         return self.written_bytes / seconds if seconds > 0 else None
 
@@ -98,7 +104,7 @@ class ReplaySetup:
         return (self.device.rated_cycles or 0) * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
-        """Lifetime of the whole drive at the write rate of the trace."""
+        """Lifetime of the whole drive at that rate."""
         rate = self.write_rate_bytes_per_s
         return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
 
@@ -178,18 +184,28 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
     return name
 
 
-def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = None) -> ReplaySetup:
+def lay_out(
+    io: FileIO,
+    target: str,
+    sizing: Sizing,
+    *,
+    streams: int | None = None,
+    writes_per_day_bytes: float | None = None,
+) -> ReplaySetup:
     """Prepare a trace for the drive `target`, or for a smaller one of its kind that it fills.
 
-    `streams`: of the simulated drive (default: as in its file). Raises ConfigError, with the size
-    that is needed for a trace that does not fit.
+    `streams`: of the simulated drive (default: as in its file). `writes_per_day_bytes`: what the
+    drive is written in a day, for lifetimes (default: at the rate of the trace). Raises
+    ConfigError, with the size that is needed for a trace that does not fit.
     """
     _check(sizing)
+    if writes_per_day_bytes is not None and writes_per_day_bytes <= 0:
+        raise ConfigError("--writes-per-day must be above 0", hint="for example 500GB")
     opened = open_device(*read_device_file(simulated_name(target)))
     device = describe(opened)
     device.flash_bytes(PURPOSE)
     with as_user_errors():
-        needs = io.native.footprint(sizing.coalesce, sizing.copies)
+        needs = io.native.footprint(sizing.writeback, sizing.copies)
     capacity_bytes = units = None
     if sizing.fill_pct is not None:
         capacity_bytes = round(needs["peak_bytes"] / (sizing.fill_pct / 100))
@@ -208,7 +224,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
     with as_user_errors():
         blocks = io.native.lay_out(
             simulated.capacity_bytes,
-            sizing.coalesce,
+            sizing.writeback,
             repeats=sizing.repeats,
             fills=fills,
             allocator=sizing.allocator,
@@ -224,6 +240,7 @@ def lay_out(io: FileIO, target: str, sizing: Sizing, *, streams: int | None = No
         peak_bytes=needs["peak_bytes"],
         written_bytes=needs["written_bytes"],
         sizing=sizing,
+        writes_per_day_bytes=writes_per_day_bytes,
     )
 
 
@@ -236,9 +253,12 @@ def _check(sizing: Sizing) -> None:
         raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
     if not 1 <= sizing.copies <= COPIES_MAX:
         raise ConfigError(f"--copies is {sizing.copies}; it must be 1 to {COPIES_MAX}")
-    known = _native.allocators()
-    if sizing.allocator not in known:
-        raise ConfigError.unknown("allocator", sizing.allocator, known)
+    for what, name, known in (
+        ("allocator", sizing.allocator, _native.allocators()),
+        ("write-back", sizing.writeback, _native.writebacks()),
+    ):
+        if name not in known:
+            raise ConfigError.unknown(what, name, known)
 
 
 def replay(

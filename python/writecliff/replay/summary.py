@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from writecliff import units
 from writecliff.parallel import SLOT_BYTES
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
         "peak_bytes": setup.peak_bytes,
         "rounds": setup.blocks.rounds,
         "replayed_bytes": setup.blocks.written_bytes,
+        "writeback": setup.sizing.writeback,
         "write_rate_bytes_per_s": setup.write_rate_bytes_per_s,
+        "write_rate_from": "trace" if setup.writes_per_day_bytes is None else "--writes-per-day",
         "copies": setup.sizing.copies,
         "allocator": setup.sizing.allocator,
         "trim": setup.sizing.trim,
@@ -86,6 +89,20 @@ def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str,
             "nand_bytes": done.nand_bytes.tolist(),
         },
     }
+
+
+WRITEBACK_TEXT = {
+    "page-cache": "from the page cache: at fsync, after 30 s, or when 1 GiB waits",
+    "immediate": "at once, as with direct or synchronous I/O",
+}
+"""When writes reach the drive, in words."""
+
+
+def rate_text(setup: ReplaySetup) -> str:
+    """The rate at which lifetimes are counted, in words."""
+    if setup.writes_per_day_bytes is not None:
+        return f"{units.size(setup.writes_per_day_bytes)} written a day"
+    return f"the rate of the trace, {units.throughput(setup.write_rate_bytes_per_s or 0)}"
 
 
 def overflow_text(done: Replayed) -> str | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.replay.advice import NAMES, StreamAdvice, advice_mapping, verdict
-from writecliff.replay.summary import stream_rows
+from writecliff.replay.advice import BOUNDS, NAMES, StreamAdvice, advice_mapping, verdict
+from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, stream_rows
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import csv_text, lines_csv
 from writecliff.report.model import DataFile, Figure, Section, Table, section
@@ -28,9 +28,6 @@ FILLS_STEADY = 3.0  # the first half of them brings the drive there
 
 
 def advice_page(advice: StreamAdvice) -> Page:
-    setup = advice.setup
-    rate = setup.write_rate_bytes_per_s
-    speed = "" if rate is None else f", at {units.throughput(rate)}"
     return Page(
         title=f"Stream advice for {advice.trace.name}",
         intro=" ".join(verdict(advice)),
@@ -38,8 +35,8 @@ def advice_page(advice: StreamAdvice) -> Page:
             _comparison(advice),
             _streams(advice),
             _origins(advice),
-            _mistagged(advice),
-            _conditions(advice, speed),
+            *((_mistagged(advice),) if advice.mistagged else ()),
+            _conditions(advice),
         ),
         data=_data(advice),
         summary=advice_mapping(advice),
@@ -51,8 +48,8 @@ def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
     setup = advice.setup
     said = [
         "Simulated: write amplification of the second half of what was written, endurance from "
-        f"the {setup.device.rated_cycles:,} rated cycles of {setup.device.name}, years at the "
-        "write rate of the traced program."
+        f"the {setup.device.rated_cycles:,} rated cycles of {setup.device.name}, years at "
+        f"{rate_text(setup)}."
     ]
     if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
         said.append(
@@ -72,6 +69,12 @@ def _name(cell: Replayed) -> str:
     return NAMES[cell.scheme] + (f", {cell.streams} streams" if cell.streams > 1 else "")
 
 
+def _role(advice: StreamAdvice, cell: Replayed) -> str:
+    if cell is advice.best:
+        return " (best)"
+    return " (bound)" if cell.scheme in BOUNDS else ""
+
+
 def _latency(cell: Replayed) -> str:
     if not cell.reads.count:
         return units.UNKNOWN
@@ -84,7 +87,7 @@ def _comparison(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         advice.cells,
-        ("Assignment", "left", lambda c: _name(c) + (" (best)" if c is advice.best else "")),
+        ("Assignment", "left", lambda c: _name(c) + _role(advice, c)),
         ("Write amplification", "right", lambda c: units.number(c.waf, 3)),
         ("Lifetime", "right", lambda c: f"{none.waf / c.waf:.2f} x"),
         ("TBW", "right", lambda c: units.size(setup.endurance_bytes(c.waf))),
@@ -207,11 +210,13 @@ def _mistagged(advice: StreamAdvice) -> Section:
     return section("Tagging errors", intro, table)
 
 
-def _conditions(advice: StreamAdvice, speed: str) -> Section:
+def _conditions(advice: StreamAdvice) -> Section:
     setup = advice.setup
     simulated = setup.simulated
     rows = (
-        ("Trace", f"{units.size(setup.written_bytes)} written{speed}; {setup.io.rows:,} rows"),
+        ("Trace", f"{units.size(setup.written_bytes)} written; {setup.io.rows:,} rows"),
+        ("Write-back", WRITEBACK_TEXT[setup.sizing.writeback]),
+        ("Rules", setup.io.rules or "none"),
         ("Files at their peak", units.size(setup.peak_bytes)),
         (
             "Replayed",

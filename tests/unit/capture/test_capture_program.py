@@ -106,6 +106,22 @@ os.write(fd, b"3")
 """
 
 
+def test_writes_that_bypass_the_page_cache_are_synced(place: Path) -> None:
+    rows, _ = _captured(
+        place,
+        """
+fd = os.open("data/log", os.O_WRONLY | os.O_CREAT | os.O_DSYNC, 0o644)
+os.write(fd, b"x" * 10)
+late = os.open("data/late", os.O_WRONLY | os.O_CREAT, 0o644)
+os.pwritev(late, [b"y"], 0, os.RWF_DSYNC)
+os.pwritev(late, [b"z"], 1)
+""",
+    )
+    each = [("create", "log"), ("write", "log"), ("fsync", "log")]
+    each += [("create", "late"), ("write", "late"), ("fsync", "late"), ("write", "late")]
+    assert _short(rows, "op", "path") == each
+
+
 def test_hints_are_audited(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows, metadata = _captured(place, HINTED)
     assert capfd.readouterr().out.split() == ["None", "22"]

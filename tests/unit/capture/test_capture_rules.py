@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from writecliff.capture.rules import RuleError, Rules, load_rules, parse_rules, presets
-from writecliff.capture.trace import COLUMNS
+from writecliff.capture.rules import RuleError, Rules, load_rules, parse_rules, presets, rules_of
+from writecliff.capture.trace import COLUMNS, Trace
 
 MIB = 1 << 20
 
@@ -194,3 +194,16 @@ def test_the_presets_for_rocksdb_and_postgres() -> None:
         2,
         0,
     ]
+
+
+def test_a_trace_has_rules_of_its_own() -> None:
+    def of(hints: list[int | None], program: str) -> Rules | None:
+        table = pa.table({"hint": pa.array(hints, pa.int8())})
+        return rules_of(Trace(table, {"program": program}))
+
+    hinted = of([None, 5, 2, 0], "anything")
+    assert hinted is not None
+    assert [(rule.hint, rule.stream) for rule in hinted.rules] == [(2, 1), (5, 2)]
+    known = of([None, 1], "PostgreSQL 15.1")
+    assert known is not None and known.name == "postgres"
+    assert of([None], "cp") is None

@@ -18,6 +18,7 @@ from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, fil
 from writecliff.replay.model import ReplaySetup, Sizing, checked_scheme, lay_out, replay
 from writecliff.replay.summary import median_lifetime_bytes, stream_rows
 from writecliff.replay.synthetic import synthetic_table
+from writecliff.report.stream_advice import advice_page
 
 DRIVE = "sim:sata-tlc-120"
 
@@ -53,8 +54,27 @@ def test_operations_without_effect_on_a_drive_are_left_out() -> None:
         )
     )
     assert (io.rows, io.left_out, len(io.native)) == (6, 2, 4)
-    needs = io.native.footprint(False)
+    needs = io.native.footprint("immediate")
     assert needs == {"peak_bytes": 3 * 4096, "end_bytes": 0, "written_bytes": 4 * 4096}
+
+
+def test_a_buffered_log_is_coalesced_unless_it_is_synced() -> None:
+    def written(rows: list[tuple[str, int, str, int, int, str]], writeback: str) -> int:
+        return file_io(_table(rows)).native.footprint(writeback)["written_bytes"] // 4096
+
+    log = [("write", 0, "a.log", n * 64, 64, "t") for n in range(256)]
+    assert (written(log, "page-cache"), written(log, "immediate")) == (4, 256)
+    synced = [row for one in log for row in (one, ("fsync", 0, "a.log", 0, 0, "t"))]
+    assert written(synced, "page-cache") == 256
+
+
+def test_a_given_rate_decides_the_years(store: FileIO, setup: ReplaySetup) -> None:
+    sizing = Sizing(fill_pct=90, fills=8)
+    rated = lay_out(store, DRIVE, sizing, streams=8, writes_per_day_bytes=1e9)
+    assert rated.years(2.0) == pytest.approx(rated.endurance_bytes(2.0) / 1e9 / 365.25)
+    assert rated.endurance_bytes(2.0) == setup.endurance_bytes(2.0)
+    with pytest.raises(ConfigError, match="--writes-per-day"):
+        lay_out(store, DRIVE, sizing, writes_per_day_bytes=0)
 
 
 def test_origins_are_threads_and_kinds_of_files_the_largest_first() -> None:
@@ -218,7 +238,7 @@ def test_median_lifetimes_interpolate_in_their_bucket() -> None:
 
 def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
     found = compare(Path("store.parquet"), setup, (2, 8), timed=False)
-    assert found.best is best_of([c for c in found.cells[1:] if c.scheme != "oracle"])
+    assert found.best is best_of([c for c in found.cells if c.scheme == "rules"])
     assert found.best.scheme == "rules"
     assert [m.mistag_pct for m in found.mistagged] == [1, 2, 5, 10]
     said = " ".join(verdict(found))
@@ -227,6 +247,19 @@ def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
     assert mapping["schema"] == "writecliff/stream-advice/1"
     assert len(mapping["cells"]) == 1 + 2 * 4 + 1
     assert mapping["best"]["years"] == pytest.approx(setup.years(found.best.waf))
+
+
+def test_without_rules_nothing_is_recommended() -> None:
+    table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=40 << 20)
+    plain = lay_out(file_io(table), DRIVE, Sizing(fill_pct=90, fills=4), streams=8)
+    found = compare(Path("store.parquet"), plain, (2, 8), timed=False)
+    assert found.best is found.none and found.mistagged == ()
+    assert "nothing to switch on yet" in verdict(found)[0]
+    assert found.automatic is not None and found.automatic.waf > found.none.waf
+    assert "finds streams by itself would gain nothing" in " ".join(verdict(found))
+    cells = advice_mapping(found)["cells"]
+    assert [cell["bound"] for cell in cells] == [cell["assign"] != "none" for cell in cells]
+    assert "Tagging errors" not in {one.title for one in advice_page(found).sections}
 
 
 def test_the_synthetic_store_is_a_valid_trace() -> None:

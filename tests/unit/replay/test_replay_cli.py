@@ -30,6 +30,10 @@ def test_replay_reports_the_gain_of_streams(cli: CommandLine, trace_folder: Path
     assert found["assign"] == "rules" and 1.0 <= found["waf"] < 2.0
     assert found["reads"] > 0 and found["read_mean_ns"] > 50_000
     assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
+    assert (found["trace"]["writeback"], found["trace"]["write_rate_from"]) == (
+        "page-cache", "trace",
+    )  # fmt: skip
+    assert "from the page cache: at fsync" in said.out
 
 
 def test_replays_answer_in_their_last_line_and_are_compared(
@@ -52,8 +56,10 @@ def test_replays_answer_in_their_last_line_and_are_compared(
 
 def test_replay_reports_a_file_system_without_trim(cli: CommandLine, trace_folder: Path) -> None:
     words = ("--no-trim", "--allocator", "first-fit", "--copies", "2", "--no-timed")
+    words += ("--writeback", "immediate", "--writes-per-day", "1TB")
     said = cli(_words(trace_folder, "replay", *words))
     assert said.code == 0 and "first-fit, without TRIM, 2 copies" in said.out
+    assert "at once, as with direct" in said.out and "years at 1 TB written a day," in said.out
     found = json.loads(cli(_words(trace_folder, "replay", *words, "--json")).out)
     assert found["trace"]["trim"] is False and found["trace"]["copies"] == 2
     assert (

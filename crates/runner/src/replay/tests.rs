@@ -42,7 +42,8 @@ fn logs() -> Events {
     let mut file = 4;
     let mut add = |op, file: u32, offset, log: u16| {
         let (stream, origin) = (log, log);
-        events.add(TraceEvent { op, file, offset, length: 65_536, stream, origin, folder: 0 });
+        let (length, folder, time_ms) = (65_536, 0, 0);
+        events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     };
     // Log n is 2^n MiB long, and its predecessor is dropped when it is full.
     let mut current = [0, 1, 2, 3];

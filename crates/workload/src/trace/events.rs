@@ -39,6 +39,8 @@ pub struct TraceEvent {
     pub origin: u16,
     /// Number of the file's folder, for allocators that place files by folder.
     pub folder: u16,
+    /// Since the trace began; times beyond 49 days are taken as that.
+    pub time_ms: u32,
 }
 
 /// Trace rows as columns of equal length, as passed from Python, and the tables that their numbers
@@ -50,6 +52,8 @@ pub struct Batch<'a> {
     pub file: &'a [i32],
     pub offset: &'a [i64],
     pub length: &'a [i64],
+    /// In ns since the trace began; empty if nothing depends on time.
+    pub time: &'a [i64],
     /// Class of the row, see [`super::Classes`]. All rows of a class have the same stream, origin
     /// and folder.
     pub class: &'a [u32],
@@ -79,7 +83,11 @@ impl Events {
         let lengths = [batch.file.len(), batch.offset.len(), batch.length.len(), batch.class.len()];
         let classes = batch.stream.len();
         let folders = batch.folder.is_empty() || batch.folder.len() == classes;
-        if lengths.iter().any(|&length| length != rows) || batch.origin.len() != classes || !folders
+        let times = batch.time.is_empty() || batch.time.len() == rows;
+        if lengths.iter().any(|&length| length != rows)
+            || batch.origin.len() != classes
+            || !folders
+            || !times
         {
             return Err(TraceError::Trace("its columns differ in length".to_owned()));
         }
@@ -163,5 +171,7 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
         return Err(format!("class {class} does not exist"));
     };
     let folder = batch.folder.get(class).copied().unwrap_or(0);
-    Ok(Some(TraceEvent { op, file, offset, length, stream, origin, folder }))
+    let time = batch.time.get(row).copied().unwrap_or(0).max(0);
+    let time_ms = u32::try_from(time / 1_000_000).unwrap_or(u32::MAX);
+    Ok(Some(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms }))
 }

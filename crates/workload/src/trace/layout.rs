@@ -3,23 +3,42 @@
 //! A write to a block that the file already has overwrites it in place; other writes allocate
 //! blocks. Blocks freed by truncate, unlink or punch are trimmed at once, unless TRIM is off: then
 //! the drive keeps their old data valid until they are written again. A write that covers only part
-//! of a block writes the whole block.
+//! of a block writes the whole block. With a page cache, blocks are allocated when they are written
+//! and reach the drive when they are written back; those freed before that never do.
 
 use std::ops::Range;
 
 use super::BLOCK_BYTES;
+use super::dirty::{Dirty, PageCache};
 use super::events::{FileOp, TraceEvent};
 use super::space::{Allocator, Run, Space};
 
 /// When writes reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WriteBack {
-    /// Immediately; each small append rewrites the last block of its file.
+    /// At once, as direct and synchronous I/O; each small append rewrites the last block of its
+    /// file.
     #[default]
     Immediate,
-    /// A partial last block of a write waits for the next write to its file or for fsync, as in a
-    /// page cache when a program appends small records.
-    Coalesce,
+    /// At fsync, when they are old, or when many have gathered, as from Linux's page cache.
+    PageCache,
+}
+
+impl WriteBack {
+    pub const ALL: [Self; 2] = [Self::PageCache, Self::Immediate];
+
+    /// Its name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Immediate => "immediate",
+            Self::PageCache => "page-cache",
+        }
+    }
+
+    /// Looks one up by name; `None` if there is no such one.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
 }
 
 /// How the file system between files and drive behaves.
@@ -72,8 +91,8 @@ impl Extent {
 }
 
 /// Labels of a write that its blocks inherit.
-#[derive(Clone, Copy, Debug)]
-struct Source {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
     stream: u16,
     origin: u16,
     folder: u16,
@@ -85,19 +104,12 @@ impl Source {
     }
 }
 
-/// A partial last block that waits for write-back.
-#[derive(Clone, Copy, Debug)]
-struct Tail {
-    block: u32,
-    source: Source,
-}
-
 #[derive(Clone, Debug, Default)]
 struct File {
     /// Sorted by file block; gaps are holes.
     extents: Vec<Extent>,
-    /// The partial last block that waits for write-back.
-    tail: Option<Tail>,
+    /// What waits for write-back.
+    dirty: Dirty,
 }
 
 /// The files on a drive and its free space.
@@ -105,8 +117,12 @@ struct File {
 pub struct Layout {
     space: Space,
     files: Vec<File>,
-    write_back: WriteBack,
+    /// `None` if writes reach the drive at once.
+    cache: Option<PageCache>,
     trim: bool,
+    /// Whether each block of the drive has been written since it was last trimmed. Empty where
+    /// blocks are only counted.
+    written: Vec<bool>,
     live: u64,
     peak: u64,
 }
@@ -115,7 +131,10 @@ impl Layout {
     pub fn new(blocks: u32, files: u32, system: &FileSystem) -> Self {
         let files = vec![File::default(); files as usize];
         let &FileSystem { allocator, trim, write_back } = system;
-        Self { space: Space::new(blocks, allocator), files, write_back, trim, live: 0, peak: 0 }
+        let cache = (write_back == WriteBack::PageCache).then(PageCache::default);
+        let space = Space::new(blocks, allocator);
+        let written = vec![false; if trim { blocks as usize } else { 0 }];
+        Self { space, files, cache, trim, written, live: 0, peak: 0 }
     }
 
     /// A layout that only counts blocks: requests have the right lengths but meaningless offsets.
@@ -156,8 +175,21 @@ impl Layout {
                 self.unlink(event.file, out);
                 Ok(())
             }
-            FileOp::Sync => self.flush(event.file, out),
+            FileOp::Sync => self.write_back(event.file, out),
         }
+    }
+
+    /// Writes back files of a copy of the trace that have been dirty for too long at `now_ms`.
+    pub fn write_back_old(
+        &mut self,
+        files: &Range<u32>,
+        now_ms: u32,
+        out: &mut Vec<BlockRequest>,
+    ) -> Result<(), Full> {
+        let Some(cache) = &mut self.cache else { return Ok(()) };
+        let table = &self.files;
+        let old = cache.old(files, now_ms, |file| &table[file as usize].dirty);
+        old.into_iter().try_for_each(|file| self.write_back(file, out))
     }
 
     /// Whether a file holds any blocks.
@@ -170,53 +202,54 @@ impl Layout {
         self.free(file, 0, u32::MAX, out);
     }
 
-    /// Writes back the waiting last blocks of `files`.
-    pub fn flush_all(
+    /// Writes back all of `files`.
+    pub fn write_back_all(
         &mut self,
         mut files: Range<u32>,
         out: &mut Vec<BlockRequest>,
     ) -> Result<(), Full> {
-        files.try_for_each(|file| self.flush(file, out))
+        files.try_for_each(|file| self.write_back(file, out))
     }
 
-    fn flush(&mut self, file: u32, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
-        let Some(tail) = self.files[file as usize].tail.take() else { return Ok(()) };
-        self.put(file, tail.block, tail.block + 1, tail.source, out)
+    fn write_back(&mut self, file: u32, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
+        let Some(cache) = &mut self.cache else { return Ok(()) };
+        for run in self.files[file as usize].dirty.take(cache) {
+            self.put(file, run.first, run.end, run.source, Some(&mut *out))?;
+        }
+        Ok(())
     }
 
     fn write(
         &mut self,
         event: &TraceEvent,
         first: u32,
-        mut end: u32,
+        end: u32,
         out: &mut Vec<BlockRequest>,
     ) -> Result<(), Full> {
-        if self.write_back == WriteBack::Coalesce {
-            let tail = &mut self.files[event.file as usize].tail;
-            if tail.is_some_and(|tail| (first..end).contains(&tail.block)) {
-                *tail = None;
-            } else {
-                self.flush(event.file, out)?;
-            }
-            if !(event.offset + event.length).is_multiple_of(BLOCK_BYTES) {
-                end -= 1;
-                let tail = Tail { block: end, source: Source::of(event) };
-                self.files[event.file as usize].tail = Some(tail);
-            }
+        let (file, source) = (event.file, Source::of(event));
+        if self.cache.is_none() {
+            return self.put(file, first, end, source, Some(out));
         }
-        self.put(event.file, first, end, Source::of(event), out)
+        self.put(file, first, end, source, None)?;
+        let Some(cache) = &mut self.cache else { return Ok(()) };
+        let now = (file, event.time_ms);
+        self.files[file as usize].dirty.mark(first..end, source, now, cache);
+        let table = &self.files;
+        let over = cache.over_limit(|file| &table[file as usize].dirty);
+        over.into_iter().try_for_each(|file| self.write_back(file, out))
     }
 
-    /// Writes the blocks `next..end` of a file, allocating those that it does not have.
+    /// Writes the blocks `next..end` of a file to `out`, allocating those that it does not have;
+    /// without `out` it only allocates.
     fn put(
         &mut self,
         file: u32,
         mut next: u32,
         end: u32,
         Source { stream, origin, folder }: Source,
-        out: &mut Vec<BlockRequest>,
+        mut out: Option<&mut Vec<BlockRequest>>,
     ) -> Result<(), Full> {
-        let begin = out.len();
+        let begin = out.as_ref().map_or(0, |out| out.len());
         while next < end {
             let extents = &self.files[file as usize].extents;
             let after = following(extents, next);
@@ -234,6 +267,10 @@ impl Layout {
                 }
             };
             next += run.count;
+            let Some(out) = &mut out else { continue };
+            if !self.written.is_empty() {
+                self.written[run.start as usize..(run.start + run.count) as usize].fill(true);
+            }
             match out[begin..].last_mut() {
                 Some(last) if last.block + last.count == run.start => last.count += run.count,
                 _ => out.push(BlockRequest {
@@ -269,7 +306,9 @@ impl Layout {
             return;
         }
         let file = &mut self.files[file as usize];
-        file.tail = file.tail.filter(|tail| !(first..end).contains(&tail.block));
+        if let Some(cache) = &mut self.cache {
+            file.dirty.forget(first..end, cache);
+        }
         let begin = file.extents.partition_point(|e| e.end() <= first);
         let stop = file.extents.partition_point(|e| e.first < end);
         let mut kept = Vec::new();
@@ -286,13 +325,7 @@ impl Layout {
             self.space.release(freed);
             self.live -= u64::from(freed.count);
             if self.trim {
-                out.push(BlockRequest {
-                    block: freed.start,
-                    count: freed.count,
-                    op: BlockOp::Trim,
-                    stream: 0,
-                    origin: 0,
-                });
+                trim(freed, &mut self.written, out);
             }
         }
         file.extents.splice(begin..stop, kept);
@@ -302,6 +335,26 @@ impl Layout {
     pub(super) fn free_blocks(&self) -> u64 {
         self.space.free_blocks()
     }
+}
+
+/// Trims those of the `freed` blocks that have been written; all where blocks are only counted.
+fn trim(freed: Run, written: &mut [bool], out: &mut Vec<BlockRequest>) {
+    let mut push = |start: u32, count: usize| {
+        let count = count as u32;
+        out.push(BlockRequest { block: start, count, op: BlockOp::Trim, stream: 0, origin: 0 });
+    };
+    if written.is_empty() {
+        return push(freed.start, freed.count as usize);
+    }
+    let mut at = freed.start;
+    let range = freed.start as usize..(freed.start + freed.count) as usize;
+    for run in written[range.clone()].chunk_by(|a, b| a == b) {
+        if run[0] {
+            push(at, run.len());
+        }
+        at += run.len() as u32;
+    }
+    written[range].fill(false);
 }
 
 /// Index of the first extent that begins after `block`.

@@ -5,7 +5,8 @@
 //! | `classes.rs` | classes of rows with the same labels |
 //! | `events.rs` | file operations of a traced program |
 //! | `space.rs` | free-space allocator of the file system |
-//! | `layout.rs` | file objects, their extents, write-back |
+//! | `layout.rs` | file objects and their extents |
+//! | `dirty.rs` | what waits in the page cache for write-back |
 //! | `block_trace.rs` | conversion of a whole trace into block requests |
 //! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
 //! | `deaths.rs` | death times of written data |
@@ -14,6 +15,7 @@
 mod block_trace;
 mod classes;
 mod deaths;
+mod dirty;
 mod events;
 mod layout;
 mod rounds;

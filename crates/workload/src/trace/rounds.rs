@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use super::BLOCK_BYTES;
+use super::dirty::LOOK_EVERY_MS;
 use super::events::{Events, FileOp, TraceEvent};
 use super::layout::{BlockOp, BlockRequest, Full, Layout};
 
@@ -21,6 +22,8 @@ struct Program {
     next: usize,
     /// Rounds started.
     round: u32,
+    /// When old data were last looked for, in units of [`LOOK_EVERY_MS`] of the round.
+    looked: u32,
     /// Blocks written, including the copy's initial stagger.
     written: u64,
     /// Blocks that its files hold.
@@ -104,6 +107,7 @@ impl<'a> Copies<'a> {
         let mut copy = std::mem::take(&mut self.programs[index]);
         if copy.next == 0 {
             copy.round += 1;
+            copy.looked = 0;
             let old = |&file: &u32| self.created[file as usize] > 0 && layout.holds(file);
             copy.old = files.clone().filter(old).collect();
         }
@@ -121,13 +125,18 @@ impl<'a> Copies<'a> {
                 _ => {}
             }
             let (before, begin) = (layout.live_blocks(), out.len());
+            let look = event.time_ms / LOOK_EVERY_MS;
+            if look != copy.looked {
+                copy.looked = look;
+                layout.write_back_old(&files, event.time_ms, out)?;
+            }
             layout.apply(&event, out)?;
             self.account(&mut copy, before, layout, &out[begin..]);
         }
         let ended = copy.next == self.events.len();
         if ended {
             let (before, begin) = (layout.live_blocks(), out.len());
-            layout.flush_all(files, out)?;
+            layout.write_back_all(files, out)?;
             self.account(&mut copy, before, layout, &out[begin..]);
             copy.next = 0;
             if copy.round == 1 {

@@ -96,8 +96,9 @@ impl Job {
 
 impl Run {
     fn event(&mut self, op: FileOp, file: u32, offset: u64, length: u64, origin: u16) {
-        let event = TraceEvent { op, file, offset, length, stream: origin, origin, folder: 0 };
-        self.events.add(event);
+        let stream = origin;
+        let (folder, time_ms) = (0, 0);
+        self.events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     }
 
     fn create(&mut self) -> u32 {
@@ -135,6 +136,7 @@ impl Run {
             if job.done_bytes < self.store.table_bytes {
                 return false;
             }
+            self.event(FileOp::Sync, table, 0, 0, 0);
             job.done_bytes = 0;
             job.finished.extend(job.outputs.pop_front());
             if !job.outputs.is_empty() {

@@ -10,7 +10,7 @@ use super::*;
 const FILES: u32 = 6;
 
 fn event(op: FileOp, file: u32, offset: u64, length: u64) -> TraceEvent {
-    TraceEvent { op, file, offset, length, stream: 0, origin: 0, folder: 0 }
+    TraceEvent { op, file, offset, length, stream: 0, origin: 0, folder: 0, time_ms: 0 }
 }
 
 fn any_event() -> impl Strategy<Value = TraceEvent> {
@@ -31,7 +31,7 @@ fn system(write_back: WriteBack) -> FileSystem {
 }
 
 fn any_write_back() -> impl Strategy<Value = WriteBack> {
-    prop_oneof![Just(WriteBack::Immediate), Just(WriteBack::Coalesce)]
+    prop_oneof![Just(WriteBack::Immediate), Just(WriteBack::PageCache)]
 }
 
 /// Reference model: tracks which blocks of each file hold data, from the definition of the
@@ -101,11 +101,19 @@ proptest! {
                     prop_assert!(request.op == BlockOp::Write || before.is_some());
                 }
             }
-            prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
+            if write_back == WriteBack::Immediate {
+                prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
+            }
+            prop_assert_eq!(layout.live_blocks(), model.len() as u64);
             prop_assert_eq!(layout.free_blocks() + layout.live_blocks(), 2000);
         }
-        layout.flush_all(0..FILES, &mut out).unwrap();
-        prop_assert_eq!(layout.live_blocks(), model.len() as u64);
+        out.clear();
+        layout.write_back_all(0..FILES, &mut out).unwrap();
+        for request in &out {
+            prop_assert_eq!(request.op, BlockOp::Write);
+            owner.extend((request.block..request.block + request.count).map(|block| (block, 0)));
+        }
+        prop_assert_eq!(layout.live_blocks(), owner.len() as u64);
         for file in 0..FILES {
             layout.unlink(file, &mut out);
         }
@@ -125,7 +133,7 @@ proptest! {
         }
         let how = LayOut {
             capacity_blocks: 1 << 12,
-            file_system: system(WriteBack::Coalesce),
+            file_system: system(WriteBack::PageCache),
             repeats: Repeats::Times(times),
             copies: 1,
         };
@@ -174,13 +182,46 @@ fn overwrites_stay_in_place_and_partial_blocks_are_written_whole() {
 }
 
 #[test]
-fn write_back_coalesces_small_appends() {
+fn the_page_cache_holds_writes_until_fsync() {
     let appends: Vec<TraceEvent> = (0..80).map(|n| event(FileOp::Write, 0, n * 512, 512)).collect();
+    let written = |events: &[TraceEvent]| laid(events, 64, WriteBack::PageCache).written_blocks;
     assert_eq!(laid(&appends, 64, WriteBack::Immediate).written_blocks, 80);
-    assert_eq!(laid(&appends, 64, WriteBack::Coalesce).written_blocks, 10);
+    assert_eq!(written(&appends), 10);
     let mut synced = appends[..4].to_vec();
     synced.insert(2, event(FileOp::Sync, 0, 0, 0));
-    assert_eq!(laid(&synced, 64, WriteBack::Coalesce).written_blocks, 2);
+    assert_eq!(written(&synced), 2);
+    let overwrites = [event(FileOp::Write, 0, 0, 8192); 9];
+    assert_eq!(written(&overwrites), 2);
+    // A file removed before it is written back costs nothing, not even a TRIM.
+    let gone = [event(FileOp::Unlink, 0, 0, 0), event(FileOp::Write, 1, 0, 1)];
+    let trace = laid(&[&overwrites[..], &gone].concat(), 64, WriteBack::PageCache);
+    assert_eq!((trace.written_blocks, trace.requests.len()), (1, 1));
+}
+
+#[test]
+fn what_is_dirty_for_30_s_is_written_back() {
+    let at = |seconds: u32, file| TraceEvent {
+        time_ms: seconds * 1000,
+        ..event(FileOp::Write, file, 0, 4096)
+    };
+    let written = |seconds: &[u32]| {
+        let mut events: Vec<_> = seconds.iter().map(|&second| at(second, 0)).collect();
+        events.push(at(*seconds.last().unwrap(), 1));
+        laid(&events, 64, WriteBack::PageCache).written_blocks - 1
+    };
+    assert_eq!(written(&[0, 10, 20, 29]), 1);
+    assert_eq!(written(&[1, 34]), 2);
+    // The age counts from the first write, and is looked at every 5 s.
+    assert_eq!(written(&[1, 20, 32, 33, 35, 36]), 2);
+}
+
+#[test]
+fn what_waits_is_limited() {
+    let whole = |file| event(FileOp::Write, file, 0, 1 << 29);
+    let blocks = (1 << 29) / BLOCK_BYTES;
+    let events = [0, 1, 0, 2, 0].map(whole);
+    // The third file exceeds 1 GiB, so the first, which has waited longest, is written back.
+    assert_eq!(laid(&events, 1 << 20, WriteBack::PageCache).written_blocks, 4 * blocks);
 }
 
 #[test]
@@ -236,6 +277,7 @@ fn invalid_rows_are_rejected_with_their_number() {
         file: &[0, 0],
         offset: &[0, 0],
         length: &[1, 1],
+        time: &[],
         class: &[0, 1],
         ops: &[0, 9],
         stream: &[3, 4],

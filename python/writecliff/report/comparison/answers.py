@@ -109,7 +109,10 @@ def _replay(path: Path, data: Mapping[str, Any]) -> Run:
             "trace": Path(trace["path"]).name,
             **{name: value_text(data[name]) for name in ("assign", "streams")},
             "mistagged": f"{data['mistag_pct']:g} %",
-            **{name: value_text(trace[name]) for name in ("copies", "allocator", "trim", "rounds")},
+            **{
+                name: value_text(trace[name])
+                for name in ("writeback", "copies", "allocator", "trim", "rounds")
+            },
             "simulated capacity": units.size(device["simulated_capacity_bytes"]),
         },
         headlines=[

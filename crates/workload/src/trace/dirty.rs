@@ -1,0 +1,142 @@
+//! What waits in the page cache for write-back, with the default settings of Linux.
+//!
+//! A file is written back as a whole: at fsync, once it has been dirty for 30 s
+//! (`dirty_expire_centisecs`, looked at every 5 s, `dirty_writeback_centisecs`), or when more than
+//! [`DIRTY_MAX_BLOCKS`] wait, the file that has waited longest first. The kernel's limit is a tenth
+//! of the memory that is available (`dirty_background_ratio`).
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::BLOCK_BYTES;
+use super::layout::Source;
+
+const EXPIRE_MS: u32 = 30_000;
+pub(super) const LOOK_EVERY_MS: u32 = 5_000;
+/// 1 GiB: a tenth of 10 GiB.
+const DIRTY_MAX_BLOCKS: u64 = (1 << 30) / BLOCK_BYTES;
+
+/// Consecutive dirty blocks of a file with the labels of their last write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirtyRun {
+    pub first: u32,
+    pub end: u32,
+    pub source: Source,
+}
+
+/// The dirty blocks of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dirty {
+    /// Sorted, without overlap.
+    runs: Vec<DirtyRun>,
+    since_ms: u32,
+}
+
+/// The dirty files and what they hold together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PageCache {
+    /// Files by the time at which they became dirty, in the order of that. An entry is stale when
+    /// its file has been written back since.
+    queue: VecDeque<(u32, u32)>,
+    blocks: u64,
+}
+
+impl Dirty {
+    /// Marks blocks as written at `now`: the file's number and the time in ms.
+    pub(super) fn mark(
+        &mut self,
+        blocks: Range<u32>,
+        source: Source,
+        now: (u32, u32),
+        cache: &mut PageCache,
+    ) {
+        if self.runs.is_empty() {
+            self.since_ms = now.1;
+            cache.queue.push_back(now);
+        }
+        let at = self.forget(blocks.clone(), cache);
+        cache.blocks += u64::from(blocks.end - blocks.start);
+        match at.checked_sub(1).map(|before| &mut self.runs[before]) {
+            Some(last) if last.end == blocks.start && last.source == source => {
+                last.end = blocks.end;
+            }
+            _ => {
+                let run = DirtyRun { first: blocks.start, end: blocks.end, source };
+                self.runs.insert(at, run);
+            }
+        }
+    }
+
+    /// Forgets blocks that are freed or written again; returns where a run that begins with them
+    /// belongs.
+    pub(super) fn forget(&mut self, blocks: Range<u32>, cache: &mut PageCache) -> usize {
+        let Range { start, end } = blocks;
+        if self.runs.last().is_none_or(|last| last.end <= start) {
+            return self.runs.len();
+        }
+        let begin = self.runs.partition_point(|run| run.end <= start);
+        let stop = self.runs.partition_point(|run| run.first < end);
+        let mut kept = Vec::new();
+        let mut at = begin;
+        for run in &self.runs[begin..stop] {
+            cache.blocks -= u64::from(run.end.min(end) - run.first.max(start));
+            if run.first < start {
+                kept.push(DirtyRun { end: start, ..*run });
+                at += 1;
+            }
+            if end < run.end {
+                kept.push(DirtyRun { first: end, ..*run });
+            }
+        }
+        self.runs.splice(begin..stop, kept);
+        at
+    }
+
+    /// Takes all runs, for write-back.
+    pub(super) fn take(&mut self, cache: &mut PageCache) -> Vec<DirtyRun> {
+        let runs = std::mem::take(&mut self.runs);
+        cache.blocks -= runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();
+        runs
+    }
+
+    fn waits_since(&self, since_ms: u32) -> bool {
+        !self.runs.is_empty() && self.since_ms == since_ms
+    }
+}
+
+impl PageCache {
+    /// Removes the files in `files` from the queue that have been dirty for too long.
+    pub(super) fn old<'a>(
+        &mut self,
+        files: &Range<u32>,
+        now_ms: u32,
+        dirty: impl Fn(u32) -> &'a Dirty,
+    ) -> Vec<u32> {
+        let mut old = Vec::new();
+        self.queue.retain(|&(file, since_ms)| {
+            let waits = dirty(file).waits_since(since_ms);
+            let expired = files.contains(&file) && now_ms.saturating_sub(since_ms) >= EXPIRE_MS;
+            if waits && expired {
+                old.push(file);
+            }
+            waits && !expired
+        });
+        old
+    }
+
+    /// Removes files from the queue until the others hold no more than the limit.
+    pub(super) fn over_limit<'a>(&mut self, dirty: impl Fn(u32) -> &'a Dirty) -> Vec<u32> {
+        let mut blocks = self.blocks;
+        let mut over = Vec::new();
+        while blocks > DIRTY_MAX_BLOCKS
+            && let Some((file, since_ms)) = self.queue.pop_front()
+        {
+            let found = dirty(file);
+            if found.waits_since(since_ms) && !over.contains(&file) {
+                blocks -= found.runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();
+                over.push(file);
+            }
+        }
+        over
+    }
+}
