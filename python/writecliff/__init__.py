@@ -8,7 +8,10 @@ The industry's tests on simulated and real drives. From Python:
 >>> engine.run(load).total("read")
 (1000, 4096000)
 
-Names are imported when they are first used, so that `writecliff --help` stays quick.
+The functions do what the commands do: `run_test`, `run_suite`, `compare`, `write_report`,
+`capture_program`, `replay_trace`, `advise_streams`; `load_run` opens what a run has left. The guide
+is docs/guides/python.md. Names are imported when they are first used, so that `writecliff --help`
+stays quick.
 """
 
 from __future__ import annotations
@@ -17,27 +20,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from writecliff.api import Replay as Replay
+    from writecliff.api import Run as Run
+    from writecliff.api import Suite as Suite
+    from writecliff.api import advise_streams as advise_streams
+    from writecliff.api import capture_program as capture_program
+    from writecliff.api import compare as compare
+    from writecliff.api import load_run as load_run
+    from writecliff.api import replay_trace as replay_trace
+    from writecliff.api import resume_run as resume_run
+    from writecliff.api import run_suite as run_suite
+    from writecliff.api import run_test as run_test
+    from writecliff.api import write_report as write_report
+    from writecliff.engines.base import OperationNumber as OperationNumber
     from writecliff.engines.sim import SimEngine as SimEngine
     from writecliff.engines.target import open_target as open_target
+    from writecliff.errors import WritecliffError as WritecliffError
+    from writecliff.replay.model import Sizing as Sizing
     from writecliff.workload.load import load_workload as load_workload
     from writecliff.workload.model import Addresses as Addresses
     from writecliff.workload.model import BlockSize as BlockSize
     from writecliff.workload.model import Job as Job
+    from writecliff.workload.model import Segments as Segments
     from writecliff.workload.model import Workload as Workload
+    from writecliff.workload.model import Zone as Zone
 
 _WHERE = {
-    "Addresses": "writecliff.workload.model",
-    "BlockSize": "writecliff.workload.model",
-    "Job": "writecliff.workload.model",
-    "SimEngine": "writecliff.engines.sim",
-    "Workload": "writecliff.workload.model",
-    "load_workload": "writecliff.workload.load",
-    "open_target": "writecliff.engines.target",
-}
-__all__ = [
-    "Addresses", "BlockSize", "Job", "SimEngine", "Workload", "load_workload", "open_target",
-    "version",
-]  # fmt: skip
+    "writecliff.api": (
+        "Replay", "Run", "Suite", "advise_streams", "capture_program", "compare", "load_run",
+        "replay_trace", "resume_run", "run_suite", "run_test", "write_report",
+    ),
+    "writecliff.engines.base": ("OperationNumber",),
+    "writecliff.engines.sim": ("SimEngine",),
+    "writecliff.engines.target": ("open_target",),
+    "writecliff.errors": ("WritecliffError",),
+    "writecliff.replay.model": ("Sizing",),
+    "writecliff.workload.load": ("load_workload",),
+    "writecliff.workload.model": (
+        "Addresses", "BlockSize", "Job", "Segments", "Workload", "Zone",
+    ),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+__all__ = [*sorted(_MODULE_OF), "version"]  # noqa: PLE0604 - names, all of them
 
 
 def version() -> str:
@@ -51,6 +75,10 @@ def version() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'writecliff' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -43,35 +43,18 @@ def advise_streams(
         Print {"schema", "report", "trace", "device", "verdict", "best", "cells": [{"assign",
         "bound", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
     """
-    from writecliff.replay.advice import NAMES, advice_mapping, compare, stream_counts
-    from writecliff.replay.model import lay_out
+    from writecliff.api import advise_streams as advise
+    from writecliff.replay.advice import NAMES, advice_mapping, stream_counts
     from writecliff.report.pages import write_page
     from writecliff.report.stream_advice import advice_page
 
     numbers = stream_counts(counts)
-    io = options.read(trace, own_rules=True)
-    setup = lay_out(
-        io,
-        options.target,
-        options.sizing(),
-        streams=max(numbers),
-        writes_per_day_bytes=options.writes_per_day_bytes,
-    )
 
     def log_cell(cell: Replayed) -> None:
         wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
-    found = compare(
-        trace,
-        setup,
-        numbers,
-        timed=options.timed,
-        queue_depth=options.queue_depth,
-        readers=options.readers,
-        seed=options.seed,
-        on_cell=log_cell,
-    )
+    found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
     page = write_page(advice_page(found), output or Path("stream-advice.html"))
     if json:
         emit_json({"report": page, **advice_mapping(found)})

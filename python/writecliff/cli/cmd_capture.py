@@ -73,34 +73,37 @@ def capture(
         Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
         ...}; the output of the command then goes to stderr.
     """
-    from writecliff.capture.run import Options
-    from writecliff.capture.run import capture as run
+    from writecliff.api import capture_program
 
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
     _check_strace(via, command, repair_hints=repair_hints)
     name = app or (Path(command[0]).name if command else "recovered")
     path = output or new_path("traces", name).with_suffix(".parquet")
-    options = Options(path, root, reads, repair_hints)
-    stdout = sys.stderr.fileno() if json else None
     if recover is not None:
+        from writecliff.capture.run import Options
         from writecliff.capture.run import recover as run_recover
 
-        done = run_recover(recover, options)
-    elif app is not None:
-        from writecliff.capture.apps import Size, run_app
-
-        try:
-            done = run_app(app, options, Size(records, operations), folder=folder, log=log)
-        except BaseException:
-            if options.output.is_file():
-                log(f"the trace up to then is in {options.output}")
-            raise
-    elif via == "strace":
-        from writecliff.capture.strace import capture as run_strace
-
-        done = run_strace(command, options, stdout=stdout)
+        done = run_recover(recover, Options(path, root, reads, repair_hints))
     else:
-        done = run(command, options, stdout=stdout)
+        try:
+            done = capture_program(
+                command,
+                output=path,
+                app=app,
+                records=records,
+                operations=operations,
+                folder=folder,
+                root=root,
+                reads=reads,
+                repair_hints=repair_hints,
+                via=via,
+                stdout=sys.stderr.fileno() if json else None,
+                log=log,
+            )
+        except BaseException:
+            if app is not None and path.is_file():
+                log(f"the trace up to then is in {path}")
+            raise
     _show(done, as_json=json)
     return done.exit_code
 

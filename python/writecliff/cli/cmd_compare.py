@@ -33,12 +33,12 @@ def compare(
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
+    from writecliff.api import compare as compare_runs
     from writecliff.cli.comparison import show_comparison
-    from writecliff.report.comparison import compare as compare_runs
     from writecliff.report.comparison.page import comparison_mapping, comparison_page
     from writecliff.report.pages import write_page
 
-    found = compare_runs(paths)
+    found = compare_runs(*paths)
     page = write_page(comparison_page(found), output or Path("comparison.html"))
     if json:
         emit_json({"report": page, **comparison_mapping(found)})

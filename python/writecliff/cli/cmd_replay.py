@@ -47,29 +47,17 @@ def replay(
     json
         Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
     """
-    from writecliff.replay.model import checked_scheme, lay_out
-    from writecliff.replay.model import replay as run
-    from writecliff.replay.summary import overflow_text, replay_mapping
+    from writecliff.api import replay_trace
+    from writecliff.replay.summary import overflow_text
 
-    scheme = checked_scheme(assign, options.rules is not None)
-    io = options.read(trace)
-    setup = lay_out(
-        io, options.target, options.sizing(), writes_per_day_bytes=options.writes_per_day_bytes
+    replayed = replay_trace(
+        trace, options.target, assign=assign, count=count, mistag_pct=mistag, **options.given()
     )
-    done = run(
-        setup,
-        scheme,
-        count if count is not None else setup.simulated.streams,
-        mistag_pct=mistag,
-        timed=options.timed,
-        queue_depth=options.queue_depth,
-        readers=options.readers,
-        seed=options.seed,
-    )
+    setup, done = replayed.setup, replayed.done
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")
     if json:
-        emit_json(replay_mapping(trace, setup, done))
+        emit_json(replayed.mapping())
         return 0
     print(pairs(_lines(setup, done)))
     print()

@@ -33,7 +33,8 @@ def report(
     json
         Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
-    from writecliff.report import REPORT_NAME, summarise, write_report
+    from writecliff.api import Run, write_report
+    from writecliff.report import REPORT_NAME
     from writecliff.store.manifest import read_manifest
 
     read_manifest(run)  # a clear error if it is not a run directory
@@ -49,9 +50,9 @@ def report(
             raise ConfigError(f"{path.parent} is not a directory", hint="create it first")
     if csv is not None and csv.exists() and not csv.is_dir():
         raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
-    write_report(run, page, pdf=paper, csv=csv)
+    write_report(run, output=page, pdf=paper, csv=csv)
     if json:
-        emit_json({"report": page, "pdf": paper, "csv": csv, "summary": summarise(run)})
+        emit_json({"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary})
     else:
         print(*filter(None, (page, paper, csv)), sep="\n")
     return 0

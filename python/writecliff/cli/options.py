@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token
 
+from writecliff.api import new_path as new_path  # noqa: PLC0414 - commands take it from here
 from writecliff.errors import ConfigError, TargetError
 from writecliff.units import parse_size
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
-    from writecliff.replay.columns import FileIO
     from writecliff.replay.model import Sizing
 
 
@@ -35,12 +34,6 @@ ListFlag = Annotated[bool, Parameter(name="--list")]
 """The annotation of `list_`, which lists what a command can be given by name."""
 Settings = Annotated[tuple[str, ...], Parameter(name="--set")]
 """The annotation of `set_`, options of tests as text."""
-
-
-def new_path(folder: str, about: str, target: str | None = None) -> Path:
-    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`."""
-    short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
-    return Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
 def check_jobs(jobs: int | None) -> None:
@@ -250,24 +243,18 @@ class TraceOptions:
             copies=self.copies,
         )
 
-    @property
-    def writes_per_day_bytes(self) -> float | None:
-        return None if self.writes_per_day is None else parse_size(self.writes_per_day)
-
-    def read(self, trace: Path, *, own_rules: bool = False) -> FileIO:
-        """The trace with the streams of the rules; with `own_rules`, those of its hints or its
-        program if none are given. Raises TraceError, ConfigError."""
-        from writecliff.capture.rules import load_rules, rules_of
-        from writecliff.capture.trace import read_trace
-        from writecliff.replay.columns import file_io
-        from writecliff.replay.model import simulated_name
-
-        simulated_name(self.target)  # before a large file is read
-        rules = None if self.rules is None else load_rules(self.rules)
-        found = read_trace(trace)
-        if rules is None and own_rules:
-            rules = rules_of(found)
-        return file_io(found.table, rules)
+    def given(self) -> dict[str, Any]:
+        """Keyword arguments of `api.replay_trace` and `api.advise_streams`."""
+        per_day = self.writes_per_day
+        return {
+            "rules": self.rules,
+            "sizing": self.sizing(),
+            "writes_per_day_bytes": None if per_day is None else parse_size(per_day),
+            "timed": self.timed,
+            "queue_depth": self.queue_depth,
+            "readers": self.readers,
+            "seed": self.seed,
+        }
 
 
 NO_TARGET, NEW_RUN, NEW_SET, NO_TRACE_OPTIONS = (

@@ -42,21 +42,11 @@ def run_test(
             )
             return 0
         check_permission(engine.identify(), target)
-        from writecliff.procedures.framework import run_procedure
+        from writecliff.api import Run, execute
 
-        outcome = run_procedure(
-            procedure,
-            engine,
-            directory,
-            ProgressView(Screen(quiet=run.quiet)),
-            resume=run.resume is not None,
-        )
-    from writecliff.report import report_of, write_report
-    from writecliff.store.rundir import RunDirectory
-
-    page = write_report(outcome.run_directory)
-    answer = report_of(RunDirectory.open(outcome.run_directory)).answer()
-    _show_outcome(outcome, page, answer, as_json)
+        view = ProgressView(Screen(quiet=run.quiet))
+        outcome, page = execute(procedure, engine, directory, view, resume=run.resume is not None)
+    _show_outcome(outcome, page, Run(outcome.run_directory).verdict, as_json)
     return 0
 
 

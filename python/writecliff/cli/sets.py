@@ -59,9 +59,7 @@ def run_members(
     folder: SuiteFolder, target: TargetOptions, options: SetOptions, *, as_json: bool
 ) -> int:
     """Run what is not done yet, write the summary page, and print its path."""
-    from writecliff.report import write_report
-    from writecliff.report.suite_page import write_suite_page
-    from writecliff.suite.runner import run_suite
+    from writecliff.api import run_members as run
 
     if target.on is None:
         target = replace(target, on=folder.targets[0])
@@ -69,10 +67,8 @@ def run_members(
     screen.log(f"{folder.kind} directory: {folder.path}")
     view = _SetView(screen, list(folder.members))
     with screen.showing(view.render, keep=True):
-        run_suite(
-            folder, view.log, opening=target.opening(), finish=write_report, workers=options.jobs
-        )
-    page = write_suite_page(folder)
+        done = run(folder, opening=target.opening(), workers=options.jobs, log=view.log)
+    page = done.page
     if as_json:
         emit_json(_outcome(folder, page))
     else:

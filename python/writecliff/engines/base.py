@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -16,6 +17,7 @@ from writecliff.engines.counters import Counters
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from writecliff._native import Histogram
     from writecliff.engines.data_placement_status import DataPlacementStatus
@@ -24,6 +26,23 @@ if TYPE_CHECKING:
 
 Operation = Literal["read", "write", "trim"]
 OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
+
+
+class OperationNumber(IntEnum):
+    """The number of an operation in the columns of series: its place in `OPERATIONS`."""
+
+    READ = 0
+    WRITE = 1
+    TRIM = 2
+
+
+def with_operation_names(table: pa.Table) -> pa.Table:
+    """A table whose column `operation` has names in place of numbers."""
+    import pyarrow as pa
+
+    numbers = table.column("operation").combine_chunks().cast(pa.int8())
+    names = pa.DictionaryArray.from_arrays(numbers, list(OPERATIONS))
+    return table.set_column(table.column_names.index("operation"), "operation", names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +153,8 @@ class StepResult:
     """Everything measured in one `Engine.run`.
 
     `intervals` maps column names to numpy arrays of one length, a row an (interval, job,
-    operation): `end_ns` (device time since the step began), `job` (index), `operation` (0 read,
-    1 write, 2 trim), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, and of
+    operation): `end_ns` (device time since the step began), `job` (index), `operation` (an
+    `OperationNumber`), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, and of
     the whole drive `waf`, `watts` (mean power), `temperature_c` (at the end). NaN is unknown;
     `watts` and `temperature_c` may be absent.
     """
@@ -166,6 +185,15 @@ class StepResult:
     def service(self) -> Histogram | None:
         """The service times of all jobs and operations together; None if there are none."""
         return merged(op.service for job in self.jobs for op in job.operations.values())
+
+    def table(self) -> pa.Table:
+        """`intervals` as an Arrow table, with jobs and operations by name."""
+        import pyarrow as pa
+
+        table = with_operation_names(pa.table(dict(self.intervals)))
+        jobs = table.column("job").combine_chunks().cast(pa.int32())
+        names = pa.DictionaryArray.from_arrays(jobs, [job.name for job in self.jobs])
+        return table.set_column(table.column_names.index("job"), "job", names)
 
     @property
     def counted(self) -> Counters:

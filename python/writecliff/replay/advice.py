@@ -193,11 +193,11 @@ def verdict(advice: StreamAdvice) -> tuple[str, ...]:
             f"Known death times reach {oracle.waf:.3f} with {oracle.streams} streams: more is "
             "hardly possible by choosing streams."
         )
-    if advice.mistagged and advice.mistagged_of is not None:
+    if best is not none and advice.mistagged and advice.mistagged_of is not None:
         last, right = advice.mistagged[-1], advice.mistagged_of
         said.append(
             f"With {last.mistag_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
-            f"with {right.streams} streams has {last.waf:.3f} instead of {right.waf:.3f}."
+            f"with {right.streams} streams have {last.waf:.3f} instead of {right.waf:.3f}."
         )
     if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in advice.cells):
         said.append(

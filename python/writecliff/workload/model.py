@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from typing import Any, Literal
+
+from writecliff.units import parse_size
 
 Pattern = Literal["random", "sequential"]
 Arrival = Literal["linear", "poisson"]
@@ -25,18 +27,18 @@ SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class BlockSize:
-    """One size of a block-size mix, and its share of the I/Os (any positive weight)."""
+    """One size of a block-size mix."""
 
     bytes: int
-    weight: float = 1.0
+    weight: float = 1.0  # its share of the I/Os, relative to that of the other sizes
 
 
 @dataclass(frozen=True)
 class Zone:
     """`access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones)."""
 
-    access_pct: float
-    size_pct: float
+    access_pct: float  # share of the accesses
+    size_pct: float  # share of the range
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class Addresses:
               hot_cold  two zones: `zones[0]` is hot, the rest of the range takes the rest
     """
 
-    kind: AddressKind = "uniform"
-    theta: float | None = None
-    zones: tuple[Zone, ...] = ()
+    kind: AddressKind = "uniform"  # see above
+    theta: float | None = None  # of zipf: how much the first ranks are preferred, up to 10
+    zones: tuple[Zone, ...] = ()  # of zoned and hot_cold
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ class Segments:
     `amount_bytes`; their starts are drawn from `seed`. It is not the workload's, which differs from
     step to step: all steps of a test must use the same segments."""
 
-    count: int
-    amount_bytes: int
-    seed: int = 1
+    count: int  # of the segments
+    amount_bytes: int  # that they hold together
+    seed: int = 1  # of their starts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,35 +75,41 @@ class Job:
     `duration_ns`, `volume_bytes` and `ios` that it reaches; one of the three must be given.
     """
 
-    name: str = "job"
-    pattern: Pattern = "random"
-    read_pct: float = 0.0
-    trim_pct: float = 0.0
-    block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)
-    threads: int = 1
-    queue_depth: int = 1
-    offset_bytes: int = 0
-    range_bytes: int | None = None  # None: to the end of the device
-    segments: Segments | None = None
+    name: str = "job"  # shown in results
+    pattern: Pattern = "random"  # order of the addresses
+    read_pct: float = 0.0  # share of the I/Os that read, 0 to 100; what is left writes
+    trim_pct: float = 0.0  # share of the I/Os that trim, 0 to 100
+    block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)  # the mix of sizes
+    block_size: InitVar[int | str | None] = None  # a single size in their place: 4096, "4 KiB"
+    threads: int = 1  # host threads
+    queue_depth: int = 1  # outstanding I/Os of each thread
+    offset_bytes: int = 0  # start of the range
+    range_bytes: int | None = None  # its length; None: to the end of the device
+    segments: Segments | None = None  # use only these parts of it; None: all
     thread_stride_bytes: int = 0  # thread t starts `t * stride` into the range
     align_bytes: int | None = None  # None: the block size of each I/O
-    addresses: Addresses = field(default_factory=Addresses)
-    compressible_pct: float = 0.0
+    addresses: Addresses = field(default_factory=Addresses)  # of random I/O
+    compressible_pct: float = 0.0  # share of the data that a compressing controller can save
     duplicate_pct: float = 0.0  # writes that repeat the data of the thread's last that did not
-    stream: int = 0
-    rate_iops: float | None = None
-    rate_bytes_per_s: float | None = None
-    arrival: Arrival = "linear"
+    stream: int = 0  # that writes go to; 0: the default one
+    rate_iops: float | None = None  # arrivals per second; None: as fast as the drive completes
+    rate_bytes_per_s: float | None = None  # the same in bytes
+    arrival: Arrival = "linear"  # spacing of the arrivals of a rate
     think_ns: int = 0  # idle after every `think_after_ios` I/Os of a thread
-    think_after_ios: int = 1
+    think_after_ios: int = 1  # see `think_ns`
     burst_ns: int = 0  # issue for `burst_ns`, then nothing for `pause_ns`, over and over from the
     pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
-    start_delay_ns: int = 0
+    start_delay_ns: int = 0  # before the first I/O
     flush_every_writes: int = 0  # 0: never
     dsync: bool = False  # O_DSYNC: a write completes on the media (simulated: a flush after each)
-    duration_ns: int | None = None
-    volume_bytes: int | None = None
-    ios: int | None = None
+    duration_ns: int | None = None  # end: device time
+    volume_bytes: int | None = None  # end: bytes transferred
+    ios: int | None = None  # end: number of I/Os
+
+    def __post_init__(self, block_size: int | str | None) -> None:
+        if block_size is not None:
+            size = parse_size(block_size) if isinstance(block_size, str) else block_size
+            object.__setattr__(self, "block_sizes", (BlockSize(size),))
 
     def with_duration_s(self, seconds: float) -> Job:
         """The same load for `seconds` of device time, without another end."""
@@ -112,9 +120,9 @@ class Job:
 class Workload:
     """Jobs that run at the same time; `seed` fixes every random choice that they make."""
 
-    name: str
-    jobs: tuple[Job, ...]
-    seed: int = 1
+    name: str  # shown in results
+    jobs: tuple[Job, ...]  # that run at the same time
+    seed: int = 1  # of every random choice
     interval_ns: int = SECOND_NS  # width of the rows of the measured series
 
     def to_json(self) -> str:
