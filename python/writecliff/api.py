@@ -137,12 +137,13 @@ def resume_run(
 
     `on`: as in `run_test` (default: the target that the run was on). Raises as `run_test`.
     """
+    from writecliff.engines.target import target_now
     from writecliff.procedures.registry import procedure_from_mapping
 
     run = load_run(path)
     manifest = run.directory.manifest
     procedure = procedure_from_mapping(manifest.procedure, manifest.options)
-    with _opened(on or manifest.device.target, procedure.seed) as engine:
+    with _opened(on or target_now(manifest.device), procedure.seed) as engine:
         execute(procedure, engine, run.path, progress, resume=True)
     return Run(run.path)
 

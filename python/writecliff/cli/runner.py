@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
-from writecliff.cli.output import NOTHING_DONE, emit_json, pairs
+from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
 from writecliff.cli.screen import Screen
+from writecliff.engines.target import target_now
 from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
 
@@ -89,7 +90,9 @@ def _stored(
         )
     procedure = procedure_from_mapping(stored.procedure, stored.options)
     if target.on is None:
-        target = replace(target, on=stored.device.target)
+        target = replace(target, on=target_now(stored.device))
+        if target.on != stored.device.target:
+            log(f"the drive that was {stored.device.target} is {target.on} now")
     if directory.attributes_latency:
         target = replace(target, attribute_latency=True)
     return procedure, target, run.resume

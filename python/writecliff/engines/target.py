@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from writecliff.errors import TargetError
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import Engine
+    from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.engines.fio import FioEngine
     from writecliff.engines.sim import SimEngine
 
@@ -45,6 +45,15 @@ def open_target(
         engine = _real(text, destroy_serial, allow_signatures, size_bytes)
     engine.described = dict(described or {})
     return engine
+
+
+def target_now(before: DeviceIdentity) -> str:
+    """The target that an identified drive has now: a restart may have given it another name."""
+    if not before.target.startswith("/dev/"):
+        return before.target
+    from writecliff.engines.blockdev.renamed import node_now
+
+    return node_now(before)
 
 
 def _real(

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from writecliff.engines.target import target_now
 from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
 from writecliff.store.files import claim_directory
@@ -90,6 +91,13 @@ class SuiteFolder:
         if not (self.run_directory(name) / MANIFEST_NAME).is_file():
             return None
         return RunDirectory.open(self.run_directory(name)).status
+
+    def target_now(self, target: str) -> str:
+        """A target of the members as it is called now: a restart may have renamed a real drive."""
+        for name, member in self.members.items():
+            if member.target == target and self.status(name) is not None:
+                return target_now(RunDirectory.open(self.run_directory(name)).manifest.device)
+        return target
 
     def complete(self) -> tuple[str, ...]:
         """The members whose runs are complete, in order."""

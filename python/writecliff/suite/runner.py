@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -92,9 +93,10 @@ def _left(folder: SuiteFolder) -> Sequence[str]:
 def _spec(
     folder: SuiteFolder, name: str, opening: Mapping[str, Any], finish: Callable[[Path], object]
 ) -> ChildSpec:
+    member = folder.members[name]
     return ChildSpec(
         name=name,
-        member=folder.members[name],
+        member=replace(member, target=folder.target_now(member.target)),
         opening=opening,
         directory=folder.run_directory(name),
         resume=folder.status(name) is not None,

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bad_runs import unsteady_real_run
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import show_device
+from writecliff.engines.blockdev import renamed
 from writecliff.errors import ConfigError, StoreError
+from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.suite.sweep import OVERPROVISION, plan_sweep
@@ -53,6 +56,18 @@ def test_a_folder_comes_back_as_it_was_made(tmp_path: Path) -> None:
     assert (made.status("wsat"), made.complete(), made.simulated) == (None, (), True)
     with pytest.raises(ConfigError, match="not empty"):
         SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
+
+
+def test_a_real_drive_is_found_again_by_the_runs_that_were_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = plan_suite("pts-e", "/dev/sdx", tests=["wsat", "hir"])
+    made = SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
+    begun = RunDirectory.open(unsteady_real_run(made.run_directory("wsat"))).manifest.device
+    assert begun.target == "/dev/sdx"
+    monkeypatch.setattr(renamed, "node_now", lambda drive: {begun.serial: "/dev/sdy"}[drive.serial])
+    assert [made.target_now(member.target) for member in members.values()] == ["/dev/sdy"] * 2
+    assert made.target_now("/dev/sdz") == "/dev/sdz"  # nothing was run on it
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "writecliff/suite/9"}'])

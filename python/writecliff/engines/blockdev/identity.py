@@ -86,7 +86,7 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
         interface=_interface(disk, answers),
         simulated=False,
         rotational=_rotational(disk),
-        backing=backing_of(system, disk) if serial is None else _namespace(disk),
+        backing=backing_of(system, disk) if serial is None else namespace_of(disk),
         form_factor=_form_factor(answers),
         adapter=place.adapter,
         pcie=place.pcie,
@@ -123,7 +123,7 @@ def _form_factor(answers: _Answers) -> str | None:
     return str(found["name"]) if isinstance(found, dict) and found.get("name") else None
 
 
-def _namespace(disk: BlockDevice) -> str | None:
+def namespace_of(disk: BlockDevice) -> str | None:
     """Which namespace of an NVMe drive it is: all of them have the drive's serial number."""
     number = read_text(disk.directory / "nsid")
     return f"namespace {number}" if number is not None else None
