@@ -9,7 +9,7 @@ WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
-    test-drives-quick test-bench fetch-bench drives-shell needs lint lock clean build-rust-tests
+    test-drives-quick fetch-bench drives-shell needs lint lock clean build-rust-tests
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -20,7 +20,7 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust test-measures test-python test-speed test-bench ## run all tests but test-drives
+test: needs test-rust test-measures test-python test-speed ## run all tests but those on emulated drives
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
@@ -43,15 +43,11 @@ test-speed: ## instruction counts of small fixed cases against those on record
 test-drives: setup ## all tests on emulated drives in a virtual machine (takes long)
 	$(BIN)/python -m tests.guest test
 
-# What every change may break; the others take too long for that.
-test-bench: setup ## the bench of emulated drives itself (part of test)
-	$(BIN)/python -m tests.guest --or-skip test -- --quiet tests/drives/test_drives_smoke.py
-
-# Apart from test-bench so that CI can fetch the guest while it builds.
+# Apart from test-drives so that CI can fetch the guest while it builds.
 fetch-bench:
 	@$(PYTHON) -m tests.guest --or-skip fetch >/dev/null
 
-test-drives-quick: setup ## those of test-drives that do not take minutes each
+test-drives-quick: setup ## those of test-drives that do not take minutes each (a step of CI)
 	$(BIN)/python -m tests.guest --or-skip --quick test
 
 drives-shell: setup ## a shell in that machine
