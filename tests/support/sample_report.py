@@ -65,7 +65,7 @@ def header() -> Header:
 
 
 def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLERY)) -> ReportModel:
-    """One section of `figures` two a page, one of a long table under a subtitle of its own."""
+    """One section of `figures`, one of a long table."""
     plots = []
     data = DataFile("numbers.csv", csv_text(("a", "b"), [(1, 2.5)]))
     for number, kind in enumerate(figures):
@@ -78,7 +78,7 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
     sections, files = with_data(
         (
             Section("Figures", "All kinds.", tuple(plots)),
-            Section("Tables", "", (), (table,), subtitle="IOPS - a subtitle of its own"),
+            Section("Tables", "", (), (table,)),
         ),
         (data,),
     )

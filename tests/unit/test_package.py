@@ -23,7 +23,10 @@ def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) 
     ("package", "names"),
     [
         ("writecliff.devices", {"sata-tlc-120.toml", "nvme-tlc-960.toml"}),
-        ("writecliff.report", {"templates/report.html.j2", "templates/report.css"}),
+        (
+            "writecliff.report",
+            {"templates/report.html.j2", "templates/report.css", "templates/figures.js"},
+        ),
     ],
 )
 def test_data_files_are_resources_of_the_package(package: str, names: set[str]) -> None:

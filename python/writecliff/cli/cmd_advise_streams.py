@@ -79,5 +79,6 @@ def _text(found: StreamAdvice, page: Path) -> str:
         for cell in found.cells
     ]
     header = ("assignment", "streams", "WAF", "endurance", "years", "read p99.99")
-    lines = [table(header, rows, "lrrrrr"), "", *verdict(found), "", str(page)]
+    answer, *more = verdict(found)
+    lines = [table(header, rows, "lrrrrr"), "", *more, "", str(page), answer]
     return "\n".join(lines)

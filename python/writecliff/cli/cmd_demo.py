@@ -42,6 +42,7 @@ def demo(
         raise ConfigError(
             f"the demo runs on simulated drives only, not on {on}", hint="give --on sim:NAME"
         )
+    from writecliff.api import Run
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.wsat import Wsat, WsatOptions
     from writecliff.report import summarise, write_report
@@ -63,4 +64,5 @@ def demo(
     log("")
     print(path)
     log(f"open it in a browser; run the whole test with: writecliff test wsat --on {on}")
+    print(Run(output).verdict)
     return 0

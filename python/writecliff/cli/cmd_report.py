@@ -18,7 +18,7 @@ def report(
     csv: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Write the report of a run and print its path.
+    """Write the report of a run; print its path and the outcome in one line.
 
     Parameters
     ----------
@@ -54,5 +54,5 @@ def report(
     if json:
         emit_json({"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary})
     else:
-        print(*filter(None, (page, paper, csv)), sep="\n")
+        print(*filter(None, (page, paper, csv)), Run(run).verdict, sep="\n")
     return 0

@@ -28,6 +28,7 @@ from writecliff.experiments.fms_cassandra_findings import (
     on_off,
 )
 from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import Align, DataFile, Figure, Section, Table
 from writecliff.report.pages import Page
@@ -159,6 +160,7 @@ def _best(result: Result) -> Row:
     return max(result.rows, key=lambda row: row.lifetime_ratio)
 
 
+@one_page()
 def page(result: Result) -> Page:
     said, conditions, assigned, cells, streams = tables(result)
     lifetime, waf, operations = _plots(result)

@@ -22,6 +22,7 @@ from writecliff.experiments.fms_fio import (
 )
 from writecliff.experiments.lifetimes import READINGS, Reading, describe
 from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import Align, DataFile, Figure, Section, Table
 from writecliff.report.pages import Page
@@ -190,6 +191,7 @@ def _speed_table(result: Result) -> Table:
     )
 
 
+@one_page()
 def page(result: Result) -> Page:
     *waf_tables, speed_table = tables(result)
     return Page(

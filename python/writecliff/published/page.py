@@ -30,6 +30,7 @@ from writecliff.published.tables import (
     wrong_table,
 )
 from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
 from writecliff.report.model import DataFile, Figure, Section, table
 from writecliff.report.pages import Page
 from writecliff.report.plots import GUIDE_PCT, agreement
@@ -50,6 +51,7 @@ _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
 _LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, where no power of ten is
 
 
+@one_page()
 def page_of(found: Reproduction) -> Page:
     return Page(
         title=f"Published and simulated: {found.about}",

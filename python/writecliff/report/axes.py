@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from writecliff.report import style
 from writecliff.units import KIB, Unit, common_unit, time_unit
@@ -115,7 +115,6 @@ def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> No
         texts = dict(zip(positions, (text for _, text in axis.ticks), strict=True))
         mine.set_major_locator(FixedLocator(positions))
         mine.set_major_formatter(FuncFormatter(lambda v, _: texts.get(v, "")))
-        mine.set_minor_locator(NullLocator())
 
 
 def _linear(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
@@ -137,4 +136,4 @@ def _log(plot: Plot, which: str, axis: Axis, low: float, high: float) -> None:
         low, high = min(low, axis.ticks[0][0]), max(high, axis.ticks[-1][0])
         room = (high / low) ** 0.04 if high > low else 1.5
     text = style.compact if high >= 1e6 else style.plain
-    style.log_axis(plot, which, low / room, high * room, text)
+    style.log_axis(plot, which, low / room, high * room, text, minor=not axis.ticks)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
 from writecliff.report import steady
+from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
 from writecliff.report.extras import health_sections, remarks_section, step_disclosures
@@ -214,6 +215,7 @@ class TestReport:
             "files": RUN_FILES,
         }  # fmt: skip
 
+    @one_page()
     def model(self) -> ReportModel:
         """The whole report as plain data."""
         data = self.data

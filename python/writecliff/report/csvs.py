@@ -72,32 +72,28 @@ def histogram_csv(histogram: Histogram) -> str:
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
 
 
-_SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-
-
-def table_csv(table: Table) -> str:
-    """The cells as shown, numbers without their thousands separators."""
-    return csv_text(table.header, ([_SEPARATOR.sub("", cell) for cell in r] for r in table.rows))
-
-
 def with_data(
     sections: Sequence[Section], files: Iterable[DataFile] = ()
 ) -> tuple[tuple[Section, ...], tuple[DataFile, ...]]:
     """The sections with a file for every figure and table, and all files, each once: `files`, then
-    those of figures and tables in their order. A table without data gets a file of its cells.
-    Raises KeyError for the name of a file that is not among `files`."""
+    those of figures and tables in their order. A table without data gets a file of its cells, and
+    one whose file has no name a name of its title. Raises KeyError for the name of a file that is
+    not among `files`."""
+    from writecliff.report.table_csv import table_csv
+
     found = {file.name: file for file in files}
 
     def kept(data: Data) -> DataFile:
         return found[data] if isinstance(data, str) else found.setdefault(data.name, data)
 
     def named(table: Table, heading: str) -> DataFile:
-        if table.data is not None:
-            return kept(table.data)
+        given = table.data
+        if isinstance(given, str) or (given is not None and given.name):
+            return kept(given)
         stem = re.sub(r"[^a-z0-9]+", "-", (table.title or heading).lower()).strip("-")
         names = (f"table-{stem or 'table'}{end}.csv" for end in _endings())
         name = next(name for name in names if name not in found)
-        return kept(DataFile(name, table_csv(table)))
+        return kept(DataFile(name, table_csv(table) if given is None else given.text))
 
     done = tuple(
         replace(

@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from writecliff import units
 from writecliff.procedures.steady import SteadyState
-from writecliff.report import style
+from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line, round_axis
 from writecliff.report.csvs import histogram_csv
 from writecliff.report.latency import NINES, latency_unit
@@ -20,9 +20,11 @@ from writecliff.report.plots import lines
 from writecliff.report.style import house_style
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from matplotlib.axes import Axes
 
     from writecliff._native import Histogram
+    from writecliff.report.axes import Numbers
 
 _BINS_PER_DECADE = 30
 _MAX_NINES = 6  # of the confidence plot: 99.9999 %
@@ -51,11 +53,13 @@ def convergence(
 
 
 @house_style()
-def steady_window(name: str, title: str, data: Data, state: SteadyState, y: Axis) -> Figure:
+def steady_window(
+    name: str, title: str, data: Data, state: SteadyState, y: Axis, series: str = "data"
+) -> Figure:
     """Data, average, 110 %, 90 % and the fitted line over the measurement window.
 
-    `y` is the axis of the tracking variable. The line is the least-squares line of `state`
-    (PTS 2.0.2 section 2.1.24), not one through the end points.
+    `y` is the axis of the tracking variable, `series` what it is called in other plots. The line is
+    the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not one through the end points.
     """
     shown = y.unit([state.average])
     figure, axes = style.new_axes("Round", y.title(shown))
@@ -75,7 +79,8 @@ def steady_window(name: str, title: str, data: Data, state: SteadyState, y: Axis
     fitted = [state.fitted(number) / shown.size for number in (rounds[0], rounds[-1])]
     axes.plot([rounds[0], rounds[-1]], fitted, color=style.ORANGE, label="least-squares line")
     values = [value / shown.size for value in state.values]
-    axes.plot(rounds, values, "o", color=style.BLUE, markersize=5, label="data")
+    colour = colours.colour(*colours.looks([series]))
+    axes.plot(rounds, values, "o", color=colour, markersize=5, label="data")
     drawn = [*values, *fitted, average * 1.1, average * 0.9]
     low, high = min(drawn), max(drawn)
     margin = 0.12 * (high - low) or 1.0
@@ -154,10 +159,9 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
     room = (known[0][1] / high**_LABEL_ROOM) ** (1 / (1 - _LABEL_ROOM))
     style.log_axis(axes, "x", min(float(edges[0]), room), high)
     top = 0.5 * (float(counts.max()) / 0.5) ** (1 / _DATA_SHARE)
-    style.log_axis(axes, "y", 0.5, max(top, 10.0), style.compact)
+    style.log_axis(axes, "y", 0.5, max(top, 10.0), style.compact, minor=False)
     decades = math.ceil(math.log10(max(float(counts.max()), 10.0)))
     axes.set_yticks([10.0**k for k in range(decades + 1)])
-    axes.yaxis.set_minor_locator(NullLocator())
     _mark(axes, known, unit)
     text = f"Histogram of {histogram.count:,} response times"
     return style.finished(figure, name, title, data, text)
@@ -187,6 +191,16 @@ def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) ->
         )
 
 
+def _nines(share: npt.ArrayLike) -> Numbers:
+    """How many nines a share has."""
+    return -np.log10(np.maximum(1 - np.asarray(share, dtype=np.float64), 1e-12))
+
+
+def _of_nines(count: npt.ArrayLike) -> Numbers:
+    """The inverse of `_nines`."""
+    return 1 - 10 ** -np.asarray(count, dtype=np.float64)
+
+
 @house_style()
 def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
     """Cumulative share of I/Os (axis of nines) over response time; only supported nines."""
@@ -196,22 +210,28 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
     slower = total - np.cumsum(count)
     known = slower >= 1
     x = np.minimum(upper, float(histogram.max_ns or 0))[known] / unit.size
-    y = -np.log10(slower[known] / total)
+    y = 1 - slower[known] / total
     figure, axes = style.new_axes(
         f"Response time ({unit.name}, logarithmic)", "Share of I/Os completed within"
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
+    top = 1 - 10 ** -max(highest, 1.0)
     # Within the maximum all of them are complete: the curve leaves the plot there.
     x = np.append(x, float(histogram.max_ns or 0) / unit.size)
-    y = np.append(y, max(highest, 1.0) + 1)
+    y = np.append(y, 1 - (1 - top) / 10)
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
     points = [(q, histogram.quantile(q).value_ns) for q in (0.9, *NINES)]
-    marked = [(value / unit.size, -math.log10(1 - q)) for q, value in points if value is not None]
+    marked = [(value / unit.size, q) for q, value in points if value is not None and q <= top]
     if marked:
-        axes.plot(*zip(*marked, strict=True), "o", color=style.ORANGE, markersize=4, label="nines")
+        axes.plot(
+            *zip(*marked, strict=True), "o", color=style.ORANGE, markersize=4, label="nines",
+            clip_on=False,
+        )  # fmt: skip
     ticks = [0.5, *(1 - 10.0**-k for k in range(1, math.floor(highest) + 1))]
-    axes.set_yticks([-math.log10(1 - q) for q in ticks], [units.nines(q) for q in ticks])
-    axes.set_ylim(0, max(highest, 1.0))
+    axes.set_yscale("function", functions=(_nines, _of_nines))
+    axes.set_ylim(0, top)
+    axes.set_yticks(ticks, [units.nines(q) for q in ticks])
+    axes.yaxis.set_minor_locator(NullLocator())
     low = float(histogram.min_ns or 1) / unit.size
     style.log_axis(axes, "x", max(low, 1e-9) * 0.9, float(histogram.max_ns or 1) / unit.size * 1.1)
     axes.grid(True, axis="x")

@@ -16,7 +16,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from writecliff import units
-from writecliff.report import style
+from writecliff.report import colours, style
 from writecliff.report.axes import Axis
 from writecliff.report.model import Data, Figure
 from writecliff.report.style import house_style
@@ -68,7 +68,7 @@ def columns_3d(
     plot.view_init(elev=_ELEVATION_DEG, azim=_AZIMUTH_DEG)
     plot.set_box_aspect((1.6 * max(len(columns) / len(rows), 0.9), 1.6, 1.0), zoom=1.12)
     level = _vertical(plot, y, heights)
-    _boxes(plot, heights, level)
+    _boxes(plot, heights, level, _said(columns, rows, heights, unit.name or y.label), rows)
     _floor(plot, columns, rows, x_label, depth_label)
     style.write_above(figure, 0.08, y.title(unit))
     return style.finished(figure, name, title, data, alt, wide=True)
@@ -92,8 +92,22 @@ def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
     return np.log10
 
 
-def _boxes(plot: Any, heights: Numbers, level: Any) -> None:
+def _said(
+    columns: Sequence[str], rows: Sequence[str], heights: Numbers, unit: str
+) -> list[list[str]]:
+    """What each column says of itself."""
+    return [
+        [f"{row}, {column}: {units.significant(heights[i, j], 4)} {unit}"
+         for j, column in enumerate(columns)]
+        for i, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def _boxes(
+    plot: Any, heights: Numbers, level: Any, said: Sequence[Sequence[str]], rows: Sequence[str]
+) -> None:
     """The columns, farthest first; of each the three faces that can be seen."""
+    looks = colours.looks(rows)
     bottom = plot.get_zlim()[0]
     row_count, column_count = heights.shape
     written = heights.size <= _VALUES_UP_TO
@@ -106,8 +120,9 @@ def _boxes(plot: Any, heights: Numbers, level: Any) -> None:
             continue
         top = float(level(value))
         left, front = column - _SIDE / 2, row - _SIDE / 2
-        colour = style.SERIES[row % len(style.SERIES)]
-        plot.add_collection3d(_box(left, front, bottom, top, colour, order + 10))
+        box = _box(left, front, bottom, top, colours.colour(looks[row]), order + 10)
+        box.set_label(said[row][column])
+        plot.add_collection3d(box)
         if written:
             plot.text(column, row, top, units.significant(value), ha="center", va="bottom",
                       fontsize=8, color=_ON_TOP, zorder=1000)  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import units
-from writecliff.report import style
+from writecliff.report import colours, style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import DataFile, Figure, Section, Table, section, table
 from writecliff.report.style import house_style
@@ -104,7 +104,8 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
     positions = np.arange(len(bands))
     left = np.zeros(len(bands))
     total = np.array([band.latency_ns for band in bands])
-    drawn = [(cause_label(cause), style.SERIES[number]) for number, cause in enumerate(shown)]
+    names = [cause_label(cause) for cause in shown]
+    drawn = [(n, colours.colour(look)) for n, look in zip(names, colours.looks(names), strict=True)]
     widths = [[band.mean_ns[cause] for band in bands] for cause in shown]
     shares = [100 * np.array(width) / total for width in widths]
     rest = 100 - sum(shares, np.zeros(len(bands)))

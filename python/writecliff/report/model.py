@@ -91,24 +91,21 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """What is shown together. On paper each section begins a new report page under the header
-    block and continues on as many pages as it needs."""
+    """What is shown together."""
 
     title: str
     intro: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()  # shown before the figures
-    subtitle: str = ""  # of the page header, where it differs ("TP - SEQ 1024KiB R/W")
 
 
-def section(title: str, intro: str, *parts: Figure | Table | None, subtitle: str = "") -> Section:
+def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
     """A section of `parts`; None stands for a figure that had nothing to draw and is left out."""
     return Section(
         title,
         intro,
         tuple(part for part in parts if isinstance(part, Figure)),
         tuple(part for part in parts if isinstance(part, Table)),
-        subtitle,
     )
 
 

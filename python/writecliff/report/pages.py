@@ -1,11 +1,12 @@
-"""Pages, of a run or about several, as self-contained HTML: no scripts needed, nothing loaded from
-anywhere."""
+"""Pages, of a run or about several, as self-contained HTML: nothing loaded from anywhere, and whole
+without the script, which only adds values under the pointer, zoom, and series on and off."""
 
 from __future__ import annotations
 
 import base64
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,11 @@ def write_page(page: Page, path: Path) -> Path:
 
 def rendered(template: str, **values: Any) -> str:
     """A template with the house style sheet; a name that is not given is an error."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("writecliff.report"),
         autoescape=True,
@@ -75,16 +81,24 @@ def rendered(template: str, **values: Any) -> str:
     environment.filters["zipped"] = lambda parts: zip(*parts, strict=True)
     environment.globals.update(
         style=Markup(environment.get_template("report.css").render()),
+        script=Markup(environment.get_template("figures.js").render()),
         data_uri=data_uri,
         svg=Markup,  # drawn by us from numbers; its only text from outside is escaped there
         json=json_in_html,
+        quoted=quoted,
     )
-    return environment.get_template(template).render(**values)
+    return environment
 
 
 def data_uri(file: DataFile) -> str:
     """A download link: base64, because spreadsheets are picky about percent-encoding."""
     return "data:text/csv;base64," + base64.b64encode(file.text.encode()).decode()
+
+
+def quoted(text: str) -> Markup:
+    """A string of a style sheet; it cannot end the element that it stands in."""
+    said = "".join(f"\\{ord(c):06x}" if c in '"\\<\n' else c for c in text)
+    return Markup(f'"{said}"')
 
 
 def json_in_html(value: Any) -> Markup:

@@ -20,7 +20,7 @@ Example, the 2-D plot of the IOPS test:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.report import axes as ax
-from writecliff.report import style
+from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.model import Data, Figure
 from writecliff.report.style import house_style
@@ -126,15 +126,15 @@ def two_axes(
     other = plot.twinx()
     other.set_facecolor("none")
     other.spines["right"].set_visible(True)
-    used = 0
+    looks = iter(colours.looks([text for _, found in parts for text, _, _ in found]))
     for on, (axis, found), dashes in ((plot, parts[0], ""), (other, parts[1], "--")):
         unit = axis.unit(_all(found, 2))
         labels = [(f"{text} ({'right' if dashes else 'left'})", px, py) for text, px, py in found]
-        _draw(on, labels, x_unit, unit, first=used, dashes=dashes or "-")
+        _draw(on, labels, x_unit, unit, looks=looks, dashes=dashes or "-")
         ax.apply(on, "y", axis, unit, _all(found, 2) / unit.size)
         label_in = figure.get_figwidth() - 0.08 if dashes else 0.08
-        style.write_above(figure, label_in, axis.title(unit), row=1, right=bool(dashes))
-        used += len(found)
+        title = axis.title(unit)
+        style.write_above(figure, label_in, title, row=1, right=bool(dashes), of=on)
     every = np.concatenate([_all(found, 1) for _, found in parts])
     ax.apply(plot, "x", x, x_unit, every / x_unit.size)
     style.legend(figure, plot, other)
@@ -176,10 +176,11 @@ def bars(
     values = values / unit.size
     figure, plot = style.new_axes("", y.title(unit))
     width = 0.76 / len(series)
+    looks = colours.looks([bar.label for bar in series])
     for number, (bar, heights) in enumerate(zip(series, values, strict=True)):
         centres = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
         known = np.isfinite(heights)
-        plot.bar(centres[known], heights[known], width * 0.92, color=colour(number, len(series)),
+        plot.bar(centres[known], heights[known], width * 0.92, color=colours.colour(looks[number]),
                  label=bar.label)  # fmt: skip
         for centre, height in zip(centres[known], heights[known], strict=True):
             plot.annotate(units.significant(height), (centre, height), xytext=(0, 2),
@@ -227,17 +228,17 @@ def agreement(
     for factor in (1 + GUIDE_PCT / 100, 1 - GUIDE_PCT / 100):
         label = f"±{GUIDE_PCT:g} %" if factor > 1 else None
         plot.plot(ends, ends * factor, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), label=label)
-    colours = (0, 5, 3, 7, 1, 6, 2, 4)
-    for number, (label, px, py) in enumerate(found):
+    looks = colours.looks([label for label, _, _ in found])
+    for look, (label, px, py) in zip(looks, found, strict=True):
         plot.plot(
             px / unit.size,
             py / unit.size,
             linestyle="none",
-            marker=style.MARKERS[number % len(style.MARKERS)],
+            marker=colours.marker(look),
             markersize=4,
             markeredgewidth=0,
             alpha=0.85,
-            color=style.SERIES[colours[number % len(colours)]],
+            color=colours.colour(look),
             label=label,
             clip_on=False,
         )
@@ -256,13 +257,6 @@ def _all(found: Drawable, which: int) -> Numbers:
     return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in found])
 
 
-def colour(number: int, count: int) -> str:
-    """The colour of one of `count` series. Few get colours far apart; from the ninth on they come
-    again, with dashes."""
-    spread = {1: (0,), 2: (0, 5), 3: (0, 3, 5), 4: (0, 3, 5, 7)}
-    return style.SERIES[spread.get(count, range(8))[number % min(count, 8)]]
-
-
 def _draw(
     plot: Plot,
     found: Drawable,
@@ -270,24 +264,24 @@ def _draw(
     y_unit: units.Unit,
     *,
     joined: bool = True,
-    first: int = 0,
+    looks: Iterator[int] | None = None,
     dashes: str = "-",
 ) -> None:
-    """Every series in its colour and marker; `first` have been given away on another axis."""
-    count = first + len(found)
-    for number, (label, px, py) in enumerate(found, first):
+    """Every series in its colour and marker. `looks` are those of several axes together."""
+    looks = looks or iter(colours.looks([label for label, _, _ in found]))
+    for (label, px, py), look in zip(found, looks, strict=False):
         known = int(np.isfinite(py).sum())
         marked = known <= _MARKED_POINTS or not joined
-        line = dashes if number < len(style.SERIES) else ":"
+        line = ":" if colours.again(look) else dashes
         plot.plot(
             px / x_unit.size,
             py / y_unit.size,
             linestyle=line if joined else "none",
-            marker=style.MARKERS[number % len(style.MARKERS)] if marked else "",
+            marker=colours.marker(look) if marked else "",
             markersize=4 if joined else 3,
             markeredgewidth=0,
             linewidth=1.2,
-            color=colour(number, max(count, 4) if first else count),
+            color=colours.colour(look),
             label=label,
             clip_on=not marked,  # a marker at the end of an axis is shown whole
         )

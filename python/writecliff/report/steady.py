@@ -249,7 +249,9 @@ class SteadyView:
             name = f"steady-window{self.suffix}" + (f"-{number}" if many else "")
             full = f"{title}, {variable.name}"
             shown = full if state.steady else f"{full} - {UNSTEADY}"
-            found.append(steady_window(name, shown, self.data(data), state, _axis(variable)))
+            found.append(
+                steady_window(name, shown, self.data(data), state, _axis(variable), variable.name)
+            )
         return tuple(found)
 
     def convergence(
@@ -381,7 +383,23 @@ def _determination_table(variable: TrackingVariable, state: SteadyState) -> Tabl
         ),
         "lrrl",
         note="" if state.steady else UNSTEADY,
+        data=_determination_file(variable.unit, state),
     )
+
+
+def _determination_file(unit: str, state: SteadyState) -> DataFile:
+    """The numbers of a determination table in one row; it is named after the table."""
+    measured = {
+        "average": state.average,
+        "data excursion allowed": state.data_excursion_allowed,
+        "data excursion": state.data_excursion,
+        "slope excursion allowed": state.slope_excursion_allowed,
+        "slope excursion": state.slope_excursion,
+        "slope per round": state.slope,
+        "intercept": state.intercept,
+    }
+    head = ("first round", "last round", *(f"{name} ({unit})" for name in measured), "r")
+    return data_file("", head, [(state.rounds[0], state.rounds[-1], *measured.values(), state.r)])
 
 
 def window_mapping(state: SteadyState) -> dict[str, Any]:

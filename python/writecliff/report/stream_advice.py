@@ -9,6 +9,7 @@ from writecliff import units
 from writecliff.replay.advice import BOUNDS, NAMES, StreamAdvice, advice_mapping, verdict
 from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, stream_rows
 from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text, lines_csv
 from writecliff.report.model import DataFile, Figure, Section, Table, section
 from writecliff.report.pages import Page
@@ -27,10 +28,13 @@ TOO_FEW = "too few reads"
 FILLS_STEADY = 3.0  # the first half of them brings the drive there
 
 
+@one_page()
 def advice_page(advice: StreamAdvice) -> Page:
+    answer, *more = verdict(advice)
     return Page(
         title=f"Stream advice for {advice.trace.name}",
-        intro=" ".join(verdict(advice)),
+        intro=" ".join(more),
+        verdict=answer,
         sections=(
             _comparison(advice),
             _streams(advice),

@@ -9,7 +9,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.parallel import SLOT_BYTES
-from writecliff.report import style
+from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.model import Data, Figure
 from writecliff.report.plots import lines
@@ -43,8 +43,10 @@ def held(
     order = [n for n in np.argsort(-by_origin, kind="stable") if by_origin[n] > 0]
     large = [n for n in order if by_origin[n] >= _NAMED_SHARE * by_origin.sum()]
     shown = large[: len(style.SERIES)]
+    looks = colours.looks([origins[n] for n in shown])
     parts = [
-        (origins[n], colour, volumes[:, n]) for n, colour in zip(shown, style.SERIES, strict=False)
+        (origins[n], colours.colour(look), volumes[:, n])
+        for n, look in zip(shown, looks, strict=True)
     ]
     rest = [n for n in order if n not in shown]
     if rest:

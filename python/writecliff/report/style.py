@@ -8,6 +8,7 @@ variables with the light theme as fallback, so that a page can switch to dark.
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -19,16 +20,17 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
     LogLocator,
     MaxNLocator,
-    NullFormatter,
     NullLocator,
 )
+from matplotlib.transforms import blended_transform_factory
 
-from writecliff.report import model
+from writecliff.report import interaction, model
 from writecliff.report.model import Data
 
 # Each colour is used for nothing else, so that it can be replaced by its variable in the SVG.
@@ -62,6 +64,7 @@ _VARIABLES = {
 WIDTH_IN = 5.0
 HEIGHT_IN = 3.05
 _LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
+_X_LABEL_IN = 0.17  # the upper edge of the label below a plot
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
 _RC: dict[Any, Any] = {
@@ -85,6 +88,7 @@ _RC: dict[Any, Any] = {
     "lines.solid_joinstyle": "round",
     "patch.linewidth": 0,
     "svg.fonttype": "none",
+    "path.simplify": False,  # the page's script reads values from the points of a line
     "svg.hashsalt": "writecliff",
     "text.color": INK,
     "xtick.color": MUTED,
@@ -124,14 +128,23 @@ def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Fig
     axis; the legend goes to the right of it, outside the data."""
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
-    write_above(figure, 0.08, y_label)
+    write_above(figure, 0.08, y_label, of=axes)
     return figure, axes
 
 
 def write_above(
-    figure: Figure, x_in: float, text: str, *, row: int = 0, right: bool = False
+    figure: Figure,
+    x_in: float,
+    text: str,
+    *,
+    row: int = 0,
+    right: bool = False,
+    of: Axes | None = None,
 ) -> None:
-    """Write the label of a y axis above it; `row` counts lines of text from the top."""
+    """Write the label of a y axis, `of` a plot, above it; `row` counts lines from the top."""
+    if of is not None:
+        of.set_ylabel(text, visible=False)  # the script of the page reads it
+        of.yaxis.set_label_coords(0, 0.5)
     width_in, height_in = figure.get_size_inches()
     figure.text(
         x_in / width_in,
@@ -170,6 +183,9 @@ def add_axes(
         facecolor="none",
     )
     axes.set_xlabel(x_label)
+    # A place of its own: to find one, matplotlib would draw all ticks a second time.
+    below = blended_transform_factory(axes.transAxes, figure.transFigure)
+    axes.xaxis.set_label_coords(0.5, _X_LABEL_IN / height_in, transform=below)
     axes.grid(True, axis="y")
     return axes
 
@@ -236,6 +252,11 @@ def plain(value: float, _position: int | None = None) -> str:
     return f"{value:,.10g}"
 
 
+def times(value: float, _position: int | None = None) -> str:
+    """Tick text for ratios: 0.5×, 20×."""
+    return f"{value:,.4g}×"
+
+
 def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(plain))
@@ -259,28 +280,55 @@ def compact(value: float, _position: int | None = None) -> str:
 
 
 def log_axis(
-    axes: Axes, which: str, low: float, high: float, text: Callable[..., str] = plain
+    axes: Axes,
+    which: str,
+    low: float,
+    high: float,
+    text: Callable[..., str] = plain,
+    *,
+    minor: bool = True,
 ) -> None:
-    """A logarithmic axis from `low` to `high`, with at least three ticks."""
+    """A logarithmic axis from `low` to `high`, with at least three ticks that have a label, and
+    smaller ones between powers of ten."""
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
-    few = high / low < 100
-    if few:
+    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1  # of ten in sight
+    if powers < 3:
         axis.set_major_locator(FixedLocator(log_ticks(low, high)))
-        axis.set_minor_locator(NullLocator())
     else:
-        crowded = which == "x" and high / low > 1e6  # then not every power of ten is named
+        crowded = which == "x" and powers > 6  # then not every power of ten is named
         axis.set_major_locator(LogLocator(subs=(1,), numticks=6 if crowded else 20))
+        if minor and powers <= 8:
+            _minor_ticks(axes, which, low, high)
+    axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(text))
-    axis.set_minor_formatter(NullFormatter())
     getattr(axes, f"set_{which}lim")(low, high)
 
 
+def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
+    """All small ticks of a logarithmic axis as one line of markers: as ticks of matplotlib they
+    take longer than everything else in the figure."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    places = [digit * 10.0**n for n in powers for digit in range(2, 10)]
+    places = [place for place in places if low <= place <= high]
+    right = which == "y" and axes.yaxis.get_ticks_position() == "right"
+    edge = [float(right)] * len(places)
+    x, y = (places, edge) if which == "x" else (edge, places)
+    axes.add_line(
+        Line2D(
+            x, y, linestyle="none", marker={"x": 3, "y": 1 if right else 0}[which],
+            markersize=1.8, markeredgewidth=0.5, color=MUTED, clip_on=False,
+            transform=getattr(axes, f"get_{which}axis_transform")(),
+        )
+    )  # fmt: skip
+
+
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis over few decades: 1-2-5, or closer ones where fewer than three of
-    these are in sight."""
+    """Three to seven ticks of a logarithmic axis over few decades: 1-3, 1-2-5, or closer ones where
+    fewer than three of these are in sight."""
     powers = [10.0**n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+    wide = high / low > 150
+    for digits in ((1, 3) if wide else (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         ticks = [digit * power for power in powers for digit in digits]
         seen = [tick for tick in ticks if low <= tick <= high]
         if len(seen) >= 3:
@@ -301,6 +349,7 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as an SVG element that can stand beside others in one page: its ids begin with
     `name`, and it refers to nothing outside."""
     sink = io.StringIO()
+    interaction.name_artists(figure)
     figure.savefig(
         sink,
         format="svg",
@@ -316,11 +365,14 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     text = text.replace("'DejaVu Sans'", _FONT_STACK)
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var(--{variable}, {colour})")
-    label = _escaped(description)
+    told = json.dumps(interaction.described(figure), ensure_ascii=False, separators=(",", ":"))
+    opening = (
+        'preserveAspectRatio="xMinYMid" role="img" '
+        f'aria-label="{_escaped(description)}" data-plots="{_escaped(told)}">'
+    )
     return re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="\1" preserveAspectRatio="xMinYMid" '
-        rf'role="img" aria-label="{label}">',
+        lambda found: f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{found[1]}" {opening}',
         text,
         count=1,
     )

@@ -13,6 +13,7 @@ from typing import Any
 from writecliff import units
 from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
+from writecliff.report.colours import one_page
 from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import labelled, of_folder
 from writecliff.report.comparison.page import (
@@ -34,6 +35,7 @@ PAGE_NAME = "summary.html"
 Reports = Mapping[str, TestReport]  # of the complete runs, by name
 
 
+@one_page()
 def write_suite_page(folder: SuiteFolder) -> Path:
     """Write the summary of what is complete: `summary.html` in the folder, whole or not there."""
     reports = reports_of(folder)

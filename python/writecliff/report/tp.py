@@ -88,7 +88,7 @@ class TpReport(TestReport):
         data = self.results_file
 
         def page(title: str, intro: str, *parts: Any) -> Section:
-            return section(f"{text}: {title}", intro, *parts, subtitle=f"TP - {text} R/W")
+            return section(f"{text}: {title}", intro, *parts)
 
         for read in sorted(READ_PCTS):
             title = f"convergence of {NAMES[read]}s"

@@ -13,6 +13,7 @@ from writecliff.errors import StoreError
 from writecliff.report import csvs
 from writecliff.report.axes import Line
 from writecliff.report.model import DataFile, Section, Table
+from writecliff.report.table_csv import table_csv
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -31,20 +32,52 @@ def test_series_in_long_form() -> None:
     )
 
 
-def test_table_cells_lose_their_separators_only() -> None:
-    cells = ("1,234,567.5", "25,254.7 IOPS", "4,5", "12,3456", "a, b")
-    table = Table("T", tuple("abcde"), (cells,), ("left",) * 5)
-    (row,) = rows(csvs.table_csv(table))
-    assert list(row.values()) == ["1234567.5", "25254.7 IOPS", "4,5", "12,3456", "a, b"]
+def cells(*rows: str) -> str:
+    """The CSV of a table of "a | b" rows, the first of which is its header."""
+    header, *others = (tuple(row.split(" | ")) for row in rows)
+    return table_csv(Table("T", header, tuple(others), ("left",) * len(header)))
+
+
+def test_columns_of_numbers_have_their_unit_in_the_header() -> None:
+    assert cells("Load | IOPS | p99 | Lifetime", "a, b | 1,234,567.5 | 950 µs | 1.25 x",
+                 "12,3456 | - | 1.2 ms | not enough samples") == (
+        "Load,IOPS,p99 (µs),Lifetime (x)\n"
+        '"a, b",1234567.5,950,1.25\n'
+        '"12,3456",,1200,\n'
+    )  # fmt: skip
+
+
+def test_an_interval_is_two_columns() -> None:
+    intervals = "16.78 ms to 17.3 ms", "up to 9 s", "1,000 ms or more", "-"
+    assert cells("q | 95 %", *(f"x | {text}" for text in intervals)) == (
+        'q,"95 %, low (ms)","95 %, high (ms)"\nx,16.78,17.3\nx,,9000\nx,1000,\nx,,\n'
+    )
+
+
+def test_a_table_of_quantities_below_each_other_is_turned() -> None:
+    rows = (
+        "TP at end | 512.0 MB/s | 90.5 MB/s",
+        "ART peak | 4 ms | 2 s",
+        "Recovery (minutes) | - | 12",
+    )
+    assert cells(" | AG1 | AG2", *rows) == (
+        ",TP at end (MB/s),ART peak (ms),Recovery (minutes)\nAG1,512.0,4,\nAG2,90.5,2000,12\n"
+    )
+
+
+def test_text_stays_text() -> None:
+    assert cells("What | Before | After", "Model | X 100 | X 100", "Hours | 1,200 | 1,201") == (
+        "What,Before,After\nModel,X 100,X 100\nHours,1200,1201\n"
+    )
 
 
 def test_every_figure_and_table_has_its_file() -> None:
     model = sample_report(figures=("bars",))
-    numbers, cells = model.data
-    assert (numbers.name, cells.name) == ("numbers.csv", "table-tabular-data.csv")
-    assert [t.data for s in model.sections for t in s.tables] == [cells]
+    numbers, of_table = model.data
+    assert (numbers.name, of_table.name) == ("numbers.csv", "table-tabular-data.csv")
+    assert [t.data for s in model.sections for t in s.tables] == [of_table]
     assert [f.data for s in model.sections for f in s.figures] == [numbers]
-    assert len(rows(cells.text)) == 60
+    assert len(rows(of_table.text)) == 60
 
 
 def test_a_figure_or_table_may_name_its_file() -> None:

@@ -1,4 +1,4 @@
-"""The report as PDF: the header block and the stamp on every page, the same bytes every time."""
+"""The report as PDF: the header block once, the stamp once a page, the same bytes every time."""
 
 from __future__ import annotations
 
@@ -33,29 +33,22 @@ def pages(data: bytes) -> list[str]:
     return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages]
 
 
-def test_every_page_has_the_header_block(pages: list[str]) -> None:
-    labels = [name for names in COLUMNS.values() for name in names]
-    for text in pages:
-        flat = " ".join(text.split())
-        assert "IOPS Test (REQUIRED) - Report Page" in flat
-        assert "Test Run Date: 03/02/2026 03:30 PM UTC" in flat
-        assert "Rev. PTS-E 2.0.2" in flat
-        assert all(column in flat for column in COLUMNS)
-        assert all(label in flat for label in labels)
+def test_the_header_block_is_on_the_first_page_only(pages: list[str]) -> None:
+    labels = {name for names in COLUMNS.values() for name in names}
+    flat = " ".join(pages[0].split())
+    assert "IOPS Test (REQUIRED) - Report Page" in flat
+    assert "Test Run Date: 03/02/2026 03:30 PM UTC" in flat
+    assert "Rev. PTS-E 2.0.2" in flat
+    assert all(column in flat for column in (*COLUMNS, *labels))
+    assert not any("Motherboard" in text for text in pages[1:])
 
 
-def test_every_page_is_numbered_and_stamped(pages: list[str]) -> None:
-    assert len(pages) >= 5
+def test_every_page_is_numbered_named_and_stamped_once(pages: list[str]) -> None:
+    assert len(pages) == 3, "the first, a table of 60 rows goes on to the others"
     for number, text in enumerate(pages, 1):
         assert f"Page {number} of {len(pages)}" in text
-        assert STAMP in text
-
-
-def test_a_section_has_its_own_subtitle(pages: list[str]) -> None:
-    own = ["a subtitle of its own" in text for text in pages]
-    matrix = ["Block Size x RW Mix Matrix" in text for text in pages]
-    assert own == [not other for other in matrix]
-    assert sum(own) >= 2, "a table of 60 rows goes on to a second page, under the same header"
+        assert text.count(STAMP) == 1
+        assert "IOPS Test: Example Data Centre Series 9000, 960 GB" in text
 
 
 def test_a_conformant_report_has_no_stamp() -> None:

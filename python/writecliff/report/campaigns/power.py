@@ -105,8 +105,9 @@ def power_figure(power: PowerSeries, rows: Sequence[StepRow]) -> Figure:
     style.linear_axis(plot, "y")
     plot.set_ylim(0, float(power.watts.max()) * 1.15)
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
-    style.write_above(figure, 0.08, "Power (W)", row=1)
-    style.write_above(figure, WIDTH_IN - 0.08, "Block size (KiB)", row=1, right=True)
+    style.write_above(figure, 0.08, "Power (W)", row=1, of=plot)
+    right_in = WIDTH_IN - 0.08
+    style.write_above(figure, right_in, "Block size (KiB)", row=1, right=True, of=bars)
     style.legend(figure, plot, bars)
     alt = "Power over time, with the block size as bars"
     return style.finished(figure, "power-time", "Power v time", power.file(), alt, wide=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import Curve
+from writecliff.report.colours import one_page
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
 from writecliff.report.comparison.picture import relative
@@ -26,6 +27,7 @@ NOT_STEADY = "*"
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
+@one_page()
 def comparison_page(found: Comparison) -> Page:
     """The page of a comparison."""
     drives = list(dict.fromkeys(one.first.drive for one in found.contenders))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from writecliff.report import plots, style
+from writecliff.report import colours, style
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.model import Data
 from writecliff.report.model import Figure as Drawing
@@ -51,8 +51,8 @@ def relative(
     )
     plot = style.add_axes(figure, f"times as good as {labels[0]} (right is better)")
     ends = [1.0]
-    for number, label in enumerate(labels):
-        ends += _points(plot, number, label, len(labels), shown)
+    for number, look in enumerate(colours.looks(labels)):
+        ends += _points(plot, number, labels, look, shown)
     plot.axvline(1.0, color=style.MUTED, lw=0.9)
     plot.set_yticks(range(len(shown)), [name_of[id(item)] for item in shown])
     plot.set_ylim(len(shown) - 0.5, -0.5)
@@ -67,9 +67,10 @@ def relative(
 
 
 def _points(
-    plot: Axes, number: int, label: str, count: int, shown: Sequence[Figure]
+    plot: Axes, number: int, labels: Sequence[str], look: int, shown: Sequence[Figure]
 ) -> list[float]:
     """Draw one contender; the ends of its bars."""
+    count = len(labels)
     offset = (number - (count - 1) / 2) * min(0.16, 0.7 / count)
     x, y, low, high = [], [], [], []
     for row, figure in enumerate(shown):
@@ -82,8 +83,8 @@ def _points(
         low.append(at - min(ends))
         high.append(max(ends) - at)
     plot.errorbar(
-        x, y, xerr=(low, high), fmt=style.MARKERS[number % len(style.MARKERS)], markersize=5,
-        color=plots.colour(number, count), elinewidth=1.3, capsize=2.5, label=label,
+        x, y, xerr=(low, high), fmt=colours.marker(look), markersize=5,
+        color=colours.colour(look), elinewidth=1.3, capsize=2.5, label=labels[number],
     )  # fmt: skip
     return [*(a - b for a, b in zip(x, low, strict=True)),
             *(a + b for a, b in zip(x, high, strict=True))]  # fmt: skip
@@ -100,14 +101,12 @@ def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, floa
 
 
 def _scale(plot: Axes, low: float, high: float) -> None:
-    room = 1.04 if high / low < _LINEAR_TO else 1.12
+    linear = high / low < _LINEAR_TO
+    room = 1.04 if linear else 1.12
     low, high = low / room, high * room
-    if high / low < _LINEAR_TO:
+    if linear:
         plot.set_xlim(low, high)
         plot.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
+        plot.xaxis.set_major_formatter(FuncFormatter(style.times))
     else:
-        plot.set_xscale("log")
-        plot.set_xlim(low, high)
-        plot.xaxis.set_major_locator(FixedLocator(style.log_ticks(low, high)))
-        plot.xaxis.set_minor_locator(NullLocator())
-    plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}×"))
+        style.log_axis(plot, "x", low, high, style.times)

@@ -1,0 +1,195 @@
+"""What the script of a page must know of a drawing to show values, zoom, and hide series.
+
+The drawing itself holds the numbers: the script reads points from the paths and turns them back
+into values by the limits and scales that are written beside them. So a page carries no number
+twice, and a drawing without its script is whole.
+
+Artists are named before the drawing is written (`name_artists`); what they are is described after
+it (`described`), when limits and positions are final.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.artist import Artist
+from matplotlib.collections import Collection
+from matplotlib.container import BarContainer
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle, StepPatch
+from matplotlib.text import Annotation
+from matplotlib.ticker import FixedLocator
+
+from writecliff import units
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+_UNIT = re.compile(r"(?P<name>.*?) \((?P<unit>[^\s(),]{1,5}|)(?:, )?(?:logarithmic)?\)")
+_SCALES = {"linear": "linear", "log": "log", "function": "nines"}
+
+
+def name_artists(figure: Figure) -> None:
+    """Give everything that the script may move or hide an id in the SVG."""
+    for plot, axes in enumerate(_plots(figure)):
+        for which in ("x", "y"):
+            getattr(axes, f"{which}axis").set_gid(f"plot{plot}-{which}")
+        for number, artist in enumerate(_drawn(axes)):
+            artist.set_gid(f"plot{plot}-{number}")
+    for legend in figure.legends:
+        parts = zip(legend.legend_handles, legend.get_texts(), strict=True)
+        for number, (handle, text) in enumerate(parts):
+            text.set_gid(f"legend-{number}")
+            if handle is not None:
+                handle.set_gid(f"legend-{number}-key")
+
+
+def described(figure: Figure) -> dict[str, Any]:
+    """The plots of a figure after it was drawn, and its legend; empty if there is nothing to tell.
+
+    Boxes are in points from the upper left corner, as in the SVG.
+    """
+    plots = [_plot(figure, axes) for axes in _plots(figure)]
+    names = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return {"plots": plots, "legend": names}
+
+
+def _plots(figure: Figure) -> Iterator[Axes]:
+    for axes in figure.axes:
+        yield axes
+        yield from axes.child_axes  # type: ignore[misc]  # a second x axis
+
+
+def _drawn(axes: Axes) -> list[Artist]:
+    return [*axes.collections, *axes.patches, *axes.lines, *axes.texts]
+
+
+def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
+    labels = _labels(axes)
+    tips = _tips(axes)
+    parts = [_part(figure, axes, artist, labels, tips) for artist in _drawn(axes)]
+    if axes.name == "3d":  # nothing to zoom: its axes are no straight scales of the drawing
+        return {"parts": [part for part in parts if "tip" in part]}
+    width, height = figure.get_size_inches() * 72
+    box = axes.get_position()
+    return {
+        "box": _rounded(box.x0 * width, (1 - box.y1) * height, box.width * width,
+                        box.height * height),
+        "x": _axis(axes.xaxis), "y": _axis(axes.yaxis),
+        "parts": parts,
+    }  # fmt: skip
+
+
+def _labels(axes: Axes) -> Mapping[Artist, str]:
+    """The legend's text for every artist that has one."""
+    found = {artist: str(artist.get_label()) for artist in _drawn(axes)}
+    for container in axes.containers:
+        for part in container.get_children():
+            found[part] = str(container.get_label())
+    return {artist: label for artist, label in found.items() if label and label[0] != "_"}
+
+
+def _tips(axes: Axes) -> Mapping[Artist, str]:
+    """What is said of bars and columns: their value."""
+    found: dict[Artist, str] = {}
+    for container in axes.containers:
+        if not isinstance(container, BarContainer):
+            continue
+        upright = container.orientation == "vertical"
+        category, value = (axes.xaxis, axes.yaxis) if upright else (axes.yaxis, axes.xaxis)
+        names = dict(_named(category))
+        for bar in container.patches:
+            assert isinstance(bar, Rectangle)
+            begin, width = (bar.get_x(), bar.get_width()), (bar.get_y(), bar.get_height())
+            across, along = (begin, width) if upright else (width, begin)
+            centre = across[0] + across[1] / 2
+            place = min(names, key=lambda at: abs(at - centre), default=None)
+            words = [names[place] if place is not None else "", str(container.get_label())]
+            said = ", ".join(word for word in words if word and word[0] != "_")
+            name, unit = _name_and_unit(value)
+            found[bar] = f"{said or name}: {units.significant(along[1], 4)} {unit}".strip()
+    if axes.name == "3d":
+        found |= {box: str(box.get_label()) for box in axes.collections if _said(box)}
+    return found
+
+
+def _said(box: Collection) -> bool:
+    return not str(box.get_label()).startswith("_")
+
+
+def _part(
+    figure: Figure,
+    axes: Axes,
+    artist: Artist,
+    labels: Mapping[Artist, str],
+    tips: Mapping[Artist, str],
+) -> dict[str, Any]:
+    """An artist: its id, its series, how it moves with the axes, whether it has values."""
+    part: dict[str, Any] = {"id": artist.get_gid()}
+    if artist in labels and artist not in tips:
+        part["series"] = labels[artist]
+    elif artist in labels:
+        part |= {"series": labels[artist], "tip": tips[artist]}
+    elif artist in tips:
+        part["tip"] = tips[artist]
+    if axes.name == "3d":
+        return part
+    transform: Any = Artist.get_transform(artist)
+    if isinstance(artist, Annotation):
+        inside = artist.xycoords != "data"
+        transform = artist.xycoords if inside else axes.transData
+        x, y = transform.transform(artist.xy)
+        height = figure.get_size_inches()[1] * 72
+        scale = 72 / figure.dpi
+        part["at"] = _rounded(x * scale, height - y * scale)
+    moves = transform.contains_branch_seperately(axes.transData)
+    part["moves"] = "".join(name for name, does in zip("xy", moves, strict=True) if does)
+    if part["moves"] == "xy" and isinstance(artist, Line2D | StepPatch):
+        part["values"] = True
+    return part
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    """An axis: its scale, limits, what it shows, and the names of its ticks if they have any."""
+    name, unit = _name_and_unit(axis)
+    low, high = axis.get_view_interval()
+    ticks = [[at, text] for at, text in _named(axis) if low <= at <= high]
+    return {
+        "id": axis.get_gid(),
+        "scale": _SCALES[axis.get_scale()],
+        "from": float(low),
+        "to": float(high),
+        "name": name,
+        "unit": unit,
+        **({"ticks": ticks} if ticks else {}),
+    }
+
+
+def _named(axis: Axis) -> Iterable[tuple[float, str]]:
+    """Ticks that are names instead of numbers: block sizes, drives, percentages."""
+    locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
+    of_numbers = getattr(getattr(formatter, "func", None), "__module__", "")
+    if not isinstance(locator, FixedLocator) or of_numbers == NUMBERS:
+        return ()
+    places = [float(place) for place in locator()]
+    return list(zip(places, formatter.format_ticks(places), strict=True))
+
+
+NUMBERS = "writecliff.report.style"  # where the formatters of plain numbers are
+
+
+def _name_and_unit(axis: Axis) -> tuple[str, str]:
+    """ "Time since the purge (min)" as name and unit; other words in parentheses are left out."""
+    text = axis.get_label_text()
+    found = _UNIT.fullmatch(text)
+    if found is not None:
+        return found["name"], found["unit"]
+    return text.partition(" (")[0], ""
+
+
+def _rounded(*values: float) -> list[float]:
+    return [round(float(value), 4) for value in values]
