@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.fake_engine import FakeEngine
 from writecliff.cli.main import main
+from writecliff.engines.target import target_now
 from writecliff.errors import TargetError
 
 
@@ -44,4 +45,5 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
 
     module = ModuleType("writecliff.engines.target")
     module.open_target = open_target  # type: ignore[attr-defined]
+    module.target_now = target_now  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "writecliff.engines.target", module)

@@ -13,7 +13,7 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.base import TestReport
+from writecliff.report.base import Curve, TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.header import Rows, setup
 from writecliff.report.headline import Headline, mean_headline
@@ -180,6 +180,11 @@ class HirReport(TestReport):
                 wait.bursts.iops.tolist(), "IOPS", of="mean over the bursts",
             )  # fmt: skip
         return found
+
+    def curves(self) -> list[Curve]:
+        points = [(w.wait_s, w.burst_iops) for w in self.waits if w.burst_iops is not None]
+        title = "Host idle recovery: IOPS of bursts v pause between them"
+        return [Curve("recovery", title, Axis("Pause (s)"), Axis("IOPS"), points)]
 
     @cached_property
     def histogram(self) -> Histogram | None:

@@ -23,7 +23,8 @@ from writecliff.report.comparison.page import (
     headline_mapping,
     sections_of,
 )
-from writecliff.report.headline import interval_text, value_text
+from writecliff.report.csvs import Value, data_file
+from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section, table
 from writecliff.report.pages import Link, Page, write_page
 from writecliff.store.rundir import RunDirectory
@@ -123,24 +124,33 @@ def _disclosures(reports: Reports) -> Iterator[str]:
 
 
 def _runs(folder: SuiteFolder, reports: Reports) -> Section:
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    numbers: list[tuple[Value, ...]] = []
     for name, member in folder.members.items():
         report = reports.get(name)
         if report is None:
             status = folder.status(name) or "not begun"
             rows.append((name, member.test, status, *[units.UNKNOWN] * 3))
+            numbers.append((name, member.test, status, None, None))
             continue
+        host_write_bytes = report.data.host_write_bytes
+        numbers.append(
+            (name, member.test, "complete", report.data.history.elapsed_ns, host_write_bytes)
+        )
         texts = (f"{v.label}: {v.text}" if v.label else v.text for v in report.views)
         time = units.duration(report.data.history.elapsed_ns)
-        written = units.size(report.data.host_write_bytes)
+        written = units.size(host_write_bytes)
         steady = "; ".join(texts) or "not required"
         rows.append((name, report.title, "complete", steady, time, written))
     head = ("Run", "Test", "Status", "Steady state", "Device time", "Written")
-    return section("Runs", "", table("", head, rows, "llll"))
+    columns = ("run", "test", "status", "device_time_ns", "host_write_bytes")
+    data = data_file("runs.csv", columns, numbers)
+    return section("Runs", "", table("", head, rows, "llll", data=data))
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
     """The headline figures of every run with their intervals, and the curves."""
+    every = [(name, item) for name, report in reports.items() for item in report.headlines()]
     rows = [
         (
             name,
@@ -150,9 +160,19 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
             item.unit,
             item.at,
         )
-        for name, report in reports.items()
-        for item in report.headlines()
+        for name, item in every
     ]
+    numbers = (
+        (name, item.label, item.unit, item.value, *_ends(item), item.at, int(item.steady))
+        for name, item in every
+    )
+    columns = ("run", "figure", "unit", "value", "low", "high", "at", "steady")
+    data = data_file("key-figures.csv", columns, numbers)
     head = ("Run", "Figure", "Value", "95 % interval", "Unit", "At")
-    yield section("Key figures", "", table("", head, rows, "llrrll"))
+    yield section("Key figures", "", table("", head, rows, "llrrll", data=data))
     yield curves_section(list(of_folder(folder)))
+
+
+def _ends(item: Headline) -> tuple[float | None, float | None]:
+    """The ends of the interval of a figure, if it has one."""
+    return (None, None) if item.interval is None else (item.interval.low, item.interval.high)

@@ -14,7 +14,7 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.xsr import Group, Xsr, recovery_sample
 from writecliff.report.axes import Axis, Line, time_axis
-from writecliff.report.base import TestReport
+from writecliff.report.base import Curve, TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, headline, ms
@@ -192,6 +192,12 @@ class XsrReport(TestReport):
         return [
             *headline("recovery_minutes", label, minutes, "min", higher_is_better=False), *found
         ]  # fmt: skip
+
+    def curves(self) -> list[Curve]:
+        rate = self._over_all("TP", lambda one: one.samples.bytes_per_s)
+        points = list(zip(rate.x, rate.y, strict=True))
+        time = time_axis(points[-1][0] if points else 0.0)
+        return [Curve("cross-stimulus", "Cross stimulus recovery: TP v time", time, TP, points)]
 
     @cached_property
     def _shown(self) -> Sequence[StepRow]:

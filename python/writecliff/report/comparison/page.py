@@ -196,7 +196,9 @@ def _drawn(curves: Sequence[tuple[str, Curve]]) -> Drawing | None:
 def _column(axis: Axis) -> str:
     """The name of a column in base units."""
     name = axis.label.lower().replace(" ", "_")
-    return f"{name}_ns" if axis.units else name
+    if not axis.units:
+        return name
+    return f"{name}_{'bytes_per_s' if axis.units[0] is units.MB_S else 'ns'}"
 
 
 # -- JSON -------------------------------------------------------------------------------------
