@@ -84,14 +84,31 @@ def read_trace(path: Path) -> Trace:
         raise TraceError(f"{path}: no such trace", hint="create one with `writecliff capture`")
     try:
         # pyarrow would parse a path such as tr:1.parquet as a URI.
-        with path.open("rb") as raw, pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
-            metadata = _metadata(path, file.schema_arrow.metadata)
-            table = file.read()
-    except pa.ArrowInvalid as error:
-        raise TraceError(f"{path}: not a Parquet file: {_one_line(error)}") from None
+        with path.open("rb") as raw:
+            # Columns are named only once it is known to be a trace: that they are missing is a
+            # KeyError.
+            metadata = _metadata(path, pq.read_schema(raw).metadata)
+            raw.seek(0)
+            with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
+                table = file.read()
+    except pa.ArrowInvalid:
+        raise TraceError(
+            f"{path} is no trace: it is not a Parquet file",
+            hint="create traces with `writecliff capture`",
+        ) from None
+    except KeyError as error:
+        raise TraceError(
+            f"{path}: column '{_column_name(error)}' is missing",
+            hint=f"columns: {', '.join(COLUMNS)}",
+        ) from None
     table = _typed(table, str(path))
     _check(table, str(path))
     return Trace(table, metadata)
+
+
+def _column_name(error: KeyError) -> str:
+    name = error.args[0]
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _one_line(error: Exception) -> str:
@@ -102,7 +119,7 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]
     body = (found or {}).get(METADATA_KEY)
     if body is None:
         raise TraceError(
-            f"{path}: not a writecliff trace: its metadata lack '{METADATA_KEY.decode()}'",
+            f"{path} is no trace: its metadata lack '{METADATA_KEY.decode()}'",
             hint="create traces with `writecliff capture`",
         )
     try:

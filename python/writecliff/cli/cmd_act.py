@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions
-from writecliff.cli.output import log
+from writecliff.cli.output import emit_json, log
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from writecliff.procedures.campaigns.act_judge import Trial
+    from writecliff.procedures.campaigns.act_judge import Slice, Trial
     from writecliff.report.testdata import TestData
 
 GROUP = "tests and suites", 6
@@ -61,29 +61,36 @@ def run(
 
 
 @app.command(name="log")
-def print_log(run: Path) -> int:
+def print_log(run: Path, *, json: bool = False) -> int:
     """Print the log of a run in the format of ACT, for tools that read it.
 
     Parameters
     ----------
     run
         Directory of a run of `act`.
+    json
+        Print {"run", "log"}.
     """
     from writecliff.report.campaigns.act_text import log_text
 
-    data, trial = _tested(run)
-    sys.stdout.write(log_text(data, trial))
+    text = log_text(*_tested(run))
+    if json:
+        emit_json({"run": run, "log": text}, "act-log")
+    else:
+        sys.stdout.write(text)
     return 0
 
 
 @app.command
-def latency(run: Path) -> int:
+def latency(run: Path, *, json: bool = False) -> int:
     """Print the table of a run in the format of ACT's act_latency.py.
 
     Parameters
     ----------
     run
         Directory of a run of `act`.
+    json
+        Print {"run", "slices": [{"slice", "reads", "over_1ms_pct", ...}]}.
     """
     from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
 
@@ -91,8 +98,16 @@ def latency(run: Path) -> int:
     done = slices(data, trial)
     if not done:
         raise ConfigError(f"{run} has no complete slice", hint="see `writecliff act log`")
+    if json:
+        emit_json({"run": run, "slices": [_slice(one) for one in done]}, "act-latency")
+        return 0
     sys.stdout.write(table_text(done, old=procedure_of(data).options.model == "3.x"))
     return 0
+
+
+def _slice(one: Slice) -> dict[str, float]:
+    over = {f"over_{ms}ms_pct": share for ms, share in one.over_pct.items()}
+    return {"slice": one.number, "reads": one.reads, **over}
 
 
 def _tested(path: Path) -> tuple[TestData, Trial]:

@@ -33,7 +33,9 @@ def list_(*, json: bool = False) -> int:
     cache = StateCache.of_user()
     states = cache.states()
     if json:
-        emit_json(_mapping(cache, states) | {"states": [_state(one) for one in states]})
+        emit_json(
+            _mapping(cache, states) | {"states": [_state(one) for one in states]}, "cache-list"
+        )
         return 0
     if states:
         print(_table(states))
@@ -66,7 +68,8 @@ def prune(size: str | None = None, *, all_: bool = False, json: bool = False) ->
     removed = cache.prune(0 if all_ else keep)
     left = cache.states()
     if json:
-        emit_json(_mapping(cache, left) | {"removed": [_state(one) for one in removed]})
+        gone = {"removed": [_state(one) for one in removed]}
+        emit_json(_mapping(cache, left) | gone, "cache-prune")
         return 0
     if removed:
         print(_table(removed))

@@ -138,7 +138,7 @@ def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> 
 def _show(done: Captured, *, as_json: bool) -> None:
     metadata = done.metadata
     if as_json:
-        emit_json({"trace": done.output, **metadata})
+        emit_json({"trace": done.output, **metadata}, "capture")
         return
     hints = metadata["hints"]
     errors = ", ".join(f"{name} {count}" for name, count in hints["errors"].items())

@@ -59,7 +59,7 @@ def demo(
         run_procedure(procedure, engine, output, progress)
     path = write_report(output)
     if json:
-        emit_json({"run": output, "report": path, "summary": summarise(output)})
+        emit_json({"run": output, "report": path, "summary": summarise(output)}, "demo")
         return 0
     log("")
     print(path)

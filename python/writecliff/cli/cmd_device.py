@@ -31,7 +31,7 @@ def list_command(*, json: bool = False) -> int:
 
     devices = [asdict(device) for device in list_devices()]
     if json:
-        emit_json({"devices": devices})
+        emit_json({"devices": devices}, "device-list")
     elif devices:
         header = tuple(devices[0])
         rows = [[value_text(name, device[name]) for name in header] for device in devices]
@@ -60,7 +60,7 @@ def show(name: str, *, json: bool = False) -> int:
 
     description = asdict(show_device(name.removeprefix("sim:")))
     if json:
-        emit_json(description)
+        emit_json(description, "device")
         return 0
     values = description.pop("values")
     reports = description.pop("data_placement_reports")
@@ -103,7 +103,8 @@ def export(name: str, *, output: Path | None = None, json: bool = False) -> int:
             raise ConfigError(f"{output} exists", hint="give another name")
         write_atomically(output, text.encode())
     if json:
-        emit_json({"name": name.removeprefix("sim:"), "output": output, "text": text})
+        shown = {"name": name.removeprefix("sim:"), "output": output, "text": text}
+        emit_json(shown, "device-file")
     elif output is None:
         sys.stdout.write(text)
     else:
@@ -132,7 +133,7 @@ def probe_command(path: str, *, json: bool = False) -> int:
 
     found = probe(path)
     if json:
-        emit_json(found.mapping())
+        emit_json(found.mapping(), "device-probe")
         return 0
     rows = [(answer.call, answer.hint, answer.refused or "accepted") for answer in found.hints]
     print(table(("call", "hint", "kernel"), rows))

@@ -71,7 +71,8 @@ def fit(
     if predictions is not None and predicted and cross_validate:
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:
-        emit_json(fit_view.mapping({one: specs[one] for one in chosen}, result, predicted, output))
+        own = {one: specs[one] for one in chosen}
+        emit_json(fit_view.mapping(own, result, predicted, output), "fit")
     else:
         fit_view.show(result, predicted)
     return 0

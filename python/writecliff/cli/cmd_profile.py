@@ -31,7 +31,7 @@ def list_(*, json: bool = False) -> int:
 
     found = [profile(name) for name in profile_names()]
     if json:
-        emit_json({"profiles": [_mapping(item) for item in found]})
+        emit_json({"profiles": [_mapping(item) for item in found]}, "profile-list")
         return 0
     rows = [(item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in found]
     print(table(("profile", "block sizes", "reads", "pattern", "description"), rows))
@@ -53,7 +53,7 @@ def show(name: str, *, json: bool = False) -> int:
 
     found = profile(name)
     if json:
-        emit_json(_mapping(found))
+        emit_json(_mapping(found), "profile")
         return 0
     sys.stdout.write(found.path.read_text(encoding="utf-8"))
     return 0

@@ -52,7 +52,8 @@ def report(
         raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
     write_report(run, output=page, pdf=paper, csv=csv)
     if json:
-        emit_json({"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary})
+        shown = {"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary}
+        emit_json(shown, "report")
     else:
         print(*filter(None, (page, paper, csv)), Run(run).verdict, sep="\n")
     return 0

@@ -127,7 +127,7 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
             plan = procedure.plan(identity, engine.speed_limit)
             plans[name] = with_estimate(plan, procedure, engine)
     if as_json:
-        emit_json({"dry_run": True, "target": identity, "tests": plans})
+        emit_json({"dry_run": True, "target": identity, "tests": plans}, "suite-plan")
         return 0
     print(_estimates(plans) if identity.simulated else _bounds(plans))
     print(NOTHING_DONE)

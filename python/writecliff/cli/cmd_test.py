@@ -34,7 +34,7 @@ def overview(
     if json:
         keys = ("name", "title", "summary", "editions", "required", "campaign")
         tests = [{key: getattr(e, key) for key in keys} for e in PROCEDURES.values()]
-        emit_json({"tests": tests})
+        emit_json({"tests": tests}, "test-list")
         return 0
     rows = [
         (e.name, e.title, e.campaign or ", ".join(e.editions), e.summary)

@@ -23,8 +23,15 @@ def log(text: str) -> None:
         sys.stderr.flush()
 
 
-def emit_json(value: Any) -> None:
-    """One JSON object, indented, with a newline, on stdout. NaN and infinities become null."""
+def emit_json(value: Any, schema: str | None = None) -> None:
+    """One JSON object, indented, with a newline, on stdout. NaN and infinities become null.
+
+    `schema`: the name of its schema in `schemas.py`, for an object that does not have it yet.
+    """
+    if schema is not None:
+        from writecliff.cli.schemas import stamped
+
+        value = stamped(schema, value)
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
@@ -34,7 +41,7 @@ def show_list(
 ) -> int:
     """Answer --list with {name: items}, or with a table that has a column per key; returns 0."""
     if as_json:
-        emit_json({name: items})
+        emit_json({name: items}, f"{name.removesuffix('s')}-list")
     else:
         print(table(tuple(items[0]), [[*map(_cell, item.values())] for item in items], align))
     return 0

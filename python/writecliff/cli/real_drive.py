@@ -29,7 +29,7 @@ def show_real_drive(path: str, *, json: bool) -> int:
     found = probe(node, system)
     if json:
         shown = {"device": asdict(identity), "health": health, "data_placement": found.mapping()}
-        emit_json(shown)
+        emit_json(shown, "drive")
         return 0
     print(pairs(_identity_lines(identity)))
     print()

@@ -105,7 +105,8 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
                 "dry_run": True,
                 "target": identity,
                 "plan": {**vars(plan), "deviations": [vars(d) for d in plan.deviations]},
-            }
+            },
+            "test-plan",
         )
         return
     print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
@@ -174,7 +175,8 @@ def _show_outcome(outcome: RunOutcome, report: Path, answer: str, as_json: bool)
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
                 "verdict": answer,
-            }
+            },
+            "test-outcome",
         )
         return
     written = units.size(last.host_write_bytes_total)

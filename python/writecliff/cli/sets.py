@@ -70,7 +70,7 @@ def run_members(
         done = run(folder, opening=target.opening(), workers=options.jobs, log=view.log)
     page = done.page
     if as_json:
-        emit_json(_outcome(folder, page))
+        emit_json(_outcome(folder, page), "set-outcome")
     else:
         _show(folder, page)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.errors import TargetError
@@ -70,4 +71,24 @@ def _real(
         from writecliff.engines.fio import FioEngine
 
         return FioEngine.open_file(rest, size_bytes=size_bytes)
-    raise TargetError(f"invalid target '{text}'", hint=f"targets are {FORMS}")
+    raise TargetError(f"invalid target '{text}'", hint=_meant(text))
+
+
+def _meant(text: str) -> str:
+    """The target that the text may stand for; else all forms that a target may have."""
+    from difflib import get_close_matches
+
+    from writecliff.devices import preset_names
+
+    near = get_close_matches(text, preset_names(), n=1)
+    if text.endswith(".toml") and Path(text).is_file():
+        meant = f"sim:{text}"
+    elif Path("/sys/class/block", text).exists() and "/" not in text.strip("."):
+        meant = f"/dev/{text}"
+    elif Path(text).is_file():
+        meant = f"file:{text}"
+    elif near:
+        meant = f"sim:{near[0]}"
+    else:
+        return f"targets are {FORMS}"
+    return f"did you mean '{meant}'?"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import _native
-from writecliff.devices import describe, open_device, read_device_file
+from writecliff.devices import describe, open_device, preset_names, read_device_file
 from writecliff.engines.data_placement_status import DataPlacementStatus, FdpStatistics, status_of
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
@@ -161,9 +161,10 @@ def simulated_name(target: str) -> str:
     """The name or file of the simulated drive of --on. Raises ConfigError for other targets."""
     kind, _, name = target.partition(":")
     if kind != "sim" or not name:
+        meant = f"sim:{target}" if target in preset_names() else None
         raise ConfigError(
             f"{target} is not simulated; a trace is replayed on simulated drives",
-            hint="for example --on sim:sata-tlc-120",
+            hint=f"did you mean '{meant}'?" if meant else "for example --on sim:sata-tlc-120",
         )
     return name
 

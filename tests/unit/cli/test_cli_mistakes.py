@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.cli import CommandLine
 from writecliff.engines.blockdev.protection import SERIAL_FLAG, SIGNATURE_FLAG
+from writecliff.engines.target import FORMS, open_target
+from writecliff.errors import TargetError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -98,3 +100,26 @@ def test_closed_streams_are_no_fault(closed: str, code: int) -> None:
     )
     assert done.returncode == code
     assert b"bug in" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("sata-tlc-120", "sim:sata-tlc-120"),
+        ("pm863_960", "sim:pm863-960"),
+        ("my.toml", "sim:my.toml"),
+        ("image", "file:image"),
+    ],
+)
+def test_a_target_without_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("my.toml", "image"):
+        Path(name).touch()
+    with pytest.raises(TargetError) as caught:
+        open_target(target)
+    assert caught.value.hint == f"did you mean '{meant}'?"
+    with pytest.raises(TargetError) as caught:
+        open_target("x:y")
+    assert caught.value.hint == f"targets are {FORMS}"

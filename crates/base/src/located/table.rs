@@ -178,7 +178,8 @@ impl<'a> Table<'a> {
     pub fn optional_percent(&self, key: &str, range: RangeInclusive<f64>) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {
-            self.error(key, format!("'{text}' is not a percentage"), Some("write \"7 %\"".into()))
+            let meant = text.trim().parse().map_or_else(|_| "\"7 %\"".to_owned(), share_text);
+            self.error(key, format!("'{text}' is not a percentage"), Some(format!("write {meant}")))
         })?;
         Ok(self.read(key, self.in_range(key, value, &range, " %")?))
     }
@@ -357,8 +358,11 @@ impl<'a> Table<'a> {
 
     fn quantity_text(&self, key: &str, example: &'static str) -> Answer<Option<&'a str>> {
         let Some(item) = self.item(key) else { return Ok(None) };
-        if number(item).is_some() {
-            return Err(self.bare_number(key, self.line_of(key), example));
+        if let Some(value) = number(item) {
+            // A share has one unit only, so the number can be kept.
+            let share = example.ends_with("%\"").then(|| share_text(value));
+            let meant = share.as_deref().unwrap_or(example);
+            return Err(self.bare_number(key, self.line_of(key), meant));
         }
         let wanted = format!("a number with a unit, such as {example}");
         item.as_str().map(Some).ok_or_else(|| self.wrong(key, item, &wanted, None))
@@ -406,6 +410,11 @@ fn number(item: &Item) -> Option<f64> {
 
 fn limits<T: Display>(range: &RangeInclusive<T>, unit: &str) -> String {
     format!("{}{unit} to {}{unit}", range.start(), range.end())
+}
+
+/// A bare number as the share that it may stand for: 0.7 and 70 as `"70 %"`.
+fn share_text(value: f64) -> String {
+    format!("\"{} %\"", if value > 0.0 && value < 1.0 { 100.0 * value } else { value })
 }
 
 /// `"7 %"` or `"7%"` as 7.0; `None` for anything else.

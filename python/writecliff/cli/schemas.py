@@ -1,0 +1,360 @@
+"""What each command prints with `--json`: the schema of its object, and the meaning of its keys.
+
+`stamped` puts the schema into an object and refuses keys that are not listed here, so that nothing
+is printed that is not documented. `python -m writecliff.cli.schemas` prints
+`docs/reference/json-commands.md`; a test compares the file with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_PREFIX = "writecliff/"
+_IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."
+_PLAN = (
+    "`title`, `phases`, bounds of `steps`, `device_time` and `write_bytes` (`_min`, `_max`), "
+    "`estimate` by a pilot run (`null`: none was possible)"
+)
+_RUNS = "for each run `name`, `test`, `status`, `run` (its directory) and `report` (its page)"
+_CACHED = {
+    "folder": "of the cache",
+    "limit_bytes": "`WRITECLIFF_CACHE_LIMIT`, or 20 GB",
+    "size_bytes": "of all states",
+}
+_STATES = "`file`, `drive`, `steps`, `size_bytes`, `used` (ISO 8601) and `current` of each"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The object that a command prints."""
+
+    command: str
+    keys: Mapping[str, str] = field(default_factory=dict)  # with their meaning; of the top level
+    more: str = ""  # the section of json.md that describes it further
+    version: int = 1
+
+
+SCHEMAS: Mapping[str, Schema] = {
+    "test-list": Schema(
+        "test --list",
+        {"tests": "`name`, `title`, `summary`, `editions`, `required` and `campaign` of each"},
+    ),
+    "test-plan": Schema(
+        "test NAME --dry-run", {"dry_run": "`true`", "target": _IDENTITY, "plan": _PLAN}
+    ),
+    "test-outcome": Schema(
+        "test NAME",
+        {
+            "run": "the run directory",
+            "report": "its page",
+            "status": '`"complete"`',
+            "ended_by": "the rule that ended it",
+            "steps": "how many were measured",
+            "stages": "their steady state",
+            "device_time_ns": "by the drive's clock",
+            "host_write_bytes_total": "written in the run",
+            "drive_fills": "the same divided by the capacity",
+            "last_step": "the last row of the run's table",
+            "warnings": "sentences",
+            "verdict": "the outcome in one line",
+        },
+        more="steady-state-of-a-stage",
+    ),
+    "suite-plan": Schema(
+        "suite EDITION --dry-run",
+        {"dry_run": "`true`", "target": _IDENTITY, "tests": f"by test: {_PLAN}"},
+    ),
+    "set-outcome": Schema(
+        "suite, sweep",
+        {
+            "kind": '`"suite"` or `"sweep"`',
+            "about": "the edition, or the option that is varied",
+            "folder": "the directory of the runs",
+            "report": "its page",
+            "runs": _RUNS,
+        },
+    ),
+    "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),
+    "report": Schema(
+        "report",
+        {
+            "report": "the page",
+            "pdf": "the same as PDF, or `null`",
+            "csv": "the folder of its numbers, or `null`",
+            "summary": "the summary of the run, with a schema of its own for each test",
+        },
+        more="run",
+    ),
+    "comparison": Schema(
+        "compare",
+        dict.fromkeys(("report", "contenders", "differences", "figures", "rule", "verdict"), ""),
+        more="suites-sweeps-and-comparisons",
+        version=2,
+    ),
+    "demo": Schema(
+        "demo",
+        {"run": "the run directory", "report": "its page", "summary": "the summary of the run"},
+        more="run",
+    ),
+    "act-log": Schema("act log", {"run": "the run directory", "log": "the log as ACT writes it"}),
+    "act-latency": Schema(
+        "act latency",
+        {
+            "run": "the run directory",
+            "slices": "`slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`: the "
+            "share of its reads over each threshold",
+        },
+    ),
+    "workload-run": Schema(
+        "run",
+        {
+            "file": "the workload",
+            "target": "the drive",
+            "steps": "what each step measured: `jobs` with `operations`, `waf`, `counters`",
+        },
+        more="suites-sweeps-and-comparisons",
+    ),
+    "profile-list": Schema("profile list", {"profiles": "each as `profile show` prints it"}),
+    "profile": Schema(
+        "profile show",
+        {
+            "name": "of the profile",
+            "title": "in words",
+            "source": "where its figures are from",
+            "jobs": "`name`, `pattern`, `read_pct`, `block_sizes`, `threads`, `rate_iops` of each",
+        },
+    ),
+    "capture": Schema(
+        "capture",
+        {
+            "trace": "the file",
+            "created": "ISO 8601 time",
+            "duration_ns": "of the capture",
+            "root": "the folder that it was limited to, or `null`",
+            "command": "its words",
+            "program": "name and version",
+            "exit_code": "of the command; 128 + n for signal n",
+            "load": "size of a ready-made load, where it says one",
+            "notes": "sentences: what is missing in the trace",
+            "hints": "write hints: `delivered`, `refused`, `errors` (by name), `repaired`",
+            "reads": "whether reads were captured",
+            "bytes_written": "by the program",
+            "bytes_read": "by the program",
+            "files": "how many",
+            "processes": "how many",
+            "dropped": "events that were lost",
+            "sources": '`"preload"` or `"strace"`',
+        },
+    ),
+    "replay": Schema(
+        "replay",
+        dict.fromkeys(
+            (
+                "trace",
+                "device",
+                "assign",
+                "streams",
+                "mistag_pct",
+                "waf",
+                "waf_drift",
+                "mapped_bytes",
+                "endurance_bytes",
+                "years",
+                "read_p9999_ns",
+                "read_mean_ns",
+                "reads",
+                "write_bytes_per_s",
+                "oracle",
+                "statistics",
+                "overflow_bytes",
+                "data_placement",
+                "by_stream",
+                "series",
+            ),
+            "",
+        ),
+        more="replays-and-stream-advice",
+    ),
+    "stream-advice": Schema(
+        "advise-streams",
+        dict.fromkeys(
+            ("report", "trace", "device", "verdict", "best", "rules", "cells", "mistagged"), ""
+        ),
+        more="replays-and-stream-advice",
+    ),
+    "device-list": Schema(
+        "device list",
+        {
+            "devices": "`name`, `description`, `capacity_bytes`, `interface`, `nand_type`, "
+            "`overprovision_pct` of each; `null` where a hard disk has none"
+        },
+    ),
+    "device": Schema(
+        "device show NAME",
+        {
+            "name": "of the drive",
+            "kind": '`"ssd"` or `"disk"`',
+            "description": "in words",
+            "vendor": "",
+            "model": "",
+            "firmware": "",
+            "capacity_bytes": "user capacity",
+            "raw_bytes": "of the flash",
+            "mapped_bytes": "that the map of the flash has entries for",
+            "reclaim_units": "how many",
+            "rated_cycles": "of the flash",
+            "overprovision_pct": "flash beyond the user capacity, in percent of that",
+            "interface": '`"SATA 6Gb/s"`, ...',
+            "nand_type": '`"TLC"`, ...',
+            "rpm": "of a hard disk",
+            "streams": "that it can open",
+            "data_placement_interface": '`"none"`, `"nvme-streams"`, `"scsi-streams"`, '
+            '`"nvme-fdp"`',
+            "data_placement_reports": "what that interface reports of a new drive",
+            "write_cache": "after power-up",
+            "power_loss_protection": "",
+            "rated_tbw_bytes": "by the data sheet",
+            "device_hash": "of all values that change behaviour",
+            "path": "of the file",
+            "values": "every value: `key`, `value`, `source`, `line`",
+        },
+    ),
+    "drive": Schema(
+        "device show /dev/NAME",
+        {
+            "device": _IDENTITY,
+            "health": "what the drive says of its condition; `null`: nothing",
+            "data_placement": "as `device probe` prints it",
+        },
+    ),
+    "device-file": Schema(
+        "device export",
+        {"name": "of the drive", "output": "the file, or `null`", "text": "of the device file"},
+    ),
+    "device-probe": Schema(
+        "device probe",
+        {
+            "path": "as given",
+            "disk": "its name, or `null`",
+            "kernel": "its release",
+            "hints": "`call`, `hint` and `refused` (the error, or `null`) of each",
+            "max_write_streams": "of the queue",
+            "write_stream_granularity_bytes": "of the queue",
+            "fdp_handles": "placement handles",
+            "streams": "of the Streams directive",
+            "permanent_streams": "of a SCSI drive: `reduced_control`, `lifetimes`",
+            "notes": "sentences",
+            "verdict": "sentences",
+        },
+    ),
+    "cache-list": Schema("cache list", {**_CACHED, "states": _STATES}, "cache-of-prepared-drives"),
+    "cache-prune": Schema(
+        "cache prune", {**_CACHED, "removed": _STATES}, "cache-of-prepared-drives"
+    ),
+    "validate-waf": Schema(
+        "validate waf",
+        {"tolerance_pct": "", "ok": "no case is off", "rows": "a case each, with its theory"},
+    ),
+    "validate-reduction": Schema(
+        "validate reduction",
+        {"tolerance_pct": "", "ok": "no case is off", "rows": "a case each, with its theory"},
+    ),
+    "validate-streams": Schema(
+        "validate streams",
+        {"ok": "no row is off", "rows": "a load each", "crossovers": "who wins where"},
+    ),
+    "campaign-list": Schema(
+        "reproduce --list", {"campaigns": "`name`, `figures`, `about` of each"}
+    ),
+    "reproduce": Schema(
+        "reproduce",
+        dict.fromkeys(
+            (
+                "report",
+                "campaign",
+                "about",
+                "build",
+                "wall_s",
+                "kinds",
+                "comparisons",
+                "figures",
+                "not_simulated",
+                "skipped",
+                "loads",
+                "drives",
+            ),
+            "",
+        ),
+        more="published-figures-reproduced",
+        version=2,
+    ),
+    "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),
+    "fit-list": Schema("fit --list", {"fits": "`name`, `drives`, `parameters` (keys) of each"}),
+    "fit": Schema(
+        "fit",
+        {
+            "fits": "names",
+            "drives": "that are fitted",
+            "scale": "the drives are simulated so many times smaller",
+            "simulations": "how many were made",
+            "output": "the folder of the fitted device files, or `null`",
+            "parameters": "`key`, `drive` (`null`: all), `unit`, `start`, `value`, bounds `low` "
+            "and `high`, `error_pct` (one standard error), `at_bound`, `determined`",
+            "unidentifiable": "combinations (key: share) that change hardly any figure",
+            "errors": "by kind of figure: before the fit, after it, of predictions",
+            "figures": "measured, simulated and predicted, with errors",
+        },
+    ),
+    "bench-sim": Schema(
+        "bench sim", {"device": "", "scale": "of the drive", "rows": "a case each"}
+    ),
+    "bench-fio": Schema(
+        "bench fio", {"target": "", "seconds": "of a run", "summary": "", "rows": "a pair each"}
+    ),
+}
+
+
+def schema_id(name: str) -> str:
+    """The value of the key `schema`: "writecliff/replay/1"."""
+    return f"{_PREFIX}{name}/{SCHEMAS[name].version}"
+
+
+def stamped(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with its schema. Raises ValueError for a key that is not documented."""
+    unknown = set(value) - set(SCHEMAS[name].keys) - {"schema"}
+    if unknown:
+        raise ValueError(f"'{min(unknown)}' is no key of {schema_id(name)}")
+    return {"schema": schema_id(name), **value}
+
+
+def reference() -> str:
+    """The page of all schemas, in Markdown."""
+    parts = [
+        "# What `--json` prints\n\n"
+        "Generated by `python -m writecliff.cli.schemas > docs/reference/json-commands.md`; do not "
+        "edit it by hand.\n\n"
+        "Every command takes `--json` and prints one object, whose key `schema` is its name and "
+        "version: within a version keys may be added, but never renamed or removed. Units are in "
+        "the names. Unknown is `null`. An error is one object on stderr: `error` with `message`, "
+        "`hint` and `exit_code`. `run --output-format fio-json` prints fio's own format. What is "
+        "nested further is described in [JSON summaries](json.md).\n"
+    ]
+    for name, one in SCHEMAS.items():
+        commands = ", ".join(f"`writecliff {command}`" for command in one.command.split(", "))
+        parts.append(f'## {commands}\n\n`schema` is `"{schema_id(name)}"`.\n')
+        described = {key: text for key, text in one.keys.items() if text}
+        if described:
+            rows = "".join(f"| `{key}` | {text} |\n" for key, text in described.items())
+            parts.append(f"| key | meaning |\n|---|---|\n{rows}")
+        plain = [f"`{key}`" for key in one.keys if key not in described]
+        if plain:
+            parts.append(f"Keys{' too' if described else ''}: {', '.join(plain)}.\n")
+        if one.more:
+            parts.append(f"More: [{one.more.replace('-', ' ')}](json.md#{one.more}).\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
