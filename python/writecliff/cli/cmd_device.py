@@ -1,4 +1,4 @@
-"""List, show and export simulated drives, probe real ones."""
+"""List, show, export and make simulated drives, probe real ones."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 from cyclopts import App
 
 from writecliff import units
+from writecliff.cli.device_new import new
 from writecliff.cli.output import emit_json, latency_text, pairs, table
 from writecliff.errors import ConfigError
 
 GROUP = "drives", 1
 
 app = App(name="device", help=__doc__)
+app.command(new)
 
 
 @app.command(name="list")

@@ -233,6 +233,16 @@ SCHEMAS: Mapping[str, Schema] = {
         "device export",
         {"name": "of the drive", "output": "the file, or `null`", "text": "of the device file"},
     ),
+    "device-new": Schema(
+        "device new",
+        {
+            "device_file": "the drive",
+            "figures_file": "the figures of the sheet, for `fit` and `reproduce`",
+            "fit_file": "a specification for `fit`",
+            "figures": "`load`, `metric`, `sheet`, `simulated`, `unit` and `error_pct` of each; "
+            "empty with `--no-check`",
+        },
+    ),
     "device-probe": Schema(
         "device probe",
         {

@@ -58,10 +58,11 @@ WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all compari
 WINNERS_GOALS: Mapping[str, float] = {WINNERS_MIXED: 90.0, WINNERS: 95.0}
 ENDURANCES = ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none")
 # Other names of metrics in `conditions.RATES`.
-_OTHER_RATES = ("iops_fob", "iops_steady", "throughput_fob")
+_OTHER_RATES = ("iops_fob", "iops_steady", "throughput_fob", "iops_burst", "throughput_burst")
 _PER_LOAD = {
     **dict.fromkeys(LATENCIES, TAILS),
     **{name: MEAN for name in LATENCIES if name.startswith("latency_avg")},
+    "latency_avg_burst": MEAN,
     **dict.fromkeys(CONSISTENCIES, CONSISTENCY),
     **dict.fromkeys(DEVIATIONS, DEVIATION),
     **dict.fromkeys(ENDURANCES, ENDURANCE),

@@ -1,0 +1,212 @@
+"""`writecliff device new`: from a data sheet to a drive."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from writecliff.cli.output import emit_json, latency_text, log, table
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.published.scores import Row
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SheetOptions:
+    """What the data sheet says; what it does not say is left out."""
+
+    interface: str | None = None
+    """sata, sas, pcie3, pcie4 or pcie5."""
+
+    capacity: str | None = None
+    """User capacity, such as 960GB."""
+
+    year: str | None = None
+    """Year in which the drive was introduced: it decides the generation of its flash."""
+
+    cell: str | None = None
+    """slc, mlc, tlc or qlc (default: mlc up to 2012, then tlc)."""
+
+    power_loss_protection: str | None = None
+    """yes or no: capacitors. With them random writes are taken as rated in steady state."""
+
+    dram: str | None = None
+    """yes or no."""
+
+    sequential_read: str | None = None
+    """Such as 550MB/s."""
+
+    sequential_write: str | None = None
+    """Of a new drive, such as 520MB/s."""
+
+    write_after_cache: str | None = None
+    """Sequential writes once the SLC cache is full."""
+
+    slc_cache: str | None = None
+    """Size of the SLC cache, 0 for none (default: 1.2 % of the capacity for client drives)."""
+
+    random_read: str | None = None
+    """Random 4 KiB reads per second."""
+
+    random_write: str | None = None
+    """Random 4 KiB writes per second."""
+
+    sustained_write: str | None = None
+    """Random 4 KiB writes per second in steady state."""
+
+    read_latency: str | None = None
+    """Of a 4 KiB read at queue depth 1, such as 90us."""
+
+    write_latency: str | None = None
+    """Of a 4 KiB write at queue depth 1."""
+
+    tbw: str | None = None
+    """Bytes that may be written in its life, such as 600TB."""
+
+
+NO_SHEET = SheetOptions()
+
+
+def new(
+    name: str | None = None,
+    *,
+    sheet: SheetOptions = NO_SHEET,
+    answers: Path | None = None,
+    output: Path | None = None,
+    check: Annotated[bool, Parameter(negative="--no-check")] = True,
+    json: bool = False,
+) -> int:
+    """Make a simulated drive from a data sheet, and show how well it meets the sheet.
+
+    Asks for what is missing on a terminal. Writes the device file with a reason beside each value,
+    the figures of the sheet as a table (.csv), and a specification of a fit (.fit.toml).
+
+    Parameters
+    ----------
+    name
+        Name of the drive (default: my-drive).
+    answers
+        A TOML file of the options below, with underscores: capacity = "960GB".
+    output
+        The device file to write, which must not exist (default: NAME.toml).
+    check
+        Simulate the drive and compare it with the sheet.
+    json
+        Print {"device_file", "figures_file", "fit_file", "figures": [{"load", "metric", "sheet",
+        "simulated", "unit", "error_pct"}]}.
+    """
+    from writecliff.devices.derive import device_text, fit_specification
+    from writecliff.devices.sheet import read_answers, sheet_of
+    from writecliff.published.sheet_check import (
+        SMALL_BYTES,
+        figures_csv,
+        fitting_scale,
+        sheet_figures,
+    )
+    from writecliff.published.sheet_check import check as simulate
+    from writecliff.store.files import write_atomically
+
+    given = {} if answers is None else read_answers(answers)
+    given |= {key: value for key, value in vars(sheet).items() if value is not None}
+    if name is not None:
+        given["name"] = name
+    found = sheet_of(_asked(given))
+    path = output or Path(f"{found.name}.toml")
+    table_path, fit_path = path.with_suffix(".csv"), path.with_suffix(".fit.toml")
+    for one in (path, table_path, fit_path):
+        if one.exists():
+            raise ConfigError(f"{one} exists", hint="give another name with --output")
+    text = device_text(found)
+    device = str(path) if path.is_absolute() else f"./{path}"
+    figures = sheet_figures(found, device)
+    scale = fitting_scale(text, device, SMALL_BYTES)
+    rows = simulate(text, device, figures, log) if check and figures else ()
+    for one, content in (
+        (path, text),
+        (table_path, figures_csv(figures)),
+        (fit_path, fit_specification(text, device, scale)),
+    ):
+        write_atomically(one, content.encode())
+    if json:
+        files = {"device_file": path, "figures_file": table_path, "fit_file": fit_path}
+        emit_json({**files, "figures": [_mapping(row) for row in rows]}, "device-new")
+        return 0
+    if rows:
+        print(_table(rows), end="\n\n")
+    print(f"{path}: run it with --on sim:{device}, see its reasons with `writecliff device show`")
+    print(f"measured more? add it to {table_path}, then `writecliff fit {fit_path} --figures ...`")
+    if rows:
+        print(_verdict(rows))
+    return 0
+
+
+def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
+    """What was given; on a terminal that of every field, if what is required is missing."""
+    from writecliff.devices.sheet import ANSWERS, REQUIRED
+
+    missing = any(given.get(name) is None for name in REQUIRED)
+    if not missing or not sys.stdin.isatty():
+        return given
+    found = dict(given)
+    log("What the data sheet does not say: leave empty.")
+    for item in ANSWERS:
+        if item.name in found or item.name == "name":
+            continue
+        choices = item.metadata.get("choices", ()) or (
+            ("yes", "no") if item.metadata["unit"] == "flag" else ()
+        )
+        words = f" ({', '.join(choices)})" if choices else ""
+        sys.stderr.write(f"{item.metadata['help']}{words}: ")
+        sys.stderr.flush()
+        if text := sys.stdin.readline().strip():
+            found[item.name] = text
+    return found
+
+
+def _mapping(row: Row) -> dict[str, object]:
+    return {
+        "load": row.figure.label,
+        "metric": row.figure.metric,
+        "sheet": row.figure.value,
+        "simulated": row.simulated,
+        "unit": row.figure.unit,
+        "error_pct": row.error_pct,
+    }
+
+
+def _table(rows: Sequence[Row]) -> str:
+    cells = [
+        (
+            row.figure.label,
+            row.figure.metric,
+            _value(row.figure.value, row.figure.unit),
+            "-" if row.simulated is None else _value(row.simulated, row.figure.unit),
+            "-" if row.error_pct is None else f"{row.error_pct:+.1f} %",
+        )
+        for row in rows
+    ]
+    return table(("load", "figure", "sheet", "simulated", "error"), cells, "llrrr")
+
+
+def _value(value: float, unit: str) -> str:
+    return latency_text(value * 1e6) if unit == "ms" else f"{value:,.0f} {unit}"
+
+
+def _verdict(rows: Sequence[Row]) -> str:
+    """The outcome in one line."""
+    errors = {row.figure.label: row.error_pct for row in rows if row.error_pct is not None}
+    if not errors:
+        return "no figure of the sheet could be simulated"
+    worst = max(errors, key=lambda label: abs(errors[label]))
+    near = sum(abs(error) <= 10 for error in errors.values())
+    return (
+        f"{near} of {len(rows)} figures of the sheet are met within 10 %; the worst is {worst}, "
+        f"{errors[worst]:+.1f} %"
+    )

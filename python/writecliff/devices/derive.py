@@ -1,0 +1,454 @@
+"""A device file from a data sheet: what it says is met, the rest is usual for its year.
+
+Every value carries the reason that it has. Flash is that of the generation of the year; where the
+sheet contradicts it, within the bounds of parts that were made. What flash could do and the sheet
+does not promise is taken up by the firmware.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+
+from writecliff.devices.edit import value_of
+from writecliff.devices.generations import (
+    BITS,
+    BLOCK,
+    CYCLES,
+    DIES_MAX,
+    GENERATIONS,
+    GIB,
+    KIB,
+    LINKS,
+    MIB,
+    MS,
+    PLP_CYCLES,
+    PROGRAM_BOUNDS,
+    RAW_MAX_BYTES,
+    READ_BOUNDS,
+    SLOT,
+    US,
+)
+from writecliff.devices.quantities import number
+from writecliff.devices.sheet import DataSheet
+from writecliff.errors import ConfigError
+
+_WATERMARKS = {"gc_high_watermark": "8", "gc_low_watermark": "3", "gc_idle_watermark": "16"}
+_WATERMARKS_WHY = {
+    "gc_high_watermark": "idle pool that collection is paced to keep",
+    "gc_low_watermark": "collection opens up to two units itself",
+    "gc_idle_watermark": "twice the paced pool",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A line of the device file: dotted key (top level: no dot), TOML, and the reason."""
+
+    key: str
+    value: str
+    reason: str
+
+
+def device_text(sheet: DataSheet) -> str:
+    """The device file. Raises ConfigError for a sheet that no flash of the time can meet."""
+    values = derived(sheet)
+    lines = [
+        f"# {sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
+        "# its reason: the sheet, what is usual for the year, or what follows from both.",
+        "",
+    ]
+    for section, own in groupby(values, key=lambda one: one.key.rpartition(".")[0]):
+        if section:
+            lines += ["", f"[{section}]"]
+        for one in own:
+            lines.append(f"{one.key.rpartition('.')[2]} = {one.value}  # {one.reason}")
+    return "\n".join(lines) + "\n"
+
+
+def derived(sheet: DataSheet) -> list[Value]:
+    """All values of the device file in its order. Raises ConfigError."""
+    return _Derivation(sheet).values()
+
+
+FREE = {
+    "flash.read": READ_BOUNDS,
+    "flash.program": PROGRAM_BOUNDS,
+    "controller.latency": (0.2, 5.0),
+    "controller.mapping_update_time": (0.5, 2.0),
+    "controller.relocation_time": (0.2, 5.0),
+    "slc_cache.program": (0.5, 2.0),
+}
+"""What measurements may move, and how far: up to six parameters of a fit."""
+
+
+def fit_specification(text: str, device: str, scale: float) -> str:
+    """A specification for `writecliff fit`, of the derived device file `text` at the path `device`:
+    its free parameters with bounds around what was derived."""
+    lines = [
+        "# What measurements of the drive may move, and how far, for `writecliff fit`.",
+        "",
+        f'drives = ["{device}"]',
+        f"scale = {scale:g}",
+    ]
+    for key, (low, high) in FREE.items():
+        try:
+            value = number(value_of(text, key))
+        except ConfigError:
+            continue
+        if value > 0:
+            bounds = (_quoted(value * share) for share in (low, high))
+            lines += ["", f'[parameters."{key}"]']
+            lines += [
+                f"{name} = {bound}" for name, bound in zip(("from", "to"), bounds, strict=True)
+            ]
+    return "\n".join(lines) + "\n"
+
+
+class _Derivation:
+    """The figures that values share, found once; rates in bytes/s, times in ns."""
+
+    def __init__(self, sheet: DataSheet) -> None:
+        self.sheet = sheet
+        self.link = LINKS[sheet.interface]
+        self.cell = sheet.cell or ("mlc" if sheet.year <= 2012 else "tlc")
+        self.generation = next(g for g in GENERATIONS if sheet.year <= g.last_year)
+        self.bandwidth, self.bandwidth_why = self._bandwidth()
+        self.raw_bytes = _raw_bytes(sheet.capacity)
+        self.read_ns = self.generation.read_us[self.cell] * US
+        self.read_why = f"usual for {self.generation.name}"
+        self.command_ns, self.read_command_ns, self.write_command_ns = self._command_times()
+        self.latency_ns, self.latency_why = self._latency()
+        self.channels, self.dies, self.dies_why = self._dies()
+        self.program_ns, self.program_why = self._program()
+
+    # -- link and firmware ------------------------------------------------------------------
+
+    def _bandwidth(self) -> tuple[float, str]:
+        sheet, most = self.sheet, self.link.most_mb_s * 1e6
+        rated = max(sheet.sequential_read or 0, sheet.sequential_write or 0)
+        if not rated:
+            return most, f"what {self.link.name} carries"
+        if rated > most * 1.02:
+            raise ConfigError(
+                f"{rated / 1e6:,.0f} MB/s is more than {self.link.name} carries",
+                hint="check the interface",
+            )
+        left_ns = BLOCK / rated * 1e9 - self.link.command_us * US
+        whole = min(most, BLOCK / left_ns * 1e9)
+        return whole, f"the sheet: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
+
+    def _command_times(self) -> tuple[float, float, float]:
+        """Of any command, of reads and of writes."""
+        sheet = self.sheet
+        usual = 10 * US if sheet.interface in ("sata", "sas") else 1.6 * US
+        read = 1e9 / sheet.random_read if sheet.random_read else usual
+        burst = sheet.random_write if not sheet.enterprise else None
+        write = 1e9 / burst if burst else read
+        return min(read, write), read, write
+
+    def _latency(self) -> tuple[float, str]:
+        """Firmware time that delays a command alone; moves the flash's read time if it must."""
+        sheet = self.sheet
+        link_ns = self.link.command_us * US + SLOT / self.bandwidth * 1e9
+        own_ns = 0.3 * US + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9 + link_ns
+        own_ns += self.read_command_ns
+        usual = 6 * US
+        if sheet.write_latency is not None:
+            latency = max(sheet.write_latency - link_ns - self.write_command_ns, 1 * US)
+            why = f"leaves the sheet's {sheet.write_latency / US:g} us for a write"
+        elif sheet.read_latency is not None:
+            latency = sheet.read_latency - own_ns - self.read_ns
+            latency = min(max(latency, 1 * US), 40 * US)
+            why = f"leaves the sheet's {sheet.read_latency / US:g} us for a read"
+        else:
+            latency, why = usual, "usual; the sheet gives no latency"
+        if sheet.read_latency is not None:
+            low, high = (self.read_ns * share for share in READ_BOUNDS)
+            wanted = sheet.read_latency - own_ns - latency
+            self.read_ns = min(max(wanted, low), high)
+            self.read_why = (
+                f"leaves the sheet's {sheet.read_latency / US:g} us for a read; within what "
+                f"{self.generation.name} takes"
+            )
+        return latency, why
+
+    # -- flash ------------------------------------------------------------------------------
+
+    @property
+    def _unit_bytes(self) -> int:
+        """What one program operation of a die writes."""
+        pages = BITS[self.cell] if self.generation.one_shot else 1
+        return self.generation.planes * self.generation.page_kib * KIB * pages
+
+    def _dies(self) -> tuple[int, int, str]:
+        """Channels, dies, and why so many."""
+        sheet, gbit = self.sheet, self.generation.die_gbit
+        busy_ns = self.read_ns + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9
+        needed = (sheet.random_read or 0) * busy_ns / 1e9
+        why = f"{gbit} Gbit dies are usual for {self.generation.name}"
+        dies = self.raw_bytes * 8 / GIB / gbit
+        while dies < 1.6 * needed and gbit > 64 and 2 * dies <= DIES_MAX:
+            gbit //= 2
+            dies *= 2
+            why = f"as many as {sheet.random_read:,.0f} reads a second need"
+        while dies > DIES_MAX:  # a drive that the year could not yet build
+            gbit *= 2
+            dies /= 2
+            why = f"dies of {gbit} Gbit: more than {DIES_MAX} would not fit a controller"
+        dies = max(2, round(dies))
+        channels = self.link.channels if sheet.dram is not False else 4
+        channels = min(channels, dies)
+        while dies % channels:
+            channels -= 1
+        return channels, dies, why
+
+    def _program(self) -> tuple[float, str]:
+        """tPROG: the generation's, unless the sheet needs another."""
+        sheet, generation = self.sheet, self.generation
+        pages = BITS[self.cell] if generation.one_shot else 1
+        usual = generation.program_us[self.cell] * US * pages
+        low, high = (usual * share for share in PROGRAM_BOUNDS)
+        # Dies that stand for planes that read independently program as slowly as those together.
+        high *= max(1.0, self.dies * generation.die_gbit * GIB / 8 / self.raw_bytes)
+        rated = sheet.write_after_cache if sheet.has_cache else sheet.sequential_write
+        moved = self.dies * self._unit_bytes
+        # The buffer and the bus leave gaps; a cache that folds does not.
+        need = (rated or 0) * (1.0 if sheet.has_cache else 1.08)
+        name = "sequential writes"
+        if (steady := self._steady_flash()) > need:
+            need, name = steady, "random writes in steady state"
+        if not need:
+            return usual, f"usual for {generation.name}"
+        found = moved / need * 1e9
+        if sheet.has_cache and sheet.write_after_cache is not None:
+            bounded = min(max(found, low), high)
+            return bounded, f"the sheet: {sheet.write_after_cache / 1e6:,.0f} MB/s after the cache"
+        if found >= usual:
+            return usual, f"usual for {generation.name}; faster than the rated {name} need"
+        return max(found, low), f"as fast as the rated {name} need, within what was made"
+
+    def _steady_flash(self) -> float:
+        """Bytes per second that flash must program for the steady random writes."""
+        return (self.sheet.steady_write or 0) * SLOT * self.amplification
+
+    @property
+    def amplification(self) -> float:
+        """Write amplification of random writes to a full drive."""
+        units = self._blocks()
+        idle = (int(_WATERMARKS["gc_high_watermark"]) + 1) / units  # units that hold no data
+        return uniform_amplification(self.raw_bytes * (1 - idle) / self.sheet.capacity)
+
+    def _blocks(self) -> int:
+        """Blocks of a plane, which is the number of reclaim units."""
+        g = self.generation
+        pages = g.word_lines * BITS[self.cell]
+        return math.ceil(self.raw_bytes / self.dies / (g.planes * pages * g.page_kib * KIB))
+
+    # -- the file ---------------------------------------------------------------------------
+
+    def values(self) -> list[Value]:
+        return [*self._top(), *self._flash(), *self._ftl(), *self._controller(), *self._link(),
+                *self._cache()]  # fmt: skip
+
+    def _top(self) -> list[Value]:
+        sheet = self.sheet
+        kind = "with power-loss protection" if sheet.enterprise else "for clients"
+        rows = [
+            Value("name", f'"{sheet.name}"', "yours"),
+            Value(
+                "description",
+                f'"{self.link.name}, {sheet.capacity / 1e9:,.0f} GB, {self.cell.upper()}, {kind}"',
+                "the sheet",
+            ),
+            Value("model", f'"simulated {sheet.name}"', "shown in reports"),
+            Value("user_capacity", f'"{sheet.capacity / 1e9:g} GB"', "the sheet"),
+        ]
+        if sheet.tbw is not None:
+            rows.append(Value("rated_writes", f'"{sheet.tbw / 1e12:g} TB"', "the sheet: TBW"))
+        return rows
+
+    def _flash(self) -> list[Value]:
+        g, bits = self.generation, BITS[self.cell]
+        pages = g.word_lines * bits
+        usual = f"usual for {g.name}"
+        reads = ", ".join([f'"{_us(self.read_ns)}"'] * bits)
+        bus, bus_why = self._bus()
+        suspend = min(20 * US, self.read_ns / 2)
+        cycles, cycles_why = self._cycles()
+        programs = f'"{_us(self.program_ns)}"'
+        if not g.one_shot:
+            shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # low pages are faster
+            programs = ", ".join(f'"{_us(self.program_ns * share)}"' for share in shares)
+        rows = [
+            ("channels", self.channels, "usual for the interface"
+             if self.sheet.dram is not False else "usual for controllers without DRAM"),
+            ("dies_per_channel", self.dies // self.channels, self.dies_why),
+            ("planes_per_die", g.planes, usual),
+            ("blocks_per_plane", self._blocks(), f"fills {self.raw_bytes / GIB:,.0f} GiB: "
+             f"{self.raw_bytes / self.sheet.capacity - 1:.1%} more than the user capacity"),
+            ("pages_per_block", pages, f"{g.word_lines} word lines of {bits}"),
+            ("page", f'"{g.page_kib} KiB"', usual),
+            ("cell", f'"{self.cell.upper()}"', "the sheet" if self.sheet.cell else usual),
+            ("multi_plane", "true", "usual"),
+            ("one_shot", str(g.one_shot).lower(), usual),
+            ("read", f"[{reads}]", self.read_why),
+            ("program", f"[{programs}]", self.program_why),
+            ("erase", f'"{g.erase_ms:g} ms"', usual),
+            ("bus", f'"{bus / 1e6:.0f} MB/s"', bus_why),
+            ("command", '"300 ns"', "command, 5 address and confirm cycles"),
+            ("program_suspend", f'"{_us(suspend)}"', "below tR, else suspension would not pay"),
+            ("erase_suspend", f'"{_us(1.5 * suspend)}"', "as above"),
+            ("rated_cycles", cycles, cycles_why),
+        ]  # fmt: skip
+        return [Value(f"flash.{key}", str(value), why) for key, value, why in rows]
+
+    def _bus(self) -> tuple[float, str]:
+        usual = self.generation.bus_mb_s * 1e6
+        need = 1.25 * (self.sheet.sequential_read or 0) / self.channels
+        if need > usual:
+            return need, f"as fast as the rated sequential reads need on {self.channels} channels"
+        return usual, f"usual for {self.generation.name}"
+
+    def _cycles(self) -> tuple[int, str]:
+        table = PLP_CYCLES if self.sheet.enterprise else CYCLES
+        usual, class_ = table[self.cell], "data-centre" if self.sheet.enterprise else "client"
+        if self.sheet.tbw:
+            need = math.ceil(1.5 * self.sheet.tbw / self.raw_bytes)
+            if need > usual:
+                return need, "TBW of the sheet at a write amplification of 1.5"
+        return usual, f"usual for {self.cell.upper()} of {class_} drives"
+
+    def _ftl(self) -> list[Value]:
+        rows = (
+            ("streams", "1", "a data sheet says nothing of streams"),
+            ("gc", '"greedy"', "optimal for uniform traffic"),
+            ("gc_destination", '"per-stream"', "relocated data go to a unit of their own"),
+            ("wear_leveling", '"static"', "universal"),
+            ("wear_threshold", "100", "erases a block may lag the mean"),
+            *((key, value, _WATERMARKS_WHY[key]) for key, value in _WATERMARKS.items()),
+        )
+        return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
+
+    def _controller(self) -> list[Value]:
+        sheet = self.sheet
+        unit = self.dies * self._unit_bytes
+        least = 2 * MIB if sheet.dram is False else 4 * MIB
+        buffer = max(least, 1 << math.ceil(math.log2(2 * unit)))
+        mapping, mapping_why = self._mapping()
+        moved, moved_why = self._relocation(mapping)
+        plp = bool(sheet.power_loss_protection)
+        given = sheet.random_read or sheet.random_write
+        what = "the sheet" if given else "usual; the sheet gives no IOPS"
+        rows = [
+            ("write_buffer", f'"{buffer // MIB} MiB"', "two program units of every die"),
+            ("power_loss_protection", str(plp).lower(), "the sheet" if plp else "a client drive"),
+            ("write_cache", "true", "default after power-up"),
+            ("command_time", _quoted(self.command_ns),
+             f"bounds IOPS at {1e9 / self.command_ns:,.0f}: {what}"),
+        ]  # fmt: skip
+        for name, own in (("read", self.read_command_ns), ("write", self.write_command_ns)):
+            if own > 1.001 * self.command_ns:
+                bound = f"bounds {name}s at {1e9 / own:,.0f}: the sheet"
+                rows.append((f"{name}_command_time", _quoted(own), bound))
+        rows += [
+            ("latency", _quoted(self.latency_ns), self.latency_why),
+            ("mapping_update_time", _quoted(mapping), mapping_why),
+            ("relocation_time", _quoted(moved), moved_why),
+            ("reads_in_a_row", "16", "a program waits for 16 reads at most"),
+            ("suspends_per_operation", "8", "bounds the stretch of a program"),
+            ("idle_delay", '"20 ms"', "longer than any gap between commands of a busy host"),
+        ]
+        return [Value(f"controller.{key}", value, why) for key, value, why in rows]
+
+    def _mapping(self) -> tuple[float, str]:
+        if self.sheet.sequential_write is None:
+            return 0.0, "the sheet gives no sequential writes"
+        time = SLOT / self.sheet.sequential_write * 1e9
+        return time, f"bounds sequential writes at {self.sheet.sequential_write / 1e6:,.0f} MB/s"
+
+    def _relocation(self, mapping_ns: float) -> tuple[float, str]:
+        steady = self.sheet.steady_write
+        more = self.amplification - 1
+        if steady is None:
+            return mapping_ns, "as a written slot; the sheet gives no steady random writes"
+        time = (1e9 / steady - mapping_ns) / more
+        if time <= 0:
+            return 0.0, "none is left by the rated random writes in steady state"
+        return time, (
+            f"leaves {steady:,.0f} random writes a second in steady state, at a write "
+            f"amplification of {self.amplification:.2f} by theory"
+        )
+
+    def _link(self) -> list[Value]:
+        link = self.link
+        rows = (
+            ("interface", f'"{link.name}"', "the sheet"),
+            ("bandwidth", f'"{self.bandwidth / 1e6:.1f} MB/s"', self.bandwidth_why),
+            ("duplex", '"full"' if link.full_duplex else '"half"', f"{link.name}"),
+            ("command", f'"{link.command_us:g} us"', "frames or doorbells of a command"),
+            ("queues", str(link.queues), "usual"),
+            ("queue_depth", str(link.depth), "usual"),
+        )
+        return [Value(f"link.{key}", value, why) for key, value, why in rows]
+
+    def _cache(self) -> list[Value]:
+        sheet = self.sheet
+        if not sheet.has_cache:
+            return []
+        size, why = sheet.slc_cache, "the sheet"
+        if size is None:
+            size, why = 0.012 * sheet.capacity, "1.2 % of the capacity, as the first of its kind"
+        page = self.dies * self.generation.planes * self.generation.page_kib * KIB
+        usual, program_why = self.generation.program_us["slc"] * US, "usual for one bit per cell"
+        program = usual
+        if sheet.sequential_write and page / usual * 1e9 < 1.1 * sheet.sequential_write:
+            program = page / (1.1 * sheet.sequential_write) * 1e9
+            program_why = "as fast as the rated sequential writes need"
+        rows = (
+            ("size", f'"{size / 1e9:.4g} GB"', why),
+            ("program", _quoted(program), program_why),
+            ("read", _quoted(self.generation.read_us["slc"] * US), "usual for one bit per cell"),
+            ("bypass", "true", "writes go to the main flash while the cache is full"),
+        )
+        return [Value(f"slc_cache.{key}", value, why) for key, value, why in rows]
+
+
+def _raw_bytes(capacity: float) -> int:
+    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and at last the
+    most that the simulator can map."""
+    sizes = sorted(scale * 2**n * GIB for n in range(13) for scale in (1, 2, 3))
+    sizes.append(RAW_MAX_BYTES)
+    found = next((int(size) for size in sizes if size >= 1.05 * capacity), None)
+    if found is None or capacity < GIB:
+        most_tb = RAW_MAX_BYTES / 1.05e12
+        hint = f"1 GB to {most_tb:.1f} TB"
+        raise ConfigError(f"a capacity of {capacity / 1e9:,.1f} GB", hint=hint)
+    return found
+
+
+def uniform_amplification(spare: float) -> float:
+    """Write amplification of uniform random writes at raw / user = `spare`, of a log that is
+    collected in order (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012): the
+    share p of a victim that is valid solves 1 / spare = (p - 1) / ln p."""
+    low, high = 1e-9, 1 - 1e-9
+    for _ in range(200):
+        p = (low + high) / 2
+        if (p - 1) / math.log(p) < 1 / spare:
+            low = p
+        else:
+            high = p
+    return 1 / (1 - low)
+
+
+def _us(time_ns: float) -> str:
+    """A time as device files have it: three digits or so, whole nanoseconds."""
+    whole = round(time_ns)
+    if whole >= MS:
+        return f"{round(whole / MS, 3):g} ms"
+    return f"{round(whole / US, 2 if whole >= 10 * US else 3):g} us"
+
+
+def _quoted(time_ns: float) -> str:
+    return f'"{_us(time_ns)}"'

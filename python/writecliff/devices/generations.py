@@ -1,0 +1,82 @@
+"""Flash by the year, and interfaces: what is usual, and between which bounds parts were made.
+
+Round figures near those of the catalogue's device files, which name their sources. A data sheet
+decides within the bounds; without one they are a guess that its reason calls usual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+SLOT = 4 * KIB
+BLOCK = 128 * KIB
+US, MS = 1e3, 1e6
+BITS = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
+CYCLES = {"slc": 50_000, "mlc": 3000, "tlc": 2000, "qlc": 1000}
+PLP_CYCLES = {"slc": 100_000, "mlc": 10_000, "tlc": 5000, "qlc": 1500}
+PROGRAM_BOUNDS = (0.4, 2.5)  # of a generation's time, between its fastest and slowest parts
+READ_BOUNDS = (0.6, 1.6)
+DIES_MAX = 256
+RAW_MAX_BYTES = 15_872 * GIB  # page numbers have 32 bits
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Flash of some years. `read_us` by cell; `program_us` of a page, by cell."""
+
+    last_year: int
+    name: str
+    die_gbit: int
+    planes: int
+    word_lines: int  # of a block, all strings
+    page_kib: int
+    one_shot: bool
+    read_us: dict[str, float]
+    program_us: dict[str, float]
+    erase_ms: float
+    bus_mb_s: int
+
+
+GENERATIONS = (
+    Generation(2012, "planar flash of 20 to 34 nm", 64, 2, 128, 8, False,
+               {"slc": 25, "mlc": 55, "tlc": 75, "qlc": 100},
+               {"slc": 250, "mlc": 1100, "tlc": 2000, "qlc": 4000}, 3, 200),
+    Generation(2014, "planar flash of 15 to 19 nm", 128, 2, 128, 16, False,
+               {"slc": 25, "mlc": 60, "tlc": 75, "qlc": 110},
+               {"slc": 250, "mlc": 1000, "tlc": 1600, "qlc": 3500}, 3, 400),
+    Generation(2016, "3D flash of 32 to 48 layers", 128, 2, 128, 16, True,
+               {"slc": 25, "mlc": 50, "tlc": 60, "qlc": 110},
+               {"slc": 200, "mlc": 450, "tlc": 700, "qlc": 2000}, 4, 533),
+    Generation(2019, "3D flash of 64 to 96 layers", 256, 2, 256, 16, True,
+               {"slc": 25, "mlc": 45, "tlc": 58, "qlc": 110},
+               {"slc": 200, "mlc": 400, "tlc": 500, "qlc": 1800}, 5, 667),
+    Generation(2021, "3D flash of 112 to 128 layers", 512, 2, 384, 16, True,
+               {"slc": 20, "mlc": 40, "tlc": 48, "qlc": 90},
+               {"slc": 150, "mlc": 300, "tlc": 400, "qlc": 1500}, 5, 1200),
+    Generation(9999, "3D flash of 176 layers and more", 512, 4, 512, 16, True,
+               {"slc": 20, "mlc": 35, "tlc": 42, "qlc": 75},
+               {"slc": 150, "mlc": 300, "tlc": 500, "qlc": 1400}, 5, 1600),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Link:
+    """An interface: as reports show it, its payload, time of a command, queues."""
+
+    name: str
+    most_mb_s: float
+    command_us: float
+    full_duplex: bool
+    queues: int
+    depth: int
+    channels: int
+
+
+LINKS = {
+    "sata": Link("SATA 6Gb/s", 565, 2.0, False, 1, 32, 8),
+    "sas": Link("SAS 12Gb/s", 1150, 1.5, True, 1, 128, 8),
+    "pcie3": Link("NVMe PCIe 3.0 x4", 3600, 0.2, True, 32, 1023, 8),
+    "pcie4": Link("NVMe PCIe 4.0 x4", 7300, 0.1, True, 32, 1023, 8),
+    "pcie5": Link("NVMe PCIe 5.0 x4", 14_500, 0.05, True, 32, 1023, 16),
+}

@@ -1,0 +1,123 @@
+"""What a data sheet says of a drive: the fields, their units, and a file of answers.
+
+`derive.py` makes a device file of it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from writecliff.devices.quantities import number
+from writecliff.errors import ConfigError
+
+INTERFACES = ("sata", "sas", "pcie3", "pcie4", "pcie5")
+CELLS = ("slc", "mlc", "tlc", "qlc")
+REQUIRED = ("interface", "capacity", "year")
+
+
+def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=None, metadata={"unit": unit, "help": help, "choices": choices})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSheet:
+    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; None where it does not say."""
+
+    name: str = "my-drive"
+    interface: str = _field("", "interface", INTERFACES)
+    capacity: float = _field("size", "user capacity, such as 960GB")
+    year: int = _field("year", "year in which it was introduced")
+    cell: str | None = _field("", "bits per cell", CELLS)
+    power_loss_protection: bool | None = _field("flag", "capacitors for its write buffer")
+    dram: bool | None = _field("flag", "DRAM of its own")
+    sequential_read: float | None = _field("rate", "sequential reads, such as 550MB/s")
+    sequential_write: float | None = _field("rate", "sequential writes, of a new drive")
+    write_after_cache: float | None = _field("rate", "sequential writes once the SLC cache is full")
+    slc_cache: float | None = _field("size", "SLC cache, 0 for none")
+    random_read: float | None = _field("IOPS", "random 4 KiB reads per second")
+    random_write: float | None = _field("IOPS", "random 4 KiB writes per second")
+    sustained_write: float | None = _field("IOPS", "random 4 KiB writes in steady state")
+    read_latency: float | None = _field("time", "4 KiB read at queue depth 1, such as 90us")
+    write_latency: float | None = _field("time", "4 KiB write at queue depth 1")
+    tbw: float | None = _field("size", "bytes that may be written in its life, such as 600TB")
+
+    @property
+    def enterprise(self) -> bool:
+        """Whether its random writes are rated in steady state, as those with capacitors are."""
+        return bool(self.power_loss_protection)
+
+    @property
+    def steady_write(self) -> float | None:
+        """Random writes per second in steady state."""
+        return self.sustained_write or (self.random_write if self.enterprise else None)
+
+    @property
+    def has_cache(self) -> bool:
+        """Whether an SLC cache takes its first writes: client drives with three bits and more."""
+        if self.slc_cache is not None:
+            return self.slc_cache > 0
+        return not self.enterprise and self.cell in ("tlc", "qlc", None) and self.year >= 2013
+
+
+ANSWERS = tuple(fields(DataSheet))
+
+
+def answer(name: str, text: object) -> Any:
+    """The value of a field from what a user writes. Raises ConfigError."""
+    (item,) = (one for one in ANSWERS if one.name == name)
+    unit, choices = item.metadata.get("unit", ""), item.metadata.get("choices", ())
+    where = name.replace("_", "-")
+    if unit == "flag":
+        known = {"yes": True, "no": False, "true": True, "false": False}
+        if str(text).lower() not in known:
+            raise ConfigError(f"{where} is '{text}'", hint="yes or no")
+        return known[str(text).lower()]
+    if choices and str(text) not in choices:
+        raise ConfigError.unknown(where, str(text), choices)
+    if unit in ("", None):
+        return str(text)
+    try:
+        plain = unit in ("IOPS", "year")
+        value = float(str(text)) if plain else number(_spaced(str(text)))
+    except (ValueError, ConfigError):
+        raise ConfigError(f"{where} is '{text}'", hint=item.metadata["help"]) from None
+    low, high = (1990, 2100) if unit == "year" else (0, 1e18)
+    if not low <= value <= high or (value == 0 and name != "slc_cache"):
+        raise ConfigError(f"{where} is '{text}'", hint=item.metadata["help"])
+    return int(value) if unit == "year" else value
+
+
+def _spaced(text: str) -> str:
+    """ "960GB" as device files have it; a bare 0 is a size."""
+    return "0 B" if text.strip() == "0" else text
+
+
+def sheet_of(answers: Mapping[str, object]) -> DataSheet:
+    """The data sheet of named answers, as text. Raises ConfigError: unknown, wrong, missing."""
+    known = [one.name for one in ANSWERS]
+    for name in answers:
+        if name not in known:
+            raise ConfigError.unknown("answer", name, known)
+    missing = [name for name in REQUIRED if answers.get(name) is None]
+    if missing:
+        raise ConfigError(
+            f"a data sheet needs {', '.join(missing)}",
+            hint=f"for example --{missing[0]} {_EXAMPLES[missing[0]]}",
+        )
+    given = {name: answer(name, text) for name, text in answers.items() if text is not None}
+    return DataSheet(**given)
+
+
+_EXAMPLES = {"interface": "pcie4", "capacity": "1TB", "year": "2022"}
+
+
+def read_answers(path: Path) -> dict[str, object]:
+    """A TOML file of answers, by the names of the fields. Raises ConfigError."""
+    try:
+        return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None

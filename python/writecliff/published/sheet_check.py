@@ -1,0 +1,95 @@
+"""A data sheet as figures, and how well a simulated drive meets them.
+
+The figures are those of any table: `reproduce` and `fit` take them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from writecliff.devices import describe_device, open_device
+from writecliff.devices.sheet import DataSheet
+from writecliff.published.conditions import Load, condition
+from writecliff.published.figures import COLUMNS, PublishedFigure
+from writecliff.published.measure import ComparedDrive, measure
+from writecliff.published.scores import Row, row_of
+
+SMALL_BYTES = 8e9  # of the drive that a check simulates
+SECONDS_MAX = 4.0
+
+
+def sheet_figures(sheet: DataSheet, device: str) -> tuple[PublishedFigure, ...]:
+    """The figures of a sheet, of the drive `device` (a path)."""
+    sequential = ("sequential", 128 * 1024)
+    random = ("random", 4096)
+    depth = 32 if sheet.interface in ("sata", "sas") else 256
+    first_write = "throughput_burst" if sheet.has_cache else "throughput"
+    burst = "iops" if sheet.enterprise else "iops_burst"
+    mb_s, ms = 1e6, 1e6
+    rows = (
+        (*sequential, 100.0, 32, "throughput", sheet.sequential_read, mb_s, "MB/s"),
+        (*sequential, 0.0, 32, first_write, sheet.sequential_write, mb_s, "MB/s"),
+        (*sequential, 0.0, 32, "throughput", sheet.write_after_cache, mb_s, "MB/s"),
+        (*random, 100.0, depth, "iops", sheet.random_read, 1.0, "IOPS"),
+        (*random, 0.0, depth, burst, sheet.random_write, 1.0, "IOPS"),
+        (*random, 0.0, depth, "iops", sheet.sustained_write, 1.0, "IOPS"),
+        (*random, 100.0, 1, "latency_avg", sheet.read_latency, ms, "ms"),
+        (*random, 0.0, 1, "latency_avg_burst", sheet.write_latency, ms, "ms"),
+    )
+    return tuple(
+        PublishedFigure(
+            source="data sheet", item="", device=device, baseline="", access=access,
+            block_bytes=block, read_pct=read, outstanding=qd, metric=metric,
+            value=value / scale, unit=unit, note="",
+        )
+        for access, block, read, qd, metric, value, scale, unit in rows
+        if value is not None
+    )  # fmt: skip
+
+
+def figures_csv(figures: Sequence[PublishedFigure]) -> str:
+    """Figures as a table that `read_figures` reads."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for figure in figures:
+        writer.writerow(["" if (v := figure.columns[name]) is None else v for name in COLUMNS])
+    return out.getvalue()
+
+
+def check(
+    text: str,
+    file_name: str,
+    figures: Sequence[PublishedFigure],
+    log: Callable[[str], None] = lambda text: None,
+) -> tuple[Row, ...]:
+    """Each figure beside its simulation, on a drive scaled down to some GB. Raises ConfigError."""
+    drive = ComparedDrive(file_name, text, file_name)
+    scale = fitting_scale(text, file_name, SMALL_BYTES)
+    if scale > 1:
+        drive = drive.scaled(scale)
+    loads: dict[Load, Load] = {}
+    for figure in figures:
+        one = condition(figure)
+        if one is not None and one.load is not None:
+            loads[one.load] = _brief(one.load)
+    measured = measure(drive, set(loads.values()), log=log)
+    results = {file_name: {load: measured[brief] for load, brief in loads.items()}}
+    return tuple(row_of(figure, results, {}) for figure in figures)
+
+
+def fitting_scale(text: str, file_name: str, least_bytes: float) -> float:
+    """The largest scale that keeps the drive's over-provisioning and leaves `least_bytes`; 1 if
+    there is none."""
+    device = open_device(text, file_name)
+    most = describe_device(text, file_name).capacity_bytes / least_bytes
+    return max((scale for scale in device.scales() if scale <= most), default=1.0)
+
+
+def _brief(load: Load) -> Load:
+    from dataclasses import replace
+
+    return replace(load, seconds=min(load.seconds, SECONDS_MAX))

@@ -1,0 +1,86 @@
+"""Drives derived from data sheets: sound for any sheet, and near those that they are of."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.cli import CommandLine
+from writecliff.devices import describe_device
+from writecliff.devices.derive import device_text, uniform_amplification
+from writecliff.devices.sheet import CELLS, INTERFACES, sheet_of
+from writecliff.errors import ConfigError
+
+
+def optional(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.none() | values
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {
+            "interface": st.sampled_from(INTERFACES),
+            "capacity": st.sampled_from(["120GB", "960GB", "1TB", "3.84TB", "15.36TB"]),
+            "year": st.integers(2009, 2027),
+            "cell": optional(st.sampled_from(CELLS)),
+            "power_loss_protection": optional(st.sampled_from(["yes", "no"])),
+            "dram": optional(st.sampled_from(["yes", "no"])),
+            "sequential_read": optional(st.integers(200, 560).map("{} MB/s".format)),
+            "sequential_write": optional(st.integers(100, 520).map("{} MB/s".format)),
+            "random_read": optional(st.integers(5000, 1_500_000)),
+            "random_write": optional(st.integers(2000, 900_000)),
+            "read_latency": optional(st.integers(20, 300).map("{} us".format)),
+            "write_latency": optional(st.integers(8, 200).map("{} us".format)),
+            "tbw": optional(st.integers(20, 9000).map("{} TB".format)),
+        }
+    )
+)
+def test_any_sheet_makes_a_drive_with_a_reason_for_every_value(sheet: dict[str, object]) -> None:
+    text = device_text(sheet_of(sheet))
+    drive = describe_device(text, "new.toml")
+    assert 0.049 < (drive.raw_bytes or 0) / drive.capacity_bytes - 1 < 1.1
+    assert all(row.source for row in drive.values)
+
+
+@pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])
+def test_theory_of_uniform_writes(spare: float) -> None:
+    """A slot outlives a pass of the log over spare x capacity slots, A x capacity host writes
+    later, with probability exp(-spare / A): those are what a victim still holds."""
+    amplification = uniform_amplification(spare)
+    assert 1 - 1 / amplification == pytest.approx(math.exp(-spare / amplification), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("--capacity 1TB", "a data sheet needs interface, year", "for example --interface pcie4"),
+        ("--interface sata --capacity 1T --year 2020", "capacity is '1T'", "user capacity"),
+        ("--interface sta --capacity 1TB --year 2020", "unknown interface 'sta'", "'sata'"),
+        ("--interface sata --capacity 1TB --year 20", "year is '20'", "year in which"),
+        (
+            "--interface sata --capacity 1TB --year 2020 --dram maybe",
+            "dram is 'maybe'",
+            "yes or no",
+        ),
+        (
+            "--interface sata --capacity 1TB --year 2020 --sequential-read 3GB/s",
+            "3,000 MB/s is more than SATA 6Gb/s carries",
+            "check the interface",
+        ),
+    ],
+)
+def test_mistakes_in_a_sheet(
+    capsys: pytest.CaptureFixture[str], words: str, message: str, hint: str
+) -> None:
+    said = CommandLine(capsys)(f"device new x {words}")
+    assert said.code == 2 and said.out == ""
+    assert f"error: {message}" in said.err and hint in said.err
+
+
+def test_an_unknown_answer_is_named() -> None:
+    with pytest.raises(ConfigError, match="unknown answer 'capacty'"):
+        sheet_of({"capacty": "1TB"})
