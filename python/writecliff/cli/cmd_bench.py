@@ -127,5 +127,38 @@ def _number(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, int | float) else "-"
 
 
+@app.command
+def fit(*, capacity: str = "1TB", json: bool = False) -> int:
+    """Measure how long a fit of six parameters to ten figures takes, scaled drive first.
+
+    Parameters
+    ----------
+    capacity
+        Of the drive.
+    json
+        Print {"schema", "capacity_bytes", "first_output_s", "scaled_s", "wall_s", "cpu_s",
+        "simulations", "rows": [{"key", "truth", "start", "found", "error_pct"}], ...}.
+    """
+    from writecliff.published.fit.bench import run
+
+    found = run(log, capacity=capacity)
+    if json:
+        emit_json(found, "bench-fit")
+        return 0
+    rows = [
+        (row["key"], *(f"{row[name]:,.0f} ns" for name in ("truth", "start", "found")),
+         f"{row['error_pct']:+.1f} %")
+        for row in found["rows"]
+    ]  # fmt: skip
+    print(table(("parameter", "truth", "start", "found", "error"), rows, "lrrrr"))
+    errors = [abs(error) for error in found["figure_errors_pct"] if error is not None]
+    print(
+        f"first output after {found['first_output_s']:.1f} s, scaled drive fitted after "
+        f"{found['scaled_s']:.0f} s, full drive simulated after {found['wall_s']:.0f} s "
+        f"({found['cpu_s']:.0f} s of CPU time); largest error of its figures {max(errors):.1f} %"
+    )
+    return 0
+
+
 def _millions(value: object) -> str:
     return f"{value / 1e6:.2f}" if isinstance(value, int | float) and value else "-"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from writecliff.cli.options import ListFlag, Whole
 from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
+    from writecliff.published.figures import PublishedFigure
     from writecliff.published.fit import CrossValidation, FitResult, Prediction, Specification
 
 GROUP = "validation and research", 4
@@ -23,12 +27,14 @@ def fit(
     cross_validate: Whole = None,
     predictions: Path | None = None,
     output: Path | None = None,
+    whole_drive: Annotated[bool | None, Parameter(negative="--no-whole-drive")] = None,
     list_: ListFlag = False,
     json: bool = False,
 ) -> int:
     """Fit free parameters of simulated drives to measured figures.
 
-    Shows how well the figures determine each parameter, and which combinations they leave open.
+    Shows how well the figures determine each parameter, which combinations they leave open, and
+    what to measure to tell those apart.
 
     Parameters
     ----------
@@ -45,6 +51,8 @@ def fit(
         Write the predictions of --cross-validate as CSV; it must not exist.
     output
         Write the device files with the fitted values into this folder; it must not exist.
+    whole_drive
+        Simulate the fitted drives at full size at the end (default: if the fit is of one drive).
     list_
         List the fits behind the presets.
     json
@@ -52,7 +60,7 @@ def fit(
     """
     from writecliff.cli import fit_view
     from writecliff.published.figures import SHIPPED, read_figures
-    from writecliff.published.fit import CrossValidation, Fit
+    from writecliff.published.fit import CrossValidation
     from writecliff.published.predictions import table_of
     from writecliff.store.files import write_atomically
 
@@ -64,7 +72,7 @@ def fit(
     cross_validation = (
         None if cross_validate is None else CrossValidation(specs, table, cross_validate, chosen)
     )
-    result = None if name == _ALL else Fit(specs[chosen[0]], table, log).run()
+    result = None if name == _ALL else _fit(specs[chosen[0]], table, whole_drive)
     if result is not None and output is not None:
         _write(result, output)
     predicted = None if cross_validation is None else _predict(cross_validation)
@@ -76,6 +84,13 @@ def fit(
     else:
         fit_view.show(result, predicted)
     return 0
+
+
+def _fit(spec: Specification, table: Sequence[PublishedFigure], whole: bool | None) -> FitResult:
+    from writecliff.published.fit import Fit
+
+    log("reading the drives")
+    return Fit(spec, table, log).run(whole=len(spec.drives) == 1 if whole is None else whole)
 
 
 def _list(as_json: bool) -> int:

@@ -63,12 +63,23 @@ def mapping(
         "output": output,
         "parameters": None,
         "unidentifiable": None,
+        "measure_next": None,
     }
     if result is not None:
         found["parameters"] = [
             vars(e) | {"at_bound": e.at_bound, "determined": e.determined} for e in result.estimates
         ]
         found["unidentifiable"] = [dict(combination) for combination in result.unidentifiable]
+        found["measure_next"] = [
+            {
+                "combination": one.combination,
+                "device": one.figure.device,
+                "load": one.figure.label,
+                "metric": one.figure.metric,
+                "change_pct": one.change_pct,
+            }
+            for one in result.next_figures
+        ]
     found["errors"] = _errors(result, predicted)
     found["figures"] = [_figure(*rows) for rows in _joined(result, predicted)]
     return found
@@ -77,9 +88,10 @@ def mapping(
 def _joined(
     result: FitResult | None, predicted: Sequence[Prediction] | None
 ) -> list[tuple[Row | None, Row | None, Prediction | None]]:
-    """Each figure before the fit, after it and as predicted; first those that the fit uses."""
+    """Each figure before the fit, after it (at full size, where it was simulated so) and as
+    predicted; first those that the fit uses."""
     before = {row.figure: row for row in result.before} if result else {}
-    after = {row.figure: row for row in result.after} if result else {}
+    after = {row.figure: row for row in result.whole or result.after} if result else {}
     predictions = {one.row.figure: one for one in predicted or ()}
     figures = dict.fromkeys((*after, *predictions))
     return [(before.get(f), after.get(f), predictions.get(f)) for f in figures]
@@ -125,7 +137,7 @@ def _errors(
 
     rows = (
         result.before if result else (),
-        result.after if result else (),
+        (result.whole or result.after) if result else (),
         [one.row for one in predicted or ()],
     )
     scores = [{score.kind: score for score in scores_of(own)} for own in rows]
@@ -173,9 +185,15 @@ def _show_parameters(result: FitResult) -> None:
         for e in result.estimates
     ]
     print(table(("parameter", "drive", "was", "found", "standard error", ""), rows))
-    for combination in result.unidentifiable:
+    telling = {one.combination: one for one in result.next_figures}
+    for number, combination in enumerate(result.unidentifiable):
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
         print(f"no figure constrains the combination {parts}")
+        if (one := telling.get(number)) is not None:
+            print(
+                f"  measure next: {one.figure.label}, {one.figure.metric}; it changes by "
+                f"{one.change_pct:.1f} % if the combination does by 10 %"
+            )
 
 
 def _remark(estimate: Estimate) -> str:

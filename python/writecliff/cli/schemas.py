@@ -313,8 +313,25 @@ SCHEMAS: Mapping[str, Schema] = {
             "parameters": "`key`, `drive` (`null`: all), `unit`, `start`, `value`, bounds `low` "
             "and `high`, `error_pct` (one standard error), `at_bound`, `determined`",
             "unidentifiable": "combinations (key: share) that change hardly any figure",
+            "measure_next": "what would determine a `combination` (its place in that list): "
+            "`device`, `load`, `metric`, and `change_pct` of it if the combination changes by 10 %",
             "errors": "by kind of figure: before the fit, after it, of predictions",
             "figures": "measured, simulated and predicted, with errors",
+        },
+    ),
+    "bench-fit": Schema(
+        "bench fit",
+        {
+            "capacity_bytes": "of the drive",
+            "parameters": "how many",
+            "figures": "how many",
+            "first_output_s": "until the first line",
+            "scaled_s": "until the search on the scaled drive has ended",
+            "wall_s": "until the drive was simulated at full size too",
+            "cpu_s": "user and system",
+            "simulations": "how many",
+            "rows": "`key`, `truth`, `start`, `found` and `error_pct` of each parameter",
+            "figure_errors_pct": "of the figures at full size",
         },
     ),
     "bench-sim": Schema(

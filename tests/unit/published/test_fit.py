@@ -17,10 +17,13 @@ from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
 from writecliff.published.figures import PublishedFigure
-from writecliff.published.fit import FITS, Fit, read_specification, simulations
+from writecliff.published.fit import FITS, Fit, progress, read_specification, simulations
 from writecliff.published.fit.coordinates import Coordinates
 from writecliff.published.fit.device_text import with_numbers
+from writecliff.published.fit.next_figures import suggestions
+from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.fit.simulations import Simulations
 from writecliff.published.measure import LARGEST_IO_BYTES, ComparedDrive, measure
 from writecliff.published.scores import Row
 
@@ -101,6 +104,47 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     assert max(abs(row.error_pct or 100) for row in result.after) < 3
     text = result.texts[str(path)]
     assert f"{found['controller.relocation_time'].value / 1e3:.4g} us" in text
+
+
+def test_the_next_figure_to_measure_depends_on_what_is_open(
+    drive: tuple[Path, list[PublishedFigure]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulations, "SECONDS_MAX", 0.5)
+    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    path, figures = drive
+    said: list[str] = []
+    observed = Simulations(progress.FitProgress(said.append))
+    problem = Problem(read_specification(_specification(tmp_path, path)), figures[:1], observed)
+    coordinates = problem.coordinates
+    alone = np.eye(len(coordinates.start))
+    relocation, command = (
+        alone[coordinates.index(f"controller.{key}", None)]
+        for key in ("relocation_time", "command_time")
+    )
+    # The link is slower than the command time, so no load of the menu tells of that.
+    found = suggestions(problem, coordinates.start, [command, relocation])
+    assert [one.combination for one in found] == [1]
+    load = condition(found[0].figure)
+    assert load is not None and load.load is not None and load.load.read_pct != 100
+    assert found[0].change_pct > 1
+    assert suggestions(problem, coordinates.start, []) == ()
+    assert any(line.endswith("1 loads simulated") for line in said)
+
+
+def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulations, "SECONDS_MAX", 0.5)
+    small = open_device(*read_device_file("sata-tlc-120")).scaled(48, LARGEST_IO_BYTES).text
+    path = tmp_path / "drive.toml"
+    path.write_text(with_values(small, START), encoding="utf-8")
+    text = _specification(tmp_path, path).read_text().replace("scale = 1", "scale = 2")
+    (tmp_path / "half.toml").write_text(text, encoding="utf-8")
+    figure = replace(_figure(str(path), "iops", 100.0, 32, 4096), value=90_000.0)
+    said: list[str] = []
+    result = Fit(read_specification(tmp_path / "half.toml"), [figure], said.append).run(whole=True)
+    assert said[0] == "1 figures, 3 values to find" and "simulating the drives at full size" in said
+    assert [row.figure for row in result.whole] == [figure]
+    assert result.whole[0].simulated == pytest.approx(result.after[0].simulated, rel=0.02)
+    assert result.next_figures and len(result.unidentifiable) >= 2
 
 
 @pytest.mark.parametrize(

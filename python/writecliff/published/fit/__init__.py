@@ -1,8 +1,9 @@
 """Estimating free parameters of drives from measured figures.
 
 `specification.py` says what is varied, `problem.py` and `simulations.py` simulate, `residuals.py`
-judges, `solve.py` finds the values and how well the figures determine them, `cross_validation.py`
-tells how well they predict.
+judges, `solve.py` finds the values and how well the figures determine them, `next_figures.py` what
+to measure where they do not, `cross_validation.py` tells how well they predict. `progress.py` says
+what is going on, `bench.py` how long it takes.
 """
 
 from __future__ import annotations

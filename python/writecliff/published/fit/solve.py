@@ -9,7 +9,7 @@ change any figure.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from writecliff.devices.edit import value_of
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Vector
 from writecliff.published.fit.device_text import unit_of, with_numbers
+from writecliff.published.fit.next_figures import Suggestion, suggestions
 from writecliff.published.fit.problem import Problem
+from writecliff.published.fit.progress import FitProgress
 from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.fit.simulations import Simulations
 from writecliff.published.fit.specification import Parameter, Specification
 from writecliff.published.scores import Row
 
@@ -60,7 +63,9 @@ class Estimate:
 class FitResult:
     """`unidentifiable`: combinations of parameters, as (key, share), that change hardly any
     figure. `before` and `after`: all figures with the first and the fitted values. `texts`: the
-    device file of each drive with its fitted values."""
+    device file of each drive with its fitted values. `next_figures`: what to measure to determine
+    the first of `unidentifiable`. `whole`: all figures of the drives at their full size; empty if
+    these were not simulated."""
 
     estimates: tuple[Estimate, ...]
     unidentifiable: tuple[tuple[tuple[str, float], ...], ...]
@@ -68,6 +73,8 @@ class FitResult:
     after: tuple[Row, ...]
     simulations: int
     texts: dict[str, str]
+    next_figures: tuple[Suggestion, ...] = ()
+    whole: tuple[Row, ...] = ()
 
 
 def optimum(
@@ -105,19 +112,26 @@ class Fit:
     def __init__(
         self, spec: Specification, figures: Sequence[PublishedFigure], log: Log = lambda text: None
     ) -> None:
-        self.problem = Problem(spec, figures)
+        self.problem = Problem(spec, figures, Simulations(FitProgress(log)))
         self.coordinates = self.problem.coordinates
         self.at = self.coordinates.start
         self._log = log
         log(f"{len(self.problem.figures)} figures, {len(self.at)} values to find")
         self.rows = self.problem.rows(self.at)  # a first look before the first derivatives
 
-    def run(self) -> FitResult:
-        """Find the parameters that bring the simulated drives nearest to the figures."""
+    def run(self, *, whole: bool = False) -> FitResult:
+        """Find the parameters that bring the simulated drives nearest to the figures. The search is
+        on drives that are scaled down; with `whole`, those found are simulated at full size too."""
         before = self.rows
         self.at = optimum(self.problem, self.at, self._report)
         self.rows = self.problem.rows(self.at)
-        return self._result(before, Residuals(before, self.coordinates))
+        result = self._result(before, Residuals(before, self.coordinates))
+        if not whole or self.problem.spec.scale <= 1:
+            return result
+        self._log("simulating the drives at full size")
+        full = replace(self.problem.spec, scale=1.0)
+        problem = Problem(full, self.problem.figures, self.problem.simulations)
+        return replace(result, whole=problem.rows(self.at))
 
     def _report(self, rows: Sequence[Row]) -> None:
         count = self.problem.simulations.count
@@ -142,17 +156,21 @@ class Fit:
             for one in self.coordinates.all
         ]
         drives = self.problem.spec.drives
+        open_directions = spread.undetermined()
+        if open_directions:
+            self._log("looking for what to measure next")
         texts = {
             name: with_numbers(self.problem.texts[name], self.problem.values(name, self.at))
             for name in drives
         }
         return FitResult(
             tuple(self._estimates(spread)),
-            tuple(_combination(names, direction) for direction in spread.undetermined()),
+            tuple(_combination(names, direction) for direction in open_directions),
             before,
             self.rows,
             self.problem.simulations.count,
             texts,
+            suggestions(self.problem, self.at, open_directions),
         )
 
     def _estimates(self, spread: _Spread) -> list[Estimate]:
@@ -184,7 +202,9 @@ class _Spread:
     """How far the figures leave each direction open, from the weighted Jacobian at the optimum."""
 
     def __init__(self, jacobian: Vector, variance: float) -> None:
-        _, singular, self._directions = np.linalg.svd(jacobian, full_matrices=False)
+        # All directions, also those that fewer figures than parameters leave out.
+        _, values, self._directions = np.linalg.svd(jacobian, full_matrices=True)
+        singular = np.pad(values, (0, len(self._directions) - len(values)))
         # A direction along which no figure changes has no bound.
         self._steep = singular > 1e-3 * max(float(singular[0]), 1e-9)
         deviation = np.where(self._steep, 1 / np.maximum(singular, 1e-12), np.inf)
