@@ -33,19 +33,19 @@ _POLL_S = 0.2
 class Options:
     """Options of a capture. `root` limits the trace to files below it."""
 
-    output: Path
+    output: Path  # the trace
     root: Path | None = None
-    reads: bool = False
-    repair_hints: bool = False
+    reads: bool = False  # trace reads as well
+    repair_hints: bool = False  # repeat hints that were not 64 bits wide
 
 
 @dataclass(frozen=True)
 class Captured:
     """The trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
 
-    output: Path
+    output: Path  # the trace
     exit_code: int
-    metadata: dict[str, Any]
+    metadata: dict[str, Any]  # command, duration, bytes, hints, notes
 
 
 @dataclass

@@ -26,22 +26,22 @@ FOLDER = Path(__file__).parent
 class DeviceSummary:
     """One line of `writecliff device list`."""
 
-    name: str
-    description: str
-    capacity_bytes: int
-    interface: str
+    name: str  # after `sim:`
+    description: str  # in a line
+    capacity_bytes: int  # user capacity
+    interface: str  # "SATA 6Gb/s"
     nand_type: str | None  # None for hard disks, as is the next
-    overprovision_pct: float | None
+    overprovision_pct: float | None  # flash beyond the user capacity, of that
 
 
 @dataclass(frozen=True)
 class DeviceValue:
     """One value of a device file: its dotted key, the text that stands there, and its source."""
 
-    key: str
-    value: str
-    source: str
-    line: int
+    key: str  # "flash.read"
+    value: str  # as it stands there
+    source: str  # or the reasoning behind it
+    line: int  # in the file
 
 
 @dataclass(frozen=True)
@@ -51,31 +51,31 @@ class DeviceDescription:
     Hard disks have None where a figure belongs to flash.
     """
 
-    name: str
-    kind: Literal["ssd", "disk"]
-    description: str
-    vendor: str
-    model: str
-    firmware: str
-    capacity_bytes: int
-    raw_bytes: int | None
+    name: str  # after `sim:`
+    kind: Literal["ssd", "disk"]  # flash or platters
+    description: str  # in a line
+    vendor: str  # shown in reports
+    model: str  # shown in reports
+    firmware: str  # shown in reports
+    capacity_bytes: int  # user capacity
+    raw_bytes: int | None  # of the flash
     mapped_bytes: int  # that the map of the flash has entries for, 4 KiB each; 0 for a hard disk
-    reclaim_units: int | None
-    rated_cycles: int | None
-    overprovision_pct: float | None
-    interface: str
-    nand_type: str | None
-    rpm: int | None
-    streams: int
+    reclaim_units: int | None  # how many
+    rated_cycles: int | None  # of the flash
+    overprovision_pct: float | None  # flash beyond the user capacity, of that
+    interface: str  # "SATA 6Gb/s"
+    nand_type: str | None  # "TLC"
+    rpm: int | None  # of a hard disk
+    streams: int  # that it can open
     data_placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
     # The interface's return parameters, VPD fields or FDP configuration; empty without one.
     data_placement_reports: Mapping[str, Any]
-    write_cache: bool
-    power_loss_protection: bool
-    rated_tbw_bytes: int | None
+    write_cache: bool  # on after power-up
+    power_loss_protection: bool  # capacitors
+    rated_tbw_bytes: int | None  # that the vendor warrants
     device_hash: str
-    path: str
-    values: tuple[DeviceValue, ...]
+    path: str  # of the file
+    values: tuple[DeviceValue, ...]  # all, in the order of the file
 
     def flash_bytes(self, what_for: str) -> int:
         """Raw bytes of the flash. Raises ConfigError for a hard disk: `what_for` needs flash."""

@@ -27,7 +27,7 @@ def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
 class DataSheet:
     """A data sheet: sizes in bytes, rates in bytes/s, times in ns; None where it does not say."""
 
-    name: str = "my-drive"
+    name: str = "my-drive"  # of the drive
     interface: str = _field("", "interface", INTERFACES)
     capacity: float = _field("size", "user capacity, such as 960GB")
     year: int = _field("year", "year in which it was introduced")

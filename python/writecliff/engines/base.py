@@ -50,17 +50,17 @@ class DeviceIdentity:
     """Who the drive is, for the report's header block. Unknown fields are None."""
 
     target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
-    vendor: str | None = None
-    model: str
-    serial: str | None = None
-    firmware: str | None = None
-    capacity_bytes: int
-    sector_bytes: int
+    vendor: str | None = None  # "Samsung"
+    model: str  # as the drive says
+    serial: str | None = None  # as the drive says
+    firmware: str | None = None  # its revision
+    capacity_bytes: int  # user capacity
+    sector_bytes: int  # of a logical sector
     interface: str | None = None  # "SATA 6Gb/s", "NVMe"
     nand_type: str | None = None  # "TLC"
-    rated_tbw_bytes: int | None = None
+    rated_tbw_bytes: int | None = None  # that the vendor warrants
     device_hash: str | None = None  # simulated drives: hash of the device description
-    simulated: bool
+    simulated: bool  # or a real drive
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
     rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
     backing: str | None = None  # what identifies a target without a serial number
@@ -87,7 +87,7 @@ class PurgeReport:
 
     method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
     conformant: bool  # False for weak substitutes such as blkdiscard or nothing at all
-    note: str = ""
+    note: str = ""  # what the reader must know
 
 
 NOT_PURGED = PurgeReport(
@@ -110,7 +110,7 @@ class CacheReport:
     """State of the volatile write cache after asking for it."""
 
     enabled: bool | None  # None: the drive does not tell
-    note: str = ""
+    note: str = ""  # what the reader must know
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class OperationResult:
     service times were spent on; None: the drive does not record it.
     """
 
-    ios: int
-    bytes: int
+    ios: int  # completed
+    bytes: int  # transferred
     service: Histogram
     response: Histogram | None = None
     causes: LatencyCauses | None = None
@@ -142,10 +142,10 @@ def merged(histograms: Iterable[Histogram]) -> Histogram | None:
 class JobResult:
     """One job of a workload, by operation; operations that it never issued are absent."""
 
-    name: str
-    elapsed_ns: int
-    operations: Mapping[Operation, OperationResult]
-    thread_ios: tuple[int, ...] = ()
+    name: str  # of the job
+    elapsed_ns: int  # from its first I/O to its last
+    operations: Mapping[Operation, OperationResult]  # by kind
+    thread_ios: tuple[int, ...] = ()  # I/Os of each thread
 
 
 @dataclass(frozen=True)
@@ -160,12 +160,12 @@ class StepResult:
     """
 
     started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
-    elapsed_ns: int
-    jobs: tuple[JobResult, ...]
+    elapsed_ns: int  # by the same clock
+    jobs: tuple[JobResult, ...]  # in the order of the workload
     intervals: Mapping[str, np.ndarray]
-    counters_before: Counters
-    counters_after: Counters
-    warnings: tuple[str, ...] = ()
+    counters_before: Counters  # of the drive
+    counters_after: Counters  # of the drive
+    warnings: tuple[str, ...] = ()  # sentences
     # The data placement interface before and after; None for a real drive, and for one without.
     data_placement: tuple[DataPlacementStatus, DataPlacementStatus] | None = None
     # Of real drives: "fio" (its own JSON, for cross-checks), "job_file", "machine" (CPU, other I/O
@@ -221,9 +221,9 @@ class Progress:
 
     fraction: float | None
     elapsed_ns: int  # device time
-    ios: int
+    ios: int  # so far
     iops: float  # over the last interval
-    waf: float | None = None
+    waf: float | None = None  # over the last interval
     counters: Counters | None = None  # the drive's, where they can be read while it runs
 
 

@@ -51,12 +51,12 @@ NAMES = {
 class StreamAdvice:
     """The assignments compared, and the best of them."""
 
-    trace: Path
-    setup: ReplaySetup
-    cells: tuple[Replayed, ...]
+    trace: Path  # the file
+    setup: ReplaySetup  # the drive, and what was assumed
+    cells: tuple[Replayed, ...]  # every assignment, no streams first
     best: Replayed  # that a user can switch on; no streams where they gain nothing
     mistagged: tuple[Replayed, ...] = ()  # the best with streams, with tagging errors
-    mistagged_of: Replayed | None = None
+    mistagged_of: Replayed | None = None  # the best with streams
 
     @property
     def none(self) -> Replayed:

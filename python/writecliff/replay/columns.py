@@ -35,10 +35,10 @@ _LEFT_OUT = 255
 class FileIO:
     """A trace on the native side, and its totals."""
 
-    native: _native.FileTrace
-    rows: int
-    duration_ns: int
-    origins: tuple[str, ...]
+    native: _native.FileTrace  # the operations
+    rows: int  # of the trace
+    duration_ns: int  # from the first row to the last
+    origins: tuple[str, ...]  # threads and kinds of files, the largest writer first
     rules: str | None  # name of the rules
     streams: dict[int, str]  # of the rules, by number; empty without rules
     left_out: int  # rows that a drive does not see: reads, renames, hints

@@ -59,14 +59,14 @@ class Sizing:
 class ReplaySetup:
     """A trace prepared for a drive."""
 
-    io: FileIO
-    blocks: _native.BlockTrace
+    io: FileIO  # the trace
+    blocks: _native.BlockTrace  # what it writes and trims on the drive
     device: DeviceDescription  # the drive of --on
     drive: _native.Device  # the drive that is simulated
     simulated: DeviceDescription  # of `drive`
-    peak_bytes: int
+    peak_bytes: int  # of files at their peak
     written_bytes: int  # that reach the drive in one round of all copies
-    sizing: Sizing
+    sizing: Sizing  # what was assumed
     writes_per_day_bytes: float | None = None  # in place of the rate of the trace
 
     @property
@@ -114,18 +114,18 @@ class Replayed:
     """The results of one replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket
     (see `BlockTrace.replay`)."""
 
-    scheme: str
-    streams: int
-    mistag_pct: float
-    waf: float
-    host_bytes: NDArray[np.uint64]
-    nand_bytes: NDArray[np.uint64]
+    scheme: str  # how writes got their streams
+    streams: int  # that were used
+    mistag_pct: float  # share of the writes in a wrong stream
+    waf: float  # write amplification of the second half
+    host_bytes: NDArray[np.uint64]  # written by the host, over the replay
+    nand_bytes: NDArray[np.uint64]  # programmed, over the replay
     blocks: NDArray[np.uint64]
-    oracle: str | None
-    reads: _native.Histogram
-    writes: _native.Histogram
-    timed_ns: int
-    timed_written_bytes: int
+    oracle: str | None  # how it grouped death times; None for other schemes
+    reads: _native.Histogram  # latencies of the timed part
+    writes: _native.Histogram  # latencies of the timed part
+    timed_ns: int  # length of the timed part
+    timed_written_bytes: int  # in the timed part
     counters: Mapping[str, Any]  # at the end
     statistics: FdpStatistics  # of the measured half
     data_placement: DataPlacementStatus | None  # state of the interface at the end

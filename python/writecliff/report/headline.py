@@ -31,8 +31,8 @@ _SHARE = 0.95  # of an interval
 class Interval:
     """A 95 % interval, in the unit of its figure."""
 
-    low: float
-    high: float
+    low: float  # its lower end
+    high: float  # its upper end
     of: str  # what it is the interval of: `ROUNDS`, "99.99 % quantile of the I/Os"
 
     def overlaps(self, other: Interval) -> bool:
@@ -45,9 +45,9 @@ class Headline:
     """One figure that a run is quoted by."""
 
     key: str  # the same in all runs of a test where it means the same: "iops_4k_0_100"
-    label: str
-    value: float
-    unit: str
+    label: str  # for people
+    value: float  # in `unit`
+    unit: str  # "IOPS", "ms"; empty for ratios
     higher_is_better: bool | None = True  # None: neither
     interval: Interval | None = None  # None: a single value
     at: str = ""  # the load that the run itself chose to measure it at: "TC8/QD32"

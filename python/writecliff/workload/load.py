@@ -22,8 +22,8 @@ class WorkloadFile:
     `notes` say what differs from fio. `fio` is the job file itself, if it is one.
     """
 
-    path: Path
-    steps: tuple[tuple[Workload | None, Workload], ...]
+    path: Path  # the file
+    steps: tuple[tuple[Workload | None, Workload], ...]  # (ramp or None, workload), in order
     notes: tuple[str, ...] = ()
     fio: FioJobFile | None = None
 

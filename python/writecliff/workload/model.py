@@ -29,7 +29,7 @@ SECOND_NS = 1_000_000_000
 class BlockSize:
     """One size of a block-size mix."""
 
-    bytes: int
+    bytes: int  # of one I/O
     weight: float = 1.0  # its share of the I/Os, relative to that of the other sizes
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,34 @@ import pytest
 import writecliff
 from tests.support.small_drive import write_small_drive
 from writecliff import Job
+from writecliff.api import Replay, Run, Suite
+from writecliff.capture.run import Captured
 from writecliff.cli.main import main
+from writecliff.devices import DeviceDescription, DeviceSummary, DeviceValue
+from writecliff.engines.base import (
+    CacheReport,
+    DeviceIdentity,
+    JobResult,
+    OperationResult,
+    Progress,
+    PurgeReport,
+    StepResult,
+)
+from writecliff.replay.advice import StreamAdvice
+from writecliff.replay.model import Replayed, ReplaySetup, Sizing
+from writecliff.report.comparison import Comparison
+from writecliff.report.comparison.figures import Figure
+from writecliff.report.headline import Headline, Interval
+from writecliff.workload.load import WorkloadFile
+from writecliff.workload.model import Addresses, BlockSize, Segments, Workload, Zone
 
 SHORT = "end='time', time_hours=0.0005, sample_seconds=0.1, round_minutes=0.005"
+EXPLAINED = (
+    Addresses, BlockSize, CacheReport, Captured, Comparison, DeviceDescription, DeviceIdentity,
+    DeviceSummary, DeviceValue, Figure, Headline, Interval, Job, JobResult, OperationResult,
+    Progress, PurgeReport, Replay, Replayed, ReplaySetup, Run, Segments, Sizing, StepResult,
+    StreamAdvice, Suite, Workload, WorkloadFile, Zone,
+)  # fmt: skip
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "python.md"
 
 
@@ -74,12 +101,23 @@ def test_every_function_of_the_package_is_in_the_guide_and_documented() -> None:
             assert f"`{name}`" in guide, name
 
 
-def test_every_field_of_a_job_is_explained() -> None:
-    text = Path(sys.modules[Job.__module__].__file__ or "").read_text()
-    body = text.split("class Job:", 1)[1].split("def __post_init__", 1)[0]
-    for item in fields(Job):
-        (line,) = re.findall(rf"^    {item.name}: .*$", body, re.M)
-        assert "  # " in line, item.name
+@pytest.mark.parametrize("kind", EXPLAINED, ids=lambda kind: kind.__name__)
+def test_every_field_is_explained(kind: type) -> None:
+    """By a comment on its line or above it, a text below it, or in the docstring."""
+    lines, _ = inspect.getsourcelines(kind)
+    (body,) = (
+        node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, ast.ClassDef)
+    )
+    for here, after in pairwise([*body.body, None]):
+        if not isinstance(here, ast.AnnAssign) or not isinstance(here.target, ast.Name):
+            continue
+        own = "".join(lines[here.lineno - 2 : here.end_lineno])
+        below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        told = f"`{here.target.id}`" in (kind.__doc__ or "")
+        assert "# " in own or below or told, here.target.id
+
+
+def test_a_job_takes_one_block_size_as_a_file_does() -> None:
     assert Job(block_size="8 KiB", ios=1).block_sizes == Job(block_size=8192, ios=1).block_sizes
     assert Job(block_size="8 KiB").with_duration_s(1).block_sizes[0].bytes == 8192
 

@@ -29,7 +29,7 @@ from writecliff.report.comparison.verdict import verdict_of
 class Comparison:
     """Contenders with what they have in common. Begin with `compare`."""
 
-    contenders: Sequence[Contender]
+    contenders: Sequence[Contender]  # who is compared, in order
 
     @cached_property
     def figures(self) -> Sequence[Figure]:

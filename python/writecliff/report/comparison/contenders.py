@@ -29,8 +29,8 @@ _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "descrip
 class Contender:
     """What is compared with others: the runs of a drive in one set-up, by test."""
 
-    runs: Mapping[str, Run]
-    label: str = ""
+    runs: Mapping[str, Run]  # by test
+    label: str = ""  # what it is called
     fixed: bool = False  # a suite, a part of a sweep or a saved answer: nothing joins it
     left_out: Sequence[Path] = field(default_factory=tuple)  # its runs without a complete step
 

@@ -32,7 +32,7 @@ NOISE_TEXT = {
 class Figure:
     """One figure of at least two contenders."""
 
-    test: str
+    test: str  # that measured it
     values: Sequence[Headline | None]  # by contender
 
     @cached_property
