@@ -107,7 +107,7 @@ Workloads and traces:
   advise-streams  Find the best stream assignment for a trace.
 
 Drives:
-  device          List, show and export simulated drives, probe real ones.
+  device          List, show, export and make simulated drives, probe real ones.
   cache           List and remove the prepared drives that are kept.
 
 Validation and research:
