@@ -12,6 +12,7 @@ use writecliff_base::saved_state;
 
 use crate::attribution::Recorder;
 use crate::config::DeviceConfig;
+use crate::slc_cache::SlcCacheConfig;
 use crate::ssd::Ssd;
 use writecliff_base::words::{WordReader, WordWriter};
 
@@ -51,13 +52,19 @@ impl<R: Recorder> Ssd<R> {
 
     fn take_fast_forwarded(&mut self, other: &Self) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
-        let plain = |config: &DeviceConfig| {
-            config.slc_cache.is_none()
-                && config.endurance.is_none()
-                && config.data_placement.is_none()
+        let plain =
+            |config: &DeviceConfig| config.endurance.is_none() && config.data_placement.is_none();
+        // An SLC cache decides by what is written, not by its times.
+        let cache = |config: &DeviceConfig| {
+            config.slc_cache.map(|slc| SlcCacheConfig {
+                program: Nanos::ZERO,
+                read: Nanos::ZERO,
+                ..slc
+            })
         };
         let untimed = self.now() == Nanos::ZERO && other.now() == Nanos::ZERO;
         if !(untimed && plain(ours) && plain(theirs))
+            || cache(ours) != cache(theirs)
             || ours.geometry != theirs.geometry
             || ours.ftl != theirs.ftl
         {
@@ -66,6 +73,13 @@ impl<R: Recorder> Ssd<R> {
         }
         self.quiesce();
         self.ftl.copy_from(&other.ftl);
+        if let (Some(mine), Some(theirs)) = (&mut self.slc, &other.slc) {
+            let mut words = WordWriter::default();
+            theirs.save(&mut words);
+            let mut words = WordReader::new(words.words());
+            mine.restore(&mut words)?;
+            words.finish()?;
+        }
         self.end_fast_forward();
         Ok(())
     }

@@ -64,7 +64,7 @@ pub struct Ssd<R = Unrecorded> {
     housekeeping: Option<Box<Housekeeping>>,
     thermal: Option<Box<Thermal>>,
     endurance: Option<Box<Endurance>>,
-    slc: Option<Box<SlcCache>>,
+    pub(crate) slc: Option<Box<SlcCache>>,
     /// Whether mechanisms are active that affect the start of commands.
     mechanisms: u8,
     writes: WritePath,

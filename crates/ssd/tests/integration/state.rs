@@ -1,6 +1,8 @@
 //! Determinism, the two clocks, and saved states.
 
-use crate::common::{self, closed_loop, command, drive, precondition, read, user_slots, write};
+use crate::common::{
+    self, SLC, closed_loop, command, drive, precondition, read, user_slots, write,
+};
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
 use writecliff_ssd::{Command, Completion, Operation, Ssd};
@@ -228,10 +230,13 @@ fn a_state_is_not_restored_into_another_drive() {
 #[test]
 fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
     let slow = [("erase = \"3 ms\"", "erase = \"4 ms\"")];
-    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..], &WARM[..]] {
+    for changes in [&[][..], &HOUSEKEEPING[..], &ECC[..], &WARM[..], &SLC[..]] {
         let mut base = drive(changes);
         precondition(&mut base, 2);
-        let slower: Vec<_> = changes.iter().chain(&slow).copied().collect();
+        let mut slower: Vec<_> = changes.iter().chain(&slow).copied().collect();
+        if changes == SLC {
+            slower.push(("program = \"200 us\"\nread", "program = \"300 us\"\nread"));
+        }
         let mut own = drive(&slower);
         precondition(&mut own, 2);
         let mut copied = drive(&slower);
