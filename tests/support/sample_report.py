@@ -72,7 +72,8 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
         name, figure = f"f{number}", GALLERY[kind]()
         assert figure is not None
         svg = figure.svg.replace('"g-', f'"{name}-').replace("#g-", f"#{name}-")
-        plots.append(replace(figure, name=name, title=kind, svg=svg, data=data))
+        wide = kind == "3-D columns"
+        plots.append(replace(figure, name=name, title=kind, svg=svg, data=data, wide=wide))
     rows = tuple((f"{4 << k % 9} KiB", f"{1000 * k:,}.5", f"{k}/{100 - k}") for k in range(60))
     table = Table("Tabular data", ("Block size", "IOPS", "R/W"), rows, ("left", "right", "right"))
     sections, files = with_data(

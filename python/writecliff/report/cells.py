@@ -124,9 +124,8 @@ class CellReport(TestReport):
         full = f"{title}, RND {mix_text(mix)}, all block sizes"
         return convergence(name, view.flagged(full), data, series, window, y)
 
-    def window_section(self, *, tables: bool = True) -> Section:
+    def window_section(self) -> Section:
         """The measurement window, with the determination tables."""
         view = self.view
-        shown = view.tables() if tables else ()
         title = "Steady-state measurement window"
-        return section(title, view.intro, *view.window_figures(), *shown)
+        return section(title, view.intro, *view.window_figures(), *view.tables())

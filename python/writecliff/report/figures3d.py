@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
 _ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # from the front, a little from the left and above
 _SIDE = 0.62  # of a column, in steps of the grid
+_HALF_WIDTH = 60  # so many columns are told apart on half the width of a page
 _VALUES_UP_TO = 12  # so many columns still have their values written on them
 _ON_TOP = "#10151a"  # the tops are light on dark pages too
 
@@ -71,7 +72,7 @@ def columns_3d(
     _boxes(plot, heights, level, _said(columns, rows, heights, unit.name or y.label), rows)
     _floor(plot, columns, rows, x_label, depth_label)
     style.write_above(figure, 0.08, y.title(unit))
-    return style.finished(figure, name, title, data, alt, wide=True)
+    return style.finished(figure, name, title, data, alt, wide=heights.size > _HALF_WIDTH)
 
 
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:

@@ -1,4 +1,4 @@
-"""The report of the IOPS test: the six pages of the standard; summary "writecliff/iops/1"."""
+"""The report of the IOPS test: plots and tables of the standard; summary "writecliff/iops/1"."""
 
 from __future__ import annotations
 
@@ -64,24 +64,19 @@ class IopsReport(CellReport):
                 ),
                 view.convergence(tracked, log=True) if len(view.values) > 1 else None,
             ),
-            self.window_section(tables=False),
-            section("Steady-state determination", view.intro, *view.tables()),
+            self.window_section(),
             section(
                 "Tabular data",
                 view.source,
                 self.grid(title, self.iops, lambda value: units.number(value, 1), results),
             ),
             section(
-                "2-D plot",
+                "2-D and 3-D plot",
                 view.source,
                 self.by_size(
                     "iops-2d", "IOPS v block size, all R/W mixes", self.iops, LOG_IOPS,
                     DataFile("iops-by-size.csv", by_size),
                 ),
-            ),
-            section(
-                "3-D columns",
-                view.source,
                 self.columns(
                     "iops-3d", "IOPS - block size x R/W mix", self.iops, Axis("IOPS"), results
                 ),

@@ -130,13 +130,14 @@ class LatReport(CellReport):
         axes = {
             k: Axis(f"{title} latency", units=units.LATENCY_UNITS) for k, title in KINDS.items()
         }
-        for kind, title in KINDS.items():
-            what = f"{title.lower()} latency"
-            name, column = f"convergence-{kind}", f"latency_{kind}_{{}}_ns"
-            figure = self.by_round(
-                name, f"Steady-state convergence, {what}", PICKS[kind], column, axes[kind]
+        rounds = [
+            self.by_round(
+                f"convergence-{kind}", f"Steady-state convergence, {title.lower()} latency",
+                PICKS[kind], f"latency_{kind}_{{}}_ns", axes[kind],
             )
-            yield section(f"Convergence of {what}", view.intro, figure)
+            for kind, title in KINDS.items()
+        ]  # fmt: skip
+        yield section("Convergence", view.intro, *rounds)
         yield self.window_section()
         notes = {"mean": "", "max": MAX_TEXT[self.max_kind]}
         values = {kind: partial(self.value, kind) for kind in KINDS}
@@ -152,11 +153,14 @@ class LatReport(CellReport):
             data = self.grid_file("iops.csv", "iops", self.iops)
             tables.append(self.grid("IOPS", self.iops, lambda v: units.number(v, 1), data))
         yield section("Tabular data", view.source, *tables)
-        for kind, title in KINDS.items():
-            intro = view.source + (f" Each maximum is {notes[kind]}." if notes[kind] else "")
-            name, full = f"latency-{kind}-3d", f"{title} latency - block size x R/W mix"
-            figure = self.columns(name, full, values[kind], axes[kind], files[kind], slow=True)
-            yield section(f"3-D columns, {title.lower()}", intro, figure)
+        columns = [
+            self.columns(
+                f"latency-{kind}-3d", f"{title} latency - block size x R/W mix",
+                values[kind], axes[kind], files[kind], slow=True,
+            )
+            for kind, title in KINDS.items()
+        ]  # fmt: skip
+        yield section("3-D columns", f"{view.source} Each maximum is {notes['max']}.", *columns)
 
     def results(self) -> dict[str, Any]:
         return {

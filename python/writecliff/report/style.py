@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,6 +64,7 @@ _VARIABLES = {
 WIDTH_IN = 5.0
 HEIGHT_IN = 3.05
 _LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
+_COLUMN_MOST = 0.32  # of the width that a legend beside the plots may take
 _X_LABEL_IN = 0.17  # the upper edge of the label below a plot
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
@@ -184,8 +185,8 @@ def add_axes(
     )
     axes.set_xlabel(x_label)
     # A place of its own: to find one, matplotlib would draw all ticks a second time.
-    below = blended_transform_factory(axes.transAxes, figure.transFigure)
-    axes.xaxis.set_label_coords(0.5, _X_LABEL_IN / height_in, transform=below)
+    below = blended_transform_factory(axes.transAxes, figure.dpi_scale_trans)
+    axes.xaxis.set_label_coords(0.5, _X_LABEL_IN, transform=below)
     axes.grid(True, axis="y")
     return axes
 
@@ -202,7 +203,8 @@ def make_room_left(figure: Figure, axes: Axes) -> None:
 
 def legend(figure: Figure, *plots: Axes) -> Legend:
     """Add the legend of all `plots` without covering any: a row above them if it fits beside the
-    labels there, otherwise a column to the right, for which the plots make room."""
+    labels there, otherwise a column to the right, for which the plots make room, or, if that would
+    take too much, rows between the labels and the plots, for which the figure grows."""
     entries: dict[str, Any] = {}
     for axes in plots:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -232,8 +234,40 @@ def legend(figure: Figure, *plots: Axes) -> Legend:
         labelspacing=0.45,
         handlelength=1.8,
     )
-    _squeeze(plots, column.get_window_extent(renderer).width / figure.dpi / width_in)
-    return column
+    taken = column.get_window_extent(renderer).width / figure.dpi / width_in
+    if taken <= _COLUMN_MOST:
+        _squeeze(plots, taken)
+        return column
+    column.remove()
+    return _stacked(figure, entries)
+
+
+def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
+    """The legend in rows above the plots, below what is written above them."""
+    width_in, height_in = figure.get_size_inches()
+    canvas: Any = figure.canvas
+    renderer = canvas.get_renderer()
+    for columns in range(min(len(entries), 4), 0, -1):
+        rows = figure.legend(
+            list(entries.values()), list(entries), loc="upper left", ncols=columns,
+            borderaxespad=0.0, labelspacing=0.35,
+        )  # fmt: skip
+        box = rows.get_window_extent(renderer)
+        if columns == 1 or box.width <= (width_in - 0.2) * figure.dpi:
+            break
+        rows.remove()
+    more_in = box.height / figure.dpi + 0.05
+    figure.set_figheight(height_in + more_in)
+    for text in figure.texts:  # as far from the upper edge as before
+        text.set_y(1 - (1 - text.get_position()[1]) * height_in / (height_in + more_in))
+    for axes in figure.axes:  # as far from the lower edge, and as high
+        place = axes.get_position()
+        share = height_in / (height_in + more_in)
+        axes.set_position((place.x0, place.y0 * share, place.width, place.height * share))
+    above = min((text.get_window_extent(renderer).y0 for text in figure.texts), default=None)
+    top_in = height_in + more_in - 0.05 if above is None else above / figure.dpi - 0.06
+    rows.set_bbox_to_anchor((0.06 / width_in, top_in / (height_in + more_in)))
+    return rows
 
 
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:

@@ -1,4 +1,4 @@
-"""The report of the throughput test: five pages per block size; summary "writecliff/tp/1"."""
+"""The report of the throughput test: three sections per block size; summary "writecliff/tp/1"."""
 
 from __future__ import annotations
 
@@ -90,9 +90,8 @@ class TpReport(TestReport):
         def page(title: str, intro: str, *parts: Any) -> Section:
             return section(f"{text}: {title}", intro, *parts)
 
-        for read in sorted(READ_PCTS):
-            title = f"convergence of {NAMES[read]}s"
-            yield page(title, view.intro, self._convergence(size, view, read))
+        rounds = [self._convergence(size, view, read) for read in sorted(READ_PCTS)]
+        yield page("convergence", view.intro, *rounds)
         window = "steady-state measurement window"
         yield page(window, view.intro, *view.window_figures(), *view.tables())
         mixes = sorted(READ_PCTS)
@@ -100,12 +99,12 @@ class TpReport(TestReport):
         cells = (block_text(size), *(units.number(_mb_s(means[read]), 1) for read in mixes))
         head = ("Block size, R/W", *(f"{mix_text(m)} ({NAMES[m]}), MB/s" for m in mixes))
         title = view.flagged(f"Throughput, {text} - Tabular Data")
-        yield page("tabular data", view.source, table(title, head, [cells], data=data))
-        bars = [plots.Bars(f"{mix_text(m)} ({NAMES[m]})", [known(means[m])]) for m in mixes]
+        shown = table(title, head, [cells], data=data)
+        bars = [plots.Bars(f"{NAMES[m]}s", [known(means[m])]) for m in mixes]
         name, title = f"throughput{view.suffix}", view.flagged(f"Throughput, {text}, R/W")
         alt = f"Throughput of writes and reads, {text}"
         figure = plots.bars(name, title, data, [text], bars, RATE, alt=alt)
-        yield page("2-D plot", view.source, figure)
+        yield page("tabular data and 2-D plot", view.source, shown, figure)
 
     def _convergence(self, size: int, view: SteadyView, read: float) -> Figure | None:
         columns = [view.over_rounds((size, mix), _rate) for mix in READ_PCTS]
