@@ -87,9 +87,10 @@ def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
     first = int(np.floor(np.log10(float(np.nanmin(heights)))))
     last = max(int(np.ceil(np.log10(high))), first + 1)
     plot.set_zlim(first, last)
-    plot.set_zticks(
-        range(first, last + 1), [style.compact(10.0**k) for k in range(first, last + 1)]
-    )
+    ticks = [10.0**power for power in range(first, last + 1)]
+    if len(ticks) < 3:
+        ticks = style.log_ticks(ticks[0], ticks[-1])
+    plot.set_zticks(np.log10(ticks), list(map(style.compact, ticks)))
     return np.log10
 
 

@@ -14,7 +14,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from tests.support.figure_gallery import GALLERY, HEAD, SIZES, iops, wide_histogram
 from writecliff import units
 from writecliff.procedures.steady import judge
-from writecliff.report import figures, plots, style
+from writecliff.report import colours, figures, plots, style
 from writecliff.report.axes import Axis, Line, block_size_axis
 from writecliff.report.figures3d import columns_3d
 from writecliff.report.latency import latency_unit
@@ -301,3 +301,35 @@ def test_an_axis_of_zeros_has_an_extent(top: float | None) -> None:
     style.from_zero_to(axes, "y", top)
     low, high = axes.get_ylim()
     assert low == 0 and high == (3.0 if top == 3.0 else high) and high > 0
+
+
+@pytest.mark.parametrize("low", [1.0, 1.3, 90.0, 2.2e5])
+@pytest.mark.parametrize("ratio", [1.2, 3.0, 12.0, 120.0, 900.0, 5e3, 1e7])
+def test_a_logarithmic_axis_has_three_labels_or_more(low: float, ratio: float) -> None:
+    _, axes = style.new_axes("x", "y")
+    style.log_axis(axes, "x", low, low * ratio)
+    shown = [place for place in axes.xaxis.get_majorticklocs() if low <= place <= low * ratio]
+    assert 3 <= len(shown) <= 10
+    texts = axes.xaxis.get_major_formatter().format_ticks(shown)
+    assert len(set(texts)) == len(shown)
+
+
+def test_a_series_has_one_colour_in_all_plots_of_a_page() -> None:
+    with colours.one_page():
+        first = colours.looks(["reads", "writes"])
+        assert colours.looks(["writes"]) == first[1:]
+        other, again = colours.looks(["trims", "writes"])
+        assert again == first[1]
+        assert colours.colour(other) not in map(colours.colour, first)
+        many = colours.looks([f"{number}" for number in range(11)])
+        assert len(set(many)) == 11
+    with colours.one_page():
+        assert colours.looks(["writes"]) == [first[0]]
+
+
+def test_two_series_of_one_plot_never_look_the_same() -> None:
+    """Also if the page has given one colour to both, each in a plot of its own."""
+    with colours.one_page():
+        colours.looks([f"a{number}" for number in range(8)])
+        colours.looks([f"b{number}" for number in range(8)])
+        assert len(set(colours.looks(["a0", "b0", "a1", "b1"]))) == 4

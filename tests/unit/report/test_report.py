@@ -235,7 +235,9 @@ def test_page_is_self_contained_and_well_formed(good_run: Path, tmp_path: Path) 
     assert all(target[1:] in page.ids for _, target in page.links if target.startswith("#"))
     assert re.findall(r"url\((?!#)", text) == []
     assert "@import" not in text
-    text = text.partition("<script>")[0]
+    text, _, script = text.partition("<script>")
+    told = "".join(re.findall(r'data-plots="[^"]*"', text))
+    assert len(told) + len(script) < 100_000, "replies take more of the page than they may"
     used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
     assert used <= set(page.ids)
 
