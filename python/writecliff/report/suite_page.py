@@ -45,6 +45,7 @@ def write_suite_page(folder: SuiteFolder) -> Path:
         if not (path / REPORT_NAME).exists():  # stopped between its end and its report
             write_report(path)
     conformant = all(report.data.conformant for report in reports.values())
+    mixed = len({report.data.stamp for report in reports.values()}) > 1  # then it is said which
     compared = side_by_side(folder)
     page = Page(
         title=_title(folder, reports),
@@ -65,7 +66,11 @@ def write_suite_page(folder: SuiteFolder) -> Path:
             *(() if compared is None else disclosures_of(compared)),
         ),
         links=tuple(
-            Link(f"{name}: {report.title}", f"{name}/{REPORT_NAME}", report.data.stamp)
+            Link(
+                f"{name}: {report.title}",
+                f"{name}/{REPORT_NAME}",
+                report.data.stamp if mixed else "",
+            )
             for name, report in reports.items()
         ),
         stamp="" if conformant else "NOT PTS-CONFORMANT",

@@ -355,7 +355,7 @@ tip.box.className = "tip";
 tip.hide();
 document.body.append(tip.box);
 for (const svg of document.querySelectorAll("figure svg[data-plots]")) new Figure(svg);
-const first = document.querySelector("section.plots .grid");
+const first = document.querySelector("section.plots figure")?.closest(".grid");
 if (first) {
   const said = document.createElement("p");
   said.className = "intro hint";
