@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import math
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,9 @@ from writecliff.report import build_report, hir, report_of, summarise, write_rep
 from writecliff.report.dirth import DirthReport
 from writecliff.report.model import ReportModel
 from writecliff.report.series import Series, samples
+from writecliff.report.suite_page import write_suite_page
 from writecliff.store.rundir import RunDirectory
+from writecliff.suite.folder import Member, SuiteFolder
 
 LOOP = {
     "quick": True,
@@ -318,3 +322,23 @@ def test_a_demand_test_answers_with_its_knee(runs: dict[str, Path]) -> None:
         f"Knee at TC{knee.threads}/QD{knee.queue_depth}: {knee.iops:,.0f} IOPS" in report.answer()
     )
     assert summarise(runs["dirth"])["knee"]["iops"] == knee.iops
+
+
+def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path: Path) -> None:
+    """Figures and a curve of HIR, XSR, ECW and DIRTH, each curve in the colour of the drive."""
+    members = {name: Member(name, OPTIONS[name], "sim:small") for name in runs}
+    folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-e", members)
+    for name, run in runs.items():
+        shutil.copytree(run, folder.run_directory(name))
+    page = write_suite_page(folder).read_text()
+    assert re.findall(r'<figure id="([a-z-]+)"', page) == [
+        "recovery", "cross-stimulus", "demand-ecw", "demand-dirth",
+    ]  # fmt: skip
+    data = re.search(r'download="key-figures.csv" href="data:text/csv;base64,([^"]+)"', page)
+    assert data is not None
+    rows = list(csv.DictReader(io.StringIO(base64.b64decode(data[1]).decode())))
+    assert {row["run"] for row in rows} == set(runs)
+    assert all(math.isfinite(float(row["value"])) for row in rows)
+    assert page.count("NOT PTS-CONFORMANT") == 2, "on the screen and on paper"
+    drawn = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
+    assert all(text.count("stroke: var(--s1, ") and "var(--s2" not in text for text in drawn)
