@@ -10,7 +10,7 @@ use writecliff_host_interface::Cause;
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
 use writecliff_runner::series::Columns;
-use writecliff_runner::{BucketCauses, Counters, LatencyCauses, Live, StepOutcome};
+use writecliff_runner::{BucketCauses, Counters, EndedBy, LatencyCauses, Live, StepOutcome};
 use writecliff_ssd::data_placement::status::DataPlacementStatus;
 
 use crate::data_placement;
@@ -73,6 +73,8 @@ fn job_to_dict(py: Python<'_>, job: JobOutcome) -> PyResult<Bound<'_, PyDict>> {
     result.set_item("name", job.name)?;
     result.set_item("elapsed_ns", job.elapsed_ns)?;
     result.set_item("thread_ios", job.thread_ios)?;
+    result.set_item("ended_by", job.ended_by.map(EndedBy::name))?;
+    result.set_item("queue_depth", job.queue_depth)?;
     let operations = PyDict::new(py);
     for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {
         let Some(operation) = operation else { continue };

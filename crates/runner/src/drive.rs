@@ -20,6 +20,7 @@ use crate::interval_counters::IntervalCounters;
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
 use crate::overflow;
 use crate::series::{Cell, IntervalSeries};
+use crate::watch::{EndedBy, Verdict, Watch};
 
 /// Completions between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
@@ -76,13 +77,20 @@ impl<'a, D: DriveModel> Run<'a, D> {
             .collect();
         let capacity = drive.capacity();
         let open = |job: &Job| job.is_open.then(Histogram::new);
-        let jobs: Vec<Job> = spec.jobs.iter().map(|job| Job::new(job, start_ns)).collect();
+        let mut jobs: Vec<Job> = spec.jobs.iter().map(|job| Job::new(job, start_ns)).collect();
+        let mut threads = host::threads(&spec.jobs, capacity, spec.seed)?;
+        for (index, (job, spec_of_job)) in jobs.iter_mut().zip(&spec.jobs).enumerate() {
+            job.watch = Watch::of(spec_of_job, index, spec.interval_ns);
+            if let Some(depth) = job.watch.as_ref().and_then(|watch| watch.first_depth()) {
+                set_depth(&mut threads, index, depth);
+            }
+        }
         let result = |job: &Job| {
             std::array::from_fn(|_| OperationOutcome { response: open(job), ..Default::default() })
         };
         Ok(Self {
             results: jobs.iter().map(result).collect(),
-            threads: host::threads(&spec.jobs, capacity, spec.seed)?,
+            threads,
             jobs,
             table: Vec::new(),
             free: Vec::new(),
@@ -175,8 +183,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
             self.jobs[job].last_completion_ns = now;
             let service = now - issued_ns;
             if self.series.is_due(now) {
-                let (drive, counters) = (&*self.drive, &mut self.counters);
-                self.series.advance(now, |end| counters.next(drive, end));
+                self.end_intervals(now);
             }
             self.series.record(job * OPERATIONS + operation as usize, u64::from(bytes), service);
             let result = &mut self.results[job][operation as usize];
@@ -191,6 +198,33 @@ impl<'a, D: DriveModel> Run<'a, D> {
             }
         }
         self.issue(thread as usize, now);
+    }
+
+    #[cold]
+    fn end_intervals(&mut self, now: u64) {
+        let (drive, counters) = (&*self.drive, &mut self.counters);
+        self.series.advance(now, |end| counters.next(drive, end));
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            if job.ended_by.is_some() {
+                continue;
+            }
+            let Some(watch) = &mut job.watch else { continue };
+            match watch.judge(self.series.columns(), &self.results[index]) {
+                Verdict::Continue => {}
+                Verdict::Depth(depth) => set_depth(&mut self.threads, index, depth),
+                Verdict::Afresh(depth) => {
+                    set_depth(&mut self.threads, index, depth);
+                    for result in &mut self.results[index] {
+                        let response = result.response.as_ref().map(|_| Histogram::new());
+                        *result = OperationOutcome { response, ..Default::default() };
+                    }
+                }
+                Verdict::End(reason) => {
+                    (job.ended_by, job.deadline_ns) = (Some(reason), Some(now));
+                }
+            }
+        }
     }
 
     fn sleep(&mut self, thread: usize, until_ns: u64) {
@@ -329,6 +363,8 @@ impl<'a, D: DriveModel> Run<'a, D> {
             elapsed_ns: job_end - self.start_ns,
             operations: operations.map(|result| (result.ios > 0).then_some(result)),
             thread_ios: thread_ios(index),
+            ended_by: job.ended_by,
+            queue_depth: self.threads.iter().find(|t| t.job == index).map_or(0, |t| t.queue_depth),
         });
         StepOutcome {
             started_ns: self.start_ns,
@@ -348,6 +384,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
+            if job.ended_by == Some(EndedBy::LeastRate) {
+                warnings.push(format!("job '{}' ended: it fell below its least rate", job.name));
+            }
             let Some(deadline) = job.deadline_ns else { continue };
             let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
             let threads = self.threads.iter().filter(|t| t.job == index);
@@ -363,6 +402,10 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
         warnings
     }
+}
+
+fn set_depth(threads: &mut [Thread], job: usize, depth: u32) {
+    threads.iter_mut().filter(|t| t.job == job).for_each(|t| t.queue_depth = depth);
 }
 
 /// Warns of reads of unmapped addresses, which need no flash and do not represent the drive.

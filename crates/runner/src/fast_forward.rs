@@ -60,6 +60,8 @@ pub fn run<D: DriveModel>(
         elapsed_ns: 0,
         operations: [const { None }; 3],
         thread_ios: threads.iter().filter(|t| t.job == index).map(|t| t.ios).collect(),
+        ended_by: None,
+        queue_depth: job.queue_depth,
     };
     let data_placement = overflow::both(data_placement_before, drive);
     Ok(StepOutcome {

@@ -8,6 +8,7 @@ use writecliff_workload::{
 };
 
 use crate::device::DriveModel;
+use crate::watch::{EndedBy, Watch};
 
 /// Requests drawn per batch.
 const BATCH: usize = 32;
@@ -81,6 +82,9 @@ pub(crate) struct Job {
     pub is_open: bool,
     /// Bursts and the pauses between them.
     pub cycle: Option<Cycle>,
+    /// Ends by what is measured; none on the fast-forward clock, which measures nothing.
+    pub watch: Option<Box<Watch>>,
+    pub ended_by: Option<EndedBy>,
 }
 
 /// Bursts of I/O with pauses, counted from the job's start.
@@ -118,8 +122,12 @@ impl Job {
             ios_total: spec.ios,
             outstanding: 0,
             last_completion_ns: start_ns,
-            is_open: spec.rate_iops.is_some() || spec.rate_bytes_per_s.is_some(),
+            is_open: spec.rate_iops.is_some()
+                || spec.rate_bytes_per_s.is_some()
+                || spec.log.as_ref().is_some_and(|log| !log.times_ns.is_empty()),
             cycle: Cycle::of(spec, start_ns),
+            watch: None,
+            ended_by: None,
         }
     }
 
@@ -171,7 +179,7 @@ pub(crate) fn checked<D: DriveModel>(
     let capacity = drive.capacity();
     spec.validate(&Limits { capacity, streams: drive.streams() })?;
     if let Some(why) = drive.refuses_trim()
-        && let Some(job) = spec.jobs.iter().find(|job| job.trim_pct > 0.0)
+        && let Some(job) = spec.jobs.iter().find(|job| job.trims_blocks())
     {
         return Err(SpecError::Workload(format!("job '{}' trims; {why}", job.name)));
     }

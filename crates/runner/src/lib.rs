@@ -24,6 +24,7 @@ pub mod quantile;
 pub mod replay;
 pub mod series;
 pub mod validation;
+mod watch;
 
 pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, AnyDrive, Counters, DriveModel};
@@ -33,3 +34,4 @@ pub use moments::Moments;
 pub use outcome::{Live, StepOutcome};
 pub use quantile::Quantile;
 pub use series::IntervalSeries;
+pub use watch::EndedBy;

@@ -8,6 +8,7 @@ use crate::device::Counters;
 use crate::histogram::Histogram;
 use crate::latency_causes::LatencyCauses;
 use crate::series::Columns;
+use crate::watch::EndedBy;
 
 /// Number of operations with separate results: read, write, trim.
 pub const OPERATIONS: usize = 3;
@@ -31,6 +32,10 @@ pub struct JobOutcome {
     pub elapsed_ns: u64,
     pub operations: [Option<OperationOutcome>; OPERATIONS],
     pub thread_ios: Vec<u64>,
+    /// What ended the job before its own end, if anything did.
+    pub ended_by: Option<EndedBy>,
+    /// Of each thread, at the end.
+    pub queue_depth: u32,
 }
 
 /// All results of one step.

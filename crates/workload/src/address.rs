@@ -5,15 +5,18 @@
 //! block size), and leave room for the whole block. Alignment is relative to the start of the
 //! range, or of the segment, as in fio, where it is relative to `offset`.
 //!
-//! Uniform addresses are drawn in slots of the I/O's own size. Zipf and zoned addresses are drawn
+//! Uniform addresses are drawn in slots of the I/O's own size. All other random addresses are drawn
 //! in units of the smallest alignment of the job and then aligned down, so that blocks of all sizes
 //! agree on which addresses are hot.
 
 use writecliff_base::{Bytes, Prng};
 
 use crate::generator::Operation;
+use crate::normal::Normal;
+use crate::pareto::Pareto;
 use crate::segments::SegmentMap;
-use crate::spec::{AddressKind, JobSpec, Pattern};
+use crate::spec::{AddressKind, BlockSize, JobSpec, Pattern};
+use crate::striding::Striding;
 use crate::uniform;
 use crate::zipf::{Permutation, Zipf};
 use crate::zoned::Zoned;
@@ -47,13 +50,46 @@ impl SizeClass {
     }
 }
 
+/// The block sizes of a job: those of reads, and those of writes and trims where they differ.
+#[derive(Clone, Debug)]
+pub(crate) struct SizeClasses {
+    pub(crate) common: Vec<SizeClass>,
+    pub(crate) writes: Option<Vec<SizeClass>>,
+    pub(crate) trims: Option<Vec<SizeClass>>,
+}
+
+impl SizeClasses {
+    fn new(job: &JobSpec, extent: u64) -> Self {
+        let classes = |sizes: &[BlockSize], align| {
+            sizes.iter().map(|size| SizeClass::new(size.bytes, align, extent)).collect::<Vec<_>>()
+        };
+        let own = |operation| {
+            job.own_blocks(operation).map(|own| classes(&own.block_sizes, own.align_bytes))
+        };
+        Self {
+            common: classes(&job.block_sizes, job.align_bytes),
+            writes: own(Operation::Write),
+            trims: own(Operation::Trim),
+        }
+    }
+
+    /// Smallest alignment of all.
+    fn unit(&self) -> u64 {
+        let own = self.writes.iter().chain(&self.trims).flatten();
+        self.common.iter().chain(own).map(|class| class.align).min().unwrap_or(1)
+    }
+}
+
 /// Draws the offsets of one thread.
 #[derive(Clone, Debug)]
 pub(crate) enum AddressGenerator {
     Uniform,
     UniformSegments(SegmentMap),
     Sequential(Sequential),
+    Striding(Striding),
     Zipf { ranks: Zipf, scatter: Permutation, offsets: OffsetMap },
+    Pareto { ranks: Pareto, scatter: Permutation, offsets: OffsetMap },
+    Normal { ranks: Normal, scatter: Permutation, offsets: OffsetMap },
     Zoned { zones: Zoned, offsets: OffsetMap },
 }
 
@@ -112,24 +148,32 @@ impl AddressGenerator {
         job: &JobSpec,
         range: Bytes,
         thread: u32,
-    ) -> Result<(Self, Vec<SizeClass>), String> {
+    ) -> Result<(Self, SizeClasses), String> {
         let segments = job.segments.map(|_| SegmentMap::new(job, range)).transpose()?;
         let extent = segments.as_ref().map_or(range.0, SegmentMap::size);
-        let class = |bytes| SizeClass::new(bytes, job.align_bytes, extent);
-        let classes: Vec<SizeClass> =
-            job.block_sizes.iter().map(|size| class(size.bytes)).collect();
-        let unit = classes.iter().map(|class| class.align).min().unwrap_or(1);
+        let classes = SizeClasses::new(job, extent);
+        let unit = classes.unit();
         let active =
             segments.as_ref().map_or(range.0, |map| map.size() * map.starts().len() as u64);
         let units = active / unit;
         if job.pattern == Pattern::Sequential {
-            return Ok((Self::Sequential(sequential(job, range, thread)), classes));
+            return Ok((in_sequence(job, range, unit, thread)?, classes));
         }
         let addresses = &job.addresses;
         let generator = match addresses.kind {
             AddressKind::Uniform => segments.map_or(Self::Uniform, Self::UniformSegments),
             AddressKind::Zipf => Self::Zipf {
                 ranks: Zipf::new(units, addresses.theta.unwrap_or(1.0)),
+                scatter: Permutation::new(units),
+                offsets: OffsetMap { unit, segments },
+            },
+            AddressKind::Pareto => Self::Pareto {
+                ranks: Pareto::new(units, addresses.hot_pct.unwrap_or(20.0)),
+                scatter: Permutation::new(units),
+                offsets: OffsetMap { unit, segments },
+            },
+            AddressKind::Normal => Self::Normal {
+                ranks: Normal::new(units, addresses.deviation_pct.unwrap_or(10.0)),
                 scatter: Permutation::new(units),
                 offsets: OffsetMap { unit, segments },
             },
@@ -167,19 +211,46 @@ impl AddressGenerator {
         match self {
             Self::Uniform => uniform::draw(random, class),
             Self::Sequential(sequential) => sequential.next(operation, class.length),
+            Self::Striding(striding) => striding.next(operation, class.length),
             Self::UniformSegments(map) => uniform::draw_in_segments(random, class, map),
             Self::Zipf { ranks, scatter, offsets } => {
                 offsets.offset(scatter.apply(ranks.draw(random) - 1), class)
+            }
+            Self::Pareto { ranks, scatter, offsets } => {
+                offsets.offset(scatter.apply(ranks.draw(random)), class)
+            }
+            Self::Normal { ranks, scatter, offsets } => {
+                offsets.offset(scatter.apply(ranks.draw(random)), class)
             }
             Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
         }
     }
 }
 
-fn sequential(job: &JobSpec, range: Bytes, thread: u32) -> Sequential {
+/// The generator of a sequential job. Fails if its files are smaller than its blocks.
+fn in_sequence(
+    job: &JobSpec,
+    range: Bytes,
+    unit: u64,
+    thread: u32,
+) -> Result<AddressGenerator, String> {
     let stride = u128::from(job.thread_stride_bytes) * u128::from(thread);
     let start = (stride % u128::from(range.0.max(1))) as u64;
-    Sequential { positions: [start; 3], range: range.0, align: job.align_bytes.unwrap_or(1) }
+    if job.hole_bytes == 0 && job.files == 1 {
+        let align = job.align_bytes.unwrap_or(1);
+        let sequential = Sequential { positions: [start; 3], range: range.0, align };
+        return Ok(AddressGenerator::Sequential(sequential));
+    }
+    let striding = Striding::new(job, range, unit, start);
+    let largest = job.all_block_sizes().map(|size| size.bytes).max().unwrap_or(0);
+    if !striding.holds(largest) {
+        return Err(format!(
+            "{range} in {} files is less than a block of {} each",
+            job.files,
+            Bytes(largest)
+        ));
+    }
+    Ok(AddressGenerator::Striding(striding))
 }
 
 #[cfg(test)]

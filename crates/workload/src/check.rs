@@ -6,7 +6,7 @@ use writecliff_base::located::LocatedError;
 
 use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
-use crate::spec::{AddressKind, Arrival, JobSpec, Pattern, WorkloadSpec};
+use crate::spec::{AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, Pattern, WorkloadSpec};
 
 /// Smallest unit that any host addresses.
 const SECTOR: u64 = 512;
@@ -20,6 +20,8 @@ const RATE_MAX: f64 = 1e12;
 /// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
+/// Each file has a position for each operation and thread.
+const FILES_MAX: u32 = 1 << 20;
 /// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
@@ -63,13 +65,13 @@ pub struct Limits {
     pub streams: u16,
 }
 
-type Check = Result<(), Problem>;
+pub(crate) type Check = Result<(), Problem>;
 
 fn problem(key: &'static str, message: String) -> Problem {
     Problem { key, message, hint: None }
 }
 
-fn ensure(holds: bool, key: &'static str, message: impl FnOnce() -> String) -> Check {
+pub(crate) fn ensure(holds: bool, key: &'static str, message: impl FnOnce() -> String) -> Check {
     if holds { Ok(()) } else { Err(problem(key, message())) }
 }
 
@@ -82,7 +84,10 @@ impl WorkloadSpec {
         if self.interval_ns == 0 {
             return Err(SpecError::Workload("the interval of the series is 0".to_owned()));
         }
-        self.jobs.iter().try_for_each(|job| job.check().map_err(|problem| job.error(problem)))
+        self.jobs.iter().try_for_each(|job| {
+            let whole = job.check().and_then(|()| job.check_ends_by_result(self.interval_ns));
+            whole.map_err(|problem| job.error(problem))
+        })
     }
 
     /// Checks whether the workload can run on a drive with these limits.
@@ -109,6 +114,7 @@ impl JobSpec {
         self.check_sizes()?;
         self.check_range()?;
         self.check_addresses()?;
+        self.check_course()?;
         self.check_pace()?;
         self.check_end()
     }
@@ -137,20 +143,13 @@ impl JobSpec {
     }
 
     fn check_sizes(&self) -> Check {
-        let key = "block_sizes";
-        ensure(!self.block_sizes.is_empty(), key, || "the list is empty".to_owned())?;
-        for size in &self.block_sizes {
-            whole_sectors(key, size.bytes)?;
-            ensure((1..=BLOCK_MAX).contains(&size.bytes), key, || {
-                format!("{} is outside 512 B to {}", Bytes(size.bytes), Bytes(BLOCK_MAX))
+        check_blocks("block_sizes", &self.block_sizes, self.align_bytes)?;
+        for (key, own) in [("writes", &self.writes), ("trims", &self.trims)] {
+            let Some(own) = own else { continue };
+            check_blocks(key, &own.block_sizes, own.align_bytes)?;
+            ensure(self.segments.is_none(), key, || {
+                "segments of the active range need one list of block sizes".to_owned()
             })?;
-            ensure(size.weight.is_finite() && size.weight > 0.0, key, || {
-                format!("the weight {} of {} is not above 0", size.weight, Bytes(size.bytes))
-            })?;
-        }
-        if let Some(align) = self.align_bytes {
-            whole_sectors("align", align)?;
-            ensure(align > 0, "align", || "0 is not above 0".to_owned())?;
         }
         Ok(())
     }
@@ -187,14 +186,7 @@ impl JobSpec {
         ensure(uniform || self.pattern == Pattern::Random, key, || {
             "a sequential pattern has no distribution of addresses".to_owned()
         })?;
-        if spec.kind == AddressKind::Zipf {
-            let theta = spec.theta.ok_or_else(|| problem(key, "zipf needs a theta".to_owned()))?;
-            ensure(theta > 0.0 && theta <= THETA_MAX, key, || {
-                format!("theta {theta} is not above 0 and up to {THETA_MAX}")
-            })?;
-        } else {
-            ensure(spec.theta.is_none(), key, || "only zipf has a theta".to_owned())?;
-        }
+        check_parameters(spec)?;
         let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
         ensure(zoned || spec.zones.is_empty(), key, || {
             "only zoned and hot_cold have zones".to_owned()
@@ -226,6 +218,52 @@ impl JobSpec {
                 sums.0, sums.1
             )
         })
+    }
+
+    /// Checks what makes the course of addresses other than plainly random or sequential.
+    fn check_course(&self) -> Check {
+        let sequential = self.pattern == Pattern::Sequential;
+        ensure(self.run_ios > 0, "run_ios", || "0 is not above 0".to_owned())?;
+        ensure(self.run_ios == 1 || !sequential, "run_ios", || {
+            "runs begin at random addresses; a sequential pattern has none".to_owned()
+        })?;
+        ensure(self.run_ios == 1 || self.segments.is_none(), "run_ios", || {
+            "runs would leave the segments of the active range".to_owned()
+        })?;
+        whole_sectors("hole", self.hole_bytes.unsigned_abs())?;
+        ensure(self.hole_bytes == 0 || sequential, "hole", || {
+            "holes need a sequential pattern".to_owned()
+        })?;
+        ensure((1..=FILES_MAX).contains(&self.files), "files", || {
+            format!("{} is outside 1 to {FILES_MAX}", self.files)
+        })?;
+        ensure(self.files == 1 || sequential, "files", || {
+            "files in turn need a sequential pattern".to_owned()
+        })?;
+        let striding = self.hole_bytes != 0 || self.files > 1;
+        ensure(!striding || self.align_bytes.is_none(), "align", || {
+            "not together with holes or files".to_owned()
+        })?;
+        ensure(
+            !self.trim_first || (self.read_pct == 0.0 && self.trim_pct == 0.0),
+            "trim_first",
+            || "each block is trimmed and written; leave read and trim out".to_owned(),
+        )?;
+        ensure(self.streams.is_empty() || self.stream == 0, "streams", || {
+            "stream and streams are both given; remove one of them".to_owned()
+        })?;
+        let Some(log) = &self.log else { return Ok(()) };
+        ensure(self.threads == 1, "log", || "a log belongs to one thread".to_owned())?;
+        ensure(self.rate_iops.is_none() && self.rate_bytes_per_s.is_none(), "log", || {
+            "a log has its own times; leave the rate out".to_owned()
+        })?;
+        log.check()
+    }
+
+    fn check_ends_by_result(&self, interval_ns: u64) -> Check {
+        self.until_steady.map_or(Ok(()), |end| end.check(interval_ns))?;
+        self.latency_target.map_or(Ok(()), |target| target.check(interval_ns))?;
+        self.least_rates.iter().try_for_each(|least| least.check(interval_ns))
     }
 
     fn check_pace(&self) -> Check {
@@ -282,28 +320,71 @@ impl JobSpec {
         ensure(range.0 <= room, "range", || {
             format!("{range} from offset {} exceeds the drive of {capacity}", Bytes(offset))
         })?;
-        let largest = self.block_sizes.iter().map(|size| size.bytes).max().unwrap_or(0);
+        let largest = self.all_block_sizes().map(|size| size.bytes).max().unwrap_or(0);
         ensure(largest <= range.0, "range", || {
             format!("{range} is smaller than a block of {}", Bytes(largest))
         })?;
-        let align = self.align_bytes.unwrap_or(0);
-        ensure(align <= range.0, "align", || {
-            format!("{} is larger than the range of {range}", Bytes(align))
-        })?;
+        let own = self.writes.iter().chain(&self.trims).filter_map(|own| own.align_bytes);
+        for align in self.align_bytes.into_iter().chain(own) {
+            ensure(align <= range.0, "align", || {
+                format!("{} is larger than the range of {range}", Bytes(align))
+            })?;
+        }
+        if let Some(log) = &self.log {
+            log.fits(limits)?;
+        }
         if self.segments.is_some() {
             SegmentMap::new(self, range).map_err(|message| problem("segments", message))?;
         }
         AddressGenerator::new(self, range, 0).map_err(|message| problem("addresses", message))?;
-        ensure(self.stream < limits.streams, "stream", || {
-            format!(
-                "stream {} does not exist; the drive has {} streams",
-                self.stream, limits.streams
-            )
-        })
+        for &stream in self.streams.iter().chain([&self.stream]) {
+            ensure(stream < limits.streams, "stream", || {
+                format!("stream {stream} does not exist; the drive has {} streams", limits.streams)
+            })?;
+        }
+        Ok(())
     }
 }
 
-fn whole_sectors(key: &'static str, bytes: u64) -> Check {
+fn check_blocks(key: &'static str, sizes: &[BlockSize], align: Option<u64>) -> Check {
+    ensure(!sizes.is_empty(), key, || "the list is empty".to_owned())?;
+    for size in sizes {
+        whole_sectors(key, size.bytes)?;
+        ensure((1..=BLOCK_MAX).contains(&size.bytes), key, || {
+            format!("{} is outside 512 B to {}", Bytes(size.bytes), Bytes(BLOCK_MAX))
+        })?;
+        ensure(size.weight.is_finite() && size.weight > 0.0, key, || {
+            format!("the weight {} of {} is not above 0", size.weight, Bytes(size.bytes))
+        })?;
+    }
+    if let Some(align) = align {
+        whole_sectors("align", align)?;
+        ensure(align > 0, "align", || "0 is not above 0".to_owned())?;
+    }
+    Ok(())
+}
+
+/// Checks that a distribution has its own parameter and no other.
+fn check_parameters(spec: &AddressSpec) -> Check {
+    let key = "addresses";
+    for (kind, owner, name, value, most) in [
+        (AddressKind::Zipf, "zipf", "theta", spec.theta, THETA_MAX),
+        (AddressKind::Pareto, "pareto", "hot", spec.hot_pct, 99.0),
+        (AddressKind::Normal, "normal", "deviation", spec.deviation_pct, 100.0),
+    ] {
+        if spec.kind != kind {
+            ensure(value.is_none(), key, || format!("only {owner} has a {name}"))?;
+            continue;
+        }
+        let value = value.ok_or_else(|| problem(key, format!("{owner} needs a {name}")))?;
+        ensure(value > 0.0 && value <= most, key, || {
+            format!("{name} {value} is not above 0 and up to {most}")
+        })?;
+    }
+    Ok(())
+}
+
+pub(crate) fn whole_sectors(key: &'static str, bytes: u64) -> Check {
     ensure(bytes.is_multiple_of(SECTOR), key, || {
         format!("{} is not a multiple of {SECTOR} bytes", Bytes(bytes))
     })

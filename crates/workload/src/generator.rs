@@ -8,9 +8,12 @@ use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_host_interface::Content;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
+use self::course::Course;
 use crate::address::{AddressGenerator, SizeClass};
 use crate::check::{Limits, SpecError};
-use crate::spec::JobSpec;
+use crate::spec::{BlockSize, JobSpec};
+
+mod course;
 
 /// Label of the generator for operations and addresses; one thread derives all its generators from
 /// the workload's seed and such a label.
@@ -56,8 +59,9 @@ pub struct ThreadGenerator {
     contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
-    /// Whether flushes or duplicate data depend on the writes so far.
-    writes_count: bool,
+    /// Whether I/Os are draws that depend on nothing before: no flushes, duplicate data or course.
+    is_plain: bool,
+    course: Option<Box<Course>>,
 }
 
 /// Mix of operations and sizes, both chosen by thresholds on one random draw.
@@ -141,16 +145,21 @@ impl Mix {
             (0, trim) if trim >= full => Some(Operation::Trim),
             _ => None,
         };
-        let total: f64 = job.block_sizes.iter().map(|size| size.weight).sum();
-        let mut upto = 0.0;
-        let mut sizes = Vec::new();
-        if classes.len() > 1 {
-            for (size, &class) in job.block_sizes.iter().zip(classes) {
-                upto += size.weight;
-                sizes.push((out_of_two_to_32(upto / total), class));
-            }
-        }
+        let sizes = Self::thresholds(&job.block_sizes, classes);
         Self { single, read_below, trim_below, sizes }
+    }
+
+    /// Upper threshold of each size class out of 2^32; empty if there is only one.
+    fn thresholds(block_sizes: &[BlockSize], classes: &[SizeClass]) -> Vec<(u64, SizeClass)> {
+        if classes.len() == 1 {
+            return Vec::new();
+        }
+        let total: f64 = block_sizes.iter().map(|size| size.weight).sum();
+        let upto = block_sizes.iter().scan(0.0, |upto, size| {
+            *upto += size.weight;
+            Some(out_of_two_to_32(*upto / total))
+        });
+        upto.zip(classes.iter().copied()).collect()
     }
 
     #[inline]
@@ -158,15 +167,21 @@ impl Mix {
         if let (Some(operation), true) = (self.single, self.sizes.is_empty()) {
             return (operation, only);
         }
+        let (operation, for_size) = self.draw_operation(random);
+        let class = self.sizes.iter().find(|(below, _)| for_size < *below);
+        (operation, class.map_or(only, |(_, class)| class))
+    }
+
+    /// Draws an operation, and 32 bits to choose its size by.
+    #[inline]
+    fn draw_operation(&self, random: &mut Prng) -> (Operation, u64) {
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
         // Indexing instead of `if`, because branch predictors cannot predict a random mix.
         let above = usize::from(for_operation >= self.read_below)
             + usize::from(for_operation >= self.trim_below);
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
-        let operation = self.single.unwrap_or(mixed);
-        let class = self.sizes.iter().find(|(below, _)| for_size < *below);
-        (operation, class.map_or(only, |(_, class)| class))
+        (self.single.unwrap_or(mixed), for_size)
     }
 }
 
@@ -185,16 +200,19 @@ impl ThreadGenerator {
         let range = job.range_on(device_capacity);
         let (addresses, classes) =
             AddressGenerator::new(&job, range, thread_index).map_err(SpecError::Workload)?;
+        let course = Course::of(&job, &classes, range.0);
+        let counted = job.writes_to_flush() > 0 || job.duplicate_pct > 0.0;
         Ok(Self {
             random: thread_random(seed, job_index, thread_index, OPERATIONS_LABEL),
             addresses,
-            class: classes[0],
-            mix: Mix::new(&job, &classes),
+            class: classes.common[0],
+            mix: Mix::new(&job, &classes.common),
             offset: job.offset_bytes,
             contents: Contents::new(&job),
             stream: StreamId(job.stream),
             flush: FlushEvery { writes: job.writes_to_flush(), left: job.writes_to_flush() },
-            writes_count: job.writes_to_flush() > 0 || job.duplicate_pct > 0.0,
+            is_plain: !counted && course.is_none(),
+            course,
         })
     }
 
@@ -205,31 +223,50 @@ impl ThreadGenerator {
         reason = "an endless iterator would wrap each request"
     )]
     pub fn next(&mut self) -> IoRequest {
-        if self.flush.writes > 0 && self.flush.left == 0 {
-            self.flush.left = self.flush.writes;
-            let (content, stream) = (self.contents.fresh, self.stream);
-            return IoRequest { op: Operation::Flush, offset: 0, length: 0, content, stream };
+        if self.is_plain {
+            return self.draw();
         }
+        self.next_of_others()
+    }
+
+    #[inline]
+    fn draw(&mut self) -> IoRequest {
         let (op, class) = self.mix.draw(&mut self.random, &self.class);
         let offset = self.offset + self.addresses.next(&mut self.random, class, op);
-        let mut request = IoRequest {
-            op,
-            offset,
-            length: class.length,
-            content: self.contents.fresh,
-            stream: self.stream,
+        self.request(op, offset, class.length)
+    }
+
+    #[inline]
+    fn request(&self, op: Operation, offset: u64, length: u32) -> IoRequest {
+        IoRequest { op, offset, length, content: self.contents.fresh, stream: self.stream }
+    }
+
+    fn next_of_others(&mut self) -> IoRequest {
+        if self.flush.writes > 0 && self.flush.left == 0 {
+            self.flush.left = self.flush.writes;
+            return self.request(Operation::Flush, 0, 0);
+        }
+        let mut request = match &mut self.course {
+            None => self.draw(),
+            Some(course) => {
+                if let Some(replay) = &mut course.replay {
+                    return replay.next(self.contents.fresh, self.stream);
+                }
+                let (op, offset, length) =
+                    course.next(&mut self.random, &self.mix, &self.class, &mut self.addresses);
+                self.request(op, self.offset + offset, length)
+            }
         };
-        if self.writes_count {
+        if request.op == Operation::Write {
             self.count_write(&mut request);
         }
         request
     }
 
-    /// Counts a write and sets its content, for jobs with flushes or duplicate data.
+    /// Counts a write and sets its content and stream.
     fn count_write(&mut self, request: &mut IoRequest) {
-        if request.op != Operation::Write {
-            return;
-        }
+        let of_course = self.course.as_mut().and_then(|course| course.stream(&mut self.random));
+        request.stream = of_course.unwrap_or(self.stream);
         // Wraps below 0 if flushes are off; the value is then unused.
         self.flush.left = self.flush.left.wrapping_sub(1);
         if self.contents.repeats_below > 0 {

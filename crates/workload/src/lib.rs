@@ -9,10 +9,15 @@
 mod address;
 pub mod assign;
 mod check;
+mod ends;
 mod generator;
+mod io_log;
+mod normal;
 mod pacing;
+mod pareto;
 mod segments;
 mod spec;
+mod striding;
 mod toml_form;
 pub mod trace;
 mod uniform;
@@ -20,9 +25,12 @@ mod zipf;
 mod zoned;
 
 pub use check::{Limits, SpecError};
+pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use generator::{IoRequest, Operation, ThreadGenerator};
+pub use io_log::IoLog;
 pub use pacing::ThreadPacing;
 pub use segments::SegmentMap;
 pub use spec::{
-    AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec, Zone,
+    AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
+    StreamOrder, WorkloadSpec, Zone,
 };

@@ -14,6 +14,8 @@
 //! complete, idles, and continues (as fio does with `thinktime`). In an open loop the schedule
 //! itself pauses: all later arrivals move by the think time.
 //!
+//! A job that repeats a log is an open loop with the times of the log.
+//!
 //! Known errors: rates are stored exactly in millionths; linear arrivals are then exact rationals
 //! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. Validated by
 //! exact arrival times after 10^6 I/Os, and by mean, variance and a Kolmogorov-Smirnov test of
@@ -49,6 +51,14 @@ struct Schedule {
 enum Gaps {
     Linear(Linear),
     Poisson(Box<Poisson>),
+    Logged(Logged),
+}
+
+/// The arrivals of a log, over and over.
+#[derive(Clone, Debug)]
+struct Logged {
+    times_ns: Vec<u64>,
+    next: usize,
 }
 
 /// Advances in exact steps of `whole + part / denominator` nanoseconds (Bresenham's line
@@ -90,6 +100,8 @@ impl ThreadPacing {
                 Schedule::poisson(job, rate, per_byte, random)
             }
         });
+        let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
+        let schedule = schedule.or_else(|| logged.map(|log| Schedule::logged(log.arrivals_ns())));
         let mut pacing = Self {
             start_ns: job.start_delay_ns,
             think_ns: job.think_ns,
@@ -178,11 +190,17 @@ impl Schedule {
         schedule
     }
 
+    fn logged(times_ns: Vec<u64>) -> Self {
+        let ns = times_ns[0];
+        Self { ns, gaps: Gaps::Logged(Logged { times_ns, next: 0 }) }
+    }
+
     #[inline]
     fn advance(&mut self, length: u32) {
         let step = match &mut self.gaps {
             Gaps::Linear(line) => line.step(length),
             Gaps::Poisson(poisson) => poisson.step(length),
+            Gaps::Logged(logged) => logged.step(),
         };
         self.ns = self.ns.saturating_add(step);
     }
@@ -209,6 +227,21 @@ impl Linear {
         self.length = length;
         self.whole = u64::try_from(numerator / u128::from(self.denominator)).unwrap_or(u64::MAX);
         self.part = (numerator % u128::from(self.denominator)) as u64;
+    }
+}
+
+impl Logged {
+    /// To the next I/O; to the first one of the next pass after the last one, at its own time again.
+    fn step(&mut self) -> u64 {
+        let now = self.times_ns[self.next];
+        self.next += 1;
+        self.times_ns.get(self.next).map_or_else(
+            || {
+                self.next = 0;
+                self.times_ns[0]
+            },
+            |next| next - now,
+        )
     }
 }
 

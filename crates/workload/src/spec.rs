@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use writecliff_base::Bytes;
 
 use crate::check::SpecError;
+use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
+use crate::generator::Operation;
+use crate::io_log::IoLog;
 use crate::toml_form;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -67,8 +70,28 @@ pub enum AddressKind {
     #[default]
     Uniform,
     Zipf,
+    Pareto,
+    Normal,
     Zoned,
     HotCold,
+}
+
+/// How writes are distributed over several streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamOrder {
+    #[default]
+    InTurn,
+    Random,
+}
+
+/// Block sizes and alignment of one operation, where they differ from the job's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnBlocks {
+    pub block_sizes: Vec<BlockSize>,
+    #[serde(default)]
+    pub align_bytes: Option<u64>,
 }
 
 /// How random addresses are spread over the range.
@@ -76,7 +99,12 @@ pub enum AddressKind {
 #[serde(default, deny_unknown_fields)]
 pub struct AddressSpec {
     pub kind: AddressKind,
+    /// Of zipf.
     pub theta: Option<f64>,
+    /// Of pareto: these blocks take the rest, 100 % less themselves, of the accesses.
+    pub hot_pct: Option<f64>,
+    /// Of normal: standard deviation of the ranks, in percent of the blocks.
+    pub deviation_pct: Option<f64>,
     pub zones: Vec<Zone>,
 }
 
@@ -103,7 +131,10 @@ pub struct JobSpec {
     pub pattern: Pattern,
     pub read_pct: f64,
     pub trim_pct: f64,
+    /// Of all operations that have none of their own below.
     pub block_sizes: Vec<BlockSize>,
+    pub writes: Option<OwnBlocks>,
+    pub trims: Option<OwnBlocks>,
     pub threads: u32,
     pub queue_depth: u32,
     pub offset_bytes: u64,
@@ -119,10 +150,23 @@ pub struct JobSpec {
     /// `None`: the block size of each I/O.
     pub align_bytes: Option<u64>,
     pub addresses: AddressSpec,
+    /// Random: consecutive I/Os from each random address on.
+    pub run_ios: u64,
+    /// Sequential: left out after each I/O; below 0, gone back.
+    pub hole_bytes: i64,
+    /// Sequential: equal parts of the range, whose I/Os follow each other in turn.
+    pub files: u32,
+    /// Each block is trimmed, then written. `read_pct` and `trim_pct` must be 0.
+    pub trim_first: bool,
+    /// I/Os of a log in place of generated ones.
+    pub log: Option<IoLog>,
     pub compressible_pct: f64,
     /// Share of writes that duplicate the data of the thread's last write that was not a duplicate.
     pub duplicate_pct: f64,
     pub stream: u16,
+    /// Several streams for the writes, in place of `stream`.
+    pub streams: Vec<u16>,
+    pub stream_order: StreamOrder,
     pub rate_iops: Option<f64>,
     pub rate_bytes_per_s: Option<f64>,
     pub arrival: Arrival,
@@ -143,6 +187,9 @@ pub struct JobSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_pct: Option<f64>,
     pub ios: Option<u64>,
+    pub until_steady: Option<SteadyEnd>,
+    pub latency_target: Option<LatencyTarget>,
+    pub least_rates: Vec<LeastRate>,
 }
 
 impl Default for JobSpec {
@@ -153,6 +200,8 @@ impl Default for JobSpec {
             read_pct: 0.0,
             trim_pct: 0.0,
             block_sizes: vec![BlockSize { bytes: 4096, weight: 1.0 }],
+            writes: None,
+            trims: None,
             threads: 1,
             queue_depth: 1,
             offset_bytes: 0,
@@ -163,9 +212,16 @@ impl Default for JobSpec {
             thread_stride_bytes: 0,
             align_bytes: None,
             addresses: AddressSpec::default(),
+            run_ios: 1,
+            hole_bytes: 0,
+            files: 1,
+            trim_first: false,
+            log: None,
             compressible_pct: 0.0,
             duplicate_pct: 0.0,
             stream: 0,
+            streams: Vec::new(),
+            stream_order: StreamOrder::InTurn,
             rate_iops: None,
             rate_bytes_per_s: None,
             arrival: Arrival::Linear,
@@ -180,6 +236,9 @@ impl Default for JobSpec {
             volume_bytes: None,
             volume_pct: None,
             ios: None,
+            until_steady: None,
+            latency_target: None,
+            least_rates: Vec::new(),
         }
     }
 }
@@ -250,10 +309,46 @@ impl JobSpec {
         Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
     }
 
-    /// Mean block size in bytes.
+    /// Block sizes of an operation: its own, or the job's.
+    pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
+        self.own_blocks(operation).map_or(&self.block_sizes, |own| &own.block_sizes)
+    }
+
+    pub(crate) fn own_blocks(&self, operation: Operation) -> Option<&OwnBlocks> {
+        match operation {
+            Operation::Write => self.writes.as_ref(),
+            Operation::Trim => self.trims.as_ref(),
+            Operation::Read | Operation::Flush => None,
+        }
+    }
+
+    /// All block sizes that the job may use.
+    pub(crate) fn all_block_sizes(&self) -> impl Iterator<Item = &BlockSize> {
+        let own = self.writes.iter().chain(&self.trims).flat_map(|own| &own.block_sizes);
+        self.block_sizes.iter().chain(own)
+    }
+
+    /// Mean block size in bytes, over the mix of operations.
     pub fn mean_block_bytes(&self) -> f64 {
-        let total: f64 = self.block_sizes.iter().map(|size| size.weight).sum();
-        self.block_sizes.iter().map(|size| size.bytes as f64 * size.weight).sum::<f64>() / total
+        let of = |operation: Operation| {
+            let sizes = self.block_sizes_of(operation);
+            let total: f64 = sizes.iter().map(|size| size.weight).sum();
+            sizes.iter().map(|size| size.bytes as f64 * size.weight).sum::<f64>() / total
+        };
+        if self.writes.is_none() && self.trims.is_none() {
+            return of(Operation::Read);
+        }
+        let shares = [
+            (Operation::Read, self.read_pct),
+            (Operation::Write, 100.0 - self.read_pct - self.trim_pct),
+            (Operation::Trim, self.trim_pct),
+        ];
+        shares.iter().map(|&(operation, share)| of(operation) * share / 100.0).sum()
+    }
+
+    /// Whether the job issues TRIM commands.
+    pub fn trims_blocks(&self) -> bool {
+        self.trim_pct > 0.0 || self.trim_first || self.log.as_ref().is_some_and(IoLog::trims)
     }
 }
 
@@ -275,15 +370,16 @@ mod tests {
 
     /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
-        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"threads":1,
+        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,"trims":null,"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
-        "addresses":{"kind":"uniform","theta":null,"zones":[]},"compressible_pct":0.0,
-        "duplicate_pct":0.0,"stream":0,"rate_iops":null,"rate_bytes_per_s":null,
+        "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[]},
+        "run_ios":1,"hole_bytes":0,"files":1,"trim_first":false,"log":null,"compressible_pct":0.0,
+        "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,
         "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,
-        "volume_bytes":null,"ios":1}],"seed":1,"interval_ns":1000000000}"#;
+        "volume_bytes":null,"ios":1,"until_steady":null,"latency_target":null,"least_rates":[]}],"seed":1,"interval_ns":1000000000}"#;
 
     #[test]
     fn defaults_are_those_of_the_python_model() {

@@ -27,7 +27,8 @@ use writecliff_base::located::{LocatedError, LocatedToml, Table};
 
 use crate::check::SpecError;
 use crate::spec::{
-    AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec, Zone,
+    AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
+    StreamOrder, WorkloadSpec, Zone,
 };
 
 type Read<T> = Result<T, LocatedError>;
@@ -74,6 +75,8 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         read_pct: percent("read")?,
         trim_pct: percent("trim")?,
         block_sizes: block_sizes(&table)?.unwrap_or(base.block_sizes),
+        writes: own_blocks(&table, "writes")?,
+        trims: own_blocks(&table, "trims")?,
         threads: table.optional_integer("threads", 1..=4096)?.unwrap_or(1) as u32,
         queue_depth: table.optional_integer("queue_depth", 1..=65_536)?.unwrap_or(1) as u32,
         offset_bytes: offset_bytes.unwrap_or(0),
@@ -84,9 +87,16 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         thread_stride_bytes: size("thread_stride")?.unwrap_or(0),
         align_bytes: size("align")?,
         addresses: addresses(&table)?,
+        run_ios: count("run_ios", 1)?.unwrap_or(1),
+        hole_bytes: hole(&table)?,
+        files: table.optional_integer("files", 1..=1 << 20)?.unwrap_or(1) as u32,
+        trim_first: table.optional_flag("trim_first")?.unwrap_or(false),
+        log: None,
         compressible_pct: percent("compressible")?,
         duplicate_pct: percent("duplicates")?,
         stream: table.optional_integer("stream", 0..=65_535)?.unwrap_or(0) as u16,
+        streams: streams(&table)?,
+        stream_order: table.optional_choice("stream_order", ORDERS)?.unwrap_or_default(),
         rate_iops,
         rate_bytes_per_s,
         arrival: table.optional_choice("arrival", ARRIVALS)?.unwrap_or_default(),
@@ -101,6 +111,9 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         volume_bytes,
         volume_pct,
         ios: count("ios", 1)?,
+        until_steady: None,
+        latency_target: None,
+        least_rates: Vec::new(),
     };
     checked(table, job)
 }
@@ -119,9 +132,13 @@ fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
 const PATTERNS: &[(&str, Pattern)] =
     &[("random", Pattern::Random), ("sequential", Pattern::Sequential)];
 const ARRIVALS: &[(&str, Arrival)] = &[("linear", Arrival::Linear), ("poisson", Arrival::Poisson)];
+const ORDERS: &[(&str, StreamOrder)] =
+    &[("in_turn", StreamOrder::InTurn), ("random", StreamOrder::Random)];
 const KINDS: &[(&str, AddressKind)] = &[
     ("uniform", AddressKind::Uniform),
     ("zipf", AddressKind::Zipf),
+    ("pareto", AddressKind::Pareto),
+    ("normal", AddressKind::Normal),
     ("zoned", AddressKind::Zoned),
     ("hot_cold", AddressKind::HotCold),
 ];
@@ -180,6 +197,33 @@ fn block_sizes(table: &Table<'_>) -> Read<Option<Vec<BlockSize>>> {
     table.array_of_tables("block_sizes")?.into_iter().map(read).collect::<Read<_>>().map(Some)
 }
 
+/// Block sizes and alignment of one operation, in a table of their own.
+fn own_blocks(table: &Table<'_>, key: &str) -> Read<Option<OwnBlocks>> {
+    let Some(inner) = table.optional_table(key)? else { return Ok(None) };
+    let Some(block_sizes) = block_sizes(&inner)? else { return Err(inner.missing("block_size")) };
+    let align_bytes = inner.optional_size("align")?.map(|bytes| bytes.0);
+    inner.finish()?;
+    Ok(Some(OwnBlocks { block_sizes, align_bytes }))
+}
+
+/// What is left out after each I/O, or gone back (below 0).
+fn hole(table: &Table<'_>) -> Read<i64> {
+    let (hole, back) = (table.optional_size("hole")?, table.optional_size("back")?);
+    if hole.is_some() && back.is_some() {
+        return Err(table.error("back", "hole and back are both given; remove one of them", None));
+    }
+    let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    Ok(hole.map_or_else(|| back.map_or(0, |back| -signed(back.0)), |hole| signed(hole.0)))
+}
+
+fn streams(table: &Table<'_>) -> Read<Vec<u16>> {
+    let numbers = table.optional_numbers("streams", 0.0..=65_535.0)?.unwrap_or_default();
+    if numbers.iter().any(|number| number.fract() != 0.0) {
+        return Err(table.error("streams", "streams are whole numbers", None));
+    }
+    Ok(numbers.into_iter().map(|number| number as u16).collect())
+}
+
 fn segments(table: &Table<'_>) -> Read<Option<SegmentSpec>> {
     let Some(inner) = table.optional_table("segments")? else { return Ok(None) };
     let count = inner.required_integer("count", 1..=1 << 20)?;
@@ -193,6 +237,8 @@ fn addresses(table: &Table<'_>) -> Read<AddressSpec> {
     let Some(inner) = table.optional_table("addresses")? else { return Ok(AddressSpec::default()) };
     let kind = inner.required_choice("kind", KINDS)?;
     let theta = inner.optional_number("theta", 0.0..=10.0)?;
+    let hot_pct = inner.optional_percent("hot", 0.0..=99.0)?;
+    let deviation_pct = inner.optional_percent("deviation", 0.0..=100.0)?;
     let read = |zone: Table<'_>| {
         let access_pct = zone.required_percent("access", 0.0..=100.0)?;
         let size_pct = zone.required_percent("size", 0.0..=100.0)?;
@@ -201,7 +247,7 @@ fn addresses(table: &Table<'_>) -> Read<AddressSpec> {
     };
     let zones = inner.array_of_tables("zones")?.into_iter().map(read).collect::<Read<_>>()?;
     inner.finish()?;
-    Ok(AddressSpec { kind, theta, zones })
+    Ok(AddressSpec { kind, theta, hot_pct, deviation_pct, zones })
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn spec(kind: AddressKind, zones: &[Zone]) -> AddressSpec {
-        AddressSpec { kind, theta: None, zones: zones.to_vec() }
+        AddressSpec { kind, zones: zones.to_vec(), ..AddressSpec::default() }
     }
 
     #[test]

@@ -146,6 +146,10 @@ class JobResult:
     elapsed_ns: int  # from its first I/O to its last
     operations: Mapping[Operation, OperationResult]  # by kind
     thread_ios: tuple[int, ...] = ()  # I/Os of each thread
+    # What ended it before its own end, of those that the job asked for: "steady_state",
+    # "latency_target", "least_rate".
+    ended_by: str | None = None
+    queue_depth: int | None = None  # of each thread at the end; differs after a latency target
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,9 @@ class ScaledEngine:
         )
 
     def _shrunk_job(self, job: Job) -> Job:
-        largest = max([size.bytes for size in job.block_sizes] + [job.align_bytes or 0])
+        own = [one.align_bytes or 0 for one in (job.writes, job.trims) if one]
+        aligns = [job.align_bytes or 0, *own]
+        largest = max([size.bytes for size in job.all_block_sizes] + aligns)
         offset = self._size(job.offset_bytes, SLOT_BYTES)
         length = job.range_bytes
         if length is not None:

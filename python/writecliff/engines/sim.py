@@ -224,6 +224,8 @@ def _step_result(raw: Mapping[str, Any]) -> StepResult:
                 name: _operation_result(operation) for name, operation in job["operations"].items()
             },
             thread_ios=tuple(job["thread_ios"]),
+            ended_by=job["ended_by"],
+            queue_depth=job["queue_depth"],
         )
         for job in raw["jobs"]
     )

@@ -11,7 +11,7 @@ Units are in the names: `_bytes`, `_ns`, `_pct`. Offsets and sizes are in bytes 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,7 +19,8 @@ from writecliff.units import parse_size
 
 Pattern = Literal["random", "sequential"]
 Arrival = Literal["linear", "poisson"]
-AddressKind = Literal["uniform", "zipf", "zoned", "hot_cold"]
+AddressKind = Literal["uniform", "zipf", "pareto", "normal", "zoned", "hot_cold"]
+StreamOrder = Literal["in_turn", "random"]
 
 KIB = 1024
 SECOND_NS = 1_000_000_000
@@ -47,12 +48,18 @@ class Addresses:
 
     kind      uniform   every block equally likely
               zipf      rank r with weight r^-theta, ranks scattered over the range by a permutation
+              pareto    `hot_pct` of the blocks take the other 100 - `hot_pct` % of the accesses,
+                        and so on within them; scattered as with zipf
+              normal    ranks around the middle one, with a standard deviation of `deviation_pct` of
+                        the blocks; scattered as with zipf
               zoned     consecutive zones, each with its share of the accesses
               hot_cold  two zones: `zones[0]` is hot, the rest of the range takes the rest
     """
 
     kind: AddressKind = "uniform"  # see above
     theta: float | None = None  # of zipf: how much the first ranks are preferred, up to 10
+    hot_pct: float | None = None  # of pareto, see above
+    deviation_pct: float | None = None  # of normal, see above
     zones: tuple[Zone, ...] = ()  # of zoned and hot_cold
 
 
@@ -67,12 +74,73 @@ class Segments:
     seed: int = 1  # of their starts
 
 
+@dataclass(frozen=True)
+class OwnBlocks:
+    """Block sizes and alignment of one operation, where they differ from the job's."""
+
+    block_sizes: tuple[BlockSize, ...]  # the mix of sizes
+    align_bytes: int | None = None  # None: the block size of each I/O
+
+
+@dataclass(frozen=True)
+class IoLog:
+    """I/Os that a job repeats in place of generated ones; columns of equal length.
+
+    `operations` has a letter for each: r read, w write, t trim, f flush. Offsets are relative to
+    the start of the device; `times_ns` are arrivals since the job's start (empty: as fast as
+    possible).
+    """
+
+    operations: str  # a letter each
+    offsets: tuple[int, ...]  # in bytes; 0 for flushes
+    lengths: tuple[int, ...]  # in bytes; 0 for flushes
+    times_ns: tuple[int, ...] = ()  # arrivals, ascending
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteadyEnd:
+    """Ends a job when its last `window_ns` are steady: of the values measured each `check_ns`, from
+    `ramp_ns` on, none deviates from the mean by `limit` (or the slope of their least-squares line,
+    per value, is below it). Times are multiples of the workload's `interval_ns`."""
+
+    metric: Literal["iops", "bandwidth", "latency"]  # of all operations together
+    limit: float  # % of the mean if `relative`; else IOPS, bytes/s or ns
+    relative: bool = True  # whether `limit` is in % of the mean
+    slope: bool = False  # whether `limit` is for the slope
+    window_ns: int  # that must be steady
+    check_ns: int = SECOND_NS  # time of each value
+    ramp_ns: int = 0  # before the first value
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyTarget:
+    """Searches for the largest queue depth, up to the job's, at which `percentile` % of the I/Os of
+    a window complete within `latency_ns`; the results are those of a last window at that depth.
+    `keeps_running`: the search goes on until the job's own end."""
+
+    latency_ns: int  # that I/Os must meet
+    percentile: float = 100.0  # share of them that must, in %
+    window_ns: int  # a multiple of the workload's `interval_ns`
+    keeps_running: bool = False  # see above
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastRate:
+    """Ends a job when, after two seconds, a cycle of an operation is slower than this."""
+
+    operation: Literal[0, 1, 2]  # read, write, trim, as in the measured series
+    iops: float | None = None  # either this or bytes_per_s
+    bytes_per_s: float | None = None  # the same in bytes
+    cycle_ns: int = SECOND_NS  # a multiple of the workload's `interval_ns`
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
 
     Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
-    `duration_ns`, `volume_bytes` and `ios` that it reaches; one of the three must be given.
+    `duration_ns`, `volume_bytes` and `ios` that it reaches; one of the three must be given. What it
+    measures may end it before: `until_steady`, `latency_target`, `least_rates`.
     """
 
     name: str = "job"  # shown in results
@@ -81,6 +149,8 @@ class Job:
     trim_pct: float = 0.0  # share of the I/Os that trim, 0 to 100
     block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)  # the mix of sizes
     block_size: InitVar[int | str | None] = None  # a single size in their place: 4096, "4 KiB"
+    writes: OwnBlocks | None = None  # sizes of writes, where they differ
+    trims: OwnBlocks | None = None  # sizes of trims, where they differ
     threads: int = 1  # host threads
     queue_depth: int = 1  # outstanding I/Os of each thread
     offset_bytes: int = 0  # start of the range
@@ -89,9 +159,16 @@ class Job:
     thread_stride_bytes: int = 0  # thread t starts `t * stride` into the range
     align_bytes: int | None = None  # None: the block size of each I/O
     addresses: Addresses = field(default_factory=Addresses)  # of random I/O
+    run_ios: int = 1  # random: consecutive I/Os from each random address on
+    hole_bytes: int = 0  # sequential: left out after each I/O; below 0: gone back
+    files: int = 1  # sequential: equal parts of the range, whose I/Os take turns
+    trim_first: bool = False  # each block is trimmed, then written
+    log: IoLog | None = None  # in place of generated I/Os
     compressible_pct: float = 0.0  # share of the data that a compressing controller can save
     duplicate_pct: float = 0.0  # writes that repeat the data of the thread's last that did not
     stream: int = 0  # that writes go to; 0: the default one
+    streams: tuple[int, ...] = ()  # several for the writes, in place of `stream`
+    stream_order: StreamOrder = "in_turn"  # which of them a write goes to
     rate_iops: float | None = None  # arrivals per second; None: as fast as the drive completes
     rate_bytes_per_s: float | None = None  # the same in bytes
     arrival: Arrival = "linear"  # spacing of the arrivals of a rate
@@ -105,11 +182,25 @@ class Job:
     duration_ns: int | None = None  # end: device time
     volume_bytes: int | None = None  # end: bytes transferred
     ios: int | None = None  # end: number of I/Os
+    until_steady: SteadyEnd | None = None  # end: steady state
+    latency_target: LatencyTarget | None = None  # end: the queue depth that meets it is found
+    least_rates: tuple[LeastRate, ...] = ()  # end: an operation is slower than one of them
 
     def __post_init__(self, block_size: int | str | None) -> None:
         if block_size is not None:
             size = parse_size(block_size) if isinstance(block_size, str) else block_size
             object.__setattr__(self, "block_sizes", (BlockSize(size),))
+
+    def block_sizes_of(self, operation: str) -> tuple[BlockSize, ...]:
+        """The block sizes of "read", "write" or "trim"."""
+        own = {"write": self.writes, "trim": self.trims}.get(operation)
+        return self.block_sizes if own is None else own.block_sizes
+
+    @property
+    def all_block_sizes(self) -> tuple[BlockSize, ...]:
+        """The block sizes of all operations."""
+        own = (size for one in (self.writes, self.trims) if one for size in one.block_sizes)
+        return (*self.block_sizes, *own)
 
     def with_duration_s(self, seconds: float) -> Job:
         """The same load for `seconds` of device time, without another end."""
@@ -146,22 +237,48 @@ def access_of(workload: Workload) -> Access:
     if len(workload.jobs) != 1:
         return Access()
     job = workload.jobs[0]
-    single = job.block_sizes[0].bytes if len(job.block_sizes) == 1 else None
+    single = job.block_sizes[0].bytes if len(job.all_block_sizes) == 1 else None
     return Access(job.pattern, single, job.read_pct, job.threads, job.queue_depth)
 
 
 def workload_from_mapping(data: Mapping[str, Any]) -> Workload:
     """Rebuild a `Workload` from what `to_json` wrote (already validated by the native crate)."""
-    jobs = []
-    for raw in data["jobs"]:
-        job = dict(raw)
-        job["block_sizes"] = tuple(BlockSize(**size) for size in job.get("block_sizes", ()))
-        if "addresses" in job:
-            addresses = dict(job["addresses"])
-            addresses["zones"] = tuple(Zone(**zone) for zone in addresses.get("zones", ()))
-            job["addresses"] = Addresses(**addresses)
-        if job.get("segments") is not None:
-            job["segments"] = Segments(**job["segments"])
-        jobs.append(Job(**job))
     rest = {key: value for key, value in data.items() if key != "jobs"}
-    return Workload(jobs=tuple(jobs), **rest)
+    return Workload(jobs=tuple(_job(raw) for raw in data["jobs"]), **rest)
+
+
+def _job(raw: Mapping[str, Any]) -> Job:
+    job = dict(raw)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "block_sizes": _sizes,
+        "writes": _own_blocks,
+        "trims": _own_blocks,
+        "addresses": _addresses,
+        "segments": lambda given: Segments(**given),
+        "log": lambda given: IoLog(**{name: _plain(value) for name, value in given.items()}),
+        "streams": tuple,
+        "until_steady": lambda given: SteadyEnd(**given),
+        "latency_target": lambda given: LatencyTarget(**given),
+        "least_rates": lambda given: tuple(LeastRate(**one) for one in given),
+    }
+    for name, read in readers.items():
+        if job.get(name) is not None:
+            job[name] = read(job[name])
+    return Job(**job)
+
+
+def _sizes(given: Iterable[Mapping[str, Any]]) -> tuple[BlockSize, ...]:
+    return tuple(BlockSize(**size) for size in given)
+
+
+def _own_blocks(given: Mapping[str, Any]) -> OwnBlocks:
+    return OwnBlocks(_sizes(given["block_sizes"]), given.get("align_bytes"))
+
+
+def _addresses(given: Mapping[str, Any]) -> Addresses:
+    zones = tuple(Zone(**zone) for zone in given.get("zones", ()))
+    return Addresses(**{**given, "zones": zones})
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -12,7 +12,7 @@ fn job() -> JobSpec {
 fn offsets(job: &JobSpec, range: u64, count: usize) -> Vec<u64> {
     let (mut generator, classes) = AddressGenerator::new(job, Bytes(range), 0).unwrap();
     let mut random = Prng::new(4);
-    (0..count).map(|_| generator.next(&mut random, &classes[0], Operation::Write)).collect()
+    (0..count).map(|_| generator.next(&mut random, &classes.common[0], Operation::Write)).collect()
 }
 
 fn chi_square(seen: &[u32]) -> f64 {
@@ -51,7 +51,7 @@ fn sequential_positions_wrap_and_each_operation_has_its_own() {
     let job = JobSpec { pattern: Pattern::Sequential, thread_stride_bytes: 8192, ..job() };
     let (mut generator, classes) = AddressGenerator::new(&job, Bytes(5 * 4096 + 512), 1).unwrap();
     let mut random = Prng::new(1);
-    let mut next = |operation| generator.next(&mut random, &classes[0], operation) / 4096;
+    let mut next = |operation| generator.next(&mut random, &classes.common[0], operation) / 4096;
     let writes: Vec<u64> = (0..7).map(|_| next(Operation::Write)).collect();
     assert_eq!(writes, [2, 3, 4, 0, 1, 2, 3]);
     assert_eq!(next(Operation::Read), 2);
@@ -67,7 +67,7 @@ fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
         let (mut generator, classes) = AddressGenerator::new(job, Bytes(1 << 20), 0).unwrap();
         let mut random = Prng::new(1);
         let draw = |class: &SizeClass| generator.next(&mut random, class, Operation::Write);
-        classes.iter().map(draw).collect::<Vec<u64>>()
+        classes.common.iter().map(draw).collect::<Vec<u64>>()
     };
     assert_eq!(all(&job), [0, 512, 4608]);
     job.align_bytes = Some(4096);
@@ -77,7 +77,8 @@ fn sequential_blocks_of_mixed_sizes_leave_no_holes_unless_aligned() {
 #[test]
 fn zipf_blocks_of_all_sizes_share_their_hot_addresses() {
     let block_sizes = [4096_u64, 65_536].map(|bytes| BlockSize { bytes, weight: 1.0 }).to_vec();
-    let addresses = AddressSpec { kind: AddressKind::Zipf, theta: Some(1.5), zones: Vec::new() };
+    let kind = AddressKind::Zipf;
+    let addresses = AddressSpec { kind, theta: Some(1.5), ..AddressSpec::default() };
     let job = JobSpec { block_sizes, addresses, ..job() };
     let (mut generator, classes) = AddressGenerator::new(&job, Bytes(1 << 30), 0).unwrap();
     let mut random = Prng::new(8);
@@ -88,7 +89,7 @@ fn zipf_blocks_of_all_sizes_share_their_hot_addresses() {
         }
         seen.into_iter().max_by_key(|&(_, count)| count).unwrap()
     };
-    let (small, large) = (hottest(&classes[0]), hottest(&classes[1]));
+    let (small, large) = (hottest(&classes.common[0]), hottest(&classes.common[1]));
     assert_eq!(small.0 / 65_536, large.0 / 65_536);
     // 1 / zeta(1.5) = 38 % of the accesses go to the first rank.
     assert!((7200..8100).contains(&small.1), "{}", small.1);
@@ -98,11 +99,21 @@ fn kinds() -> impl Strategy<Value = (Pattern, AddressSpec)> {
     let zones = |pairs: &[(f64, f64)]| {
         pairs.iter().map(|&(access_pct, size_pct)| Zone { access_pct, size_pct }).collect()
     };
-    let spec = |kind, theta, zones| (Pattern::Random, AddressSpec { kind, theta, zones });
+    let spec = |kind, theta, zones| {
+        (Pattern::Random, AddressSpec { kind, theta, zones, ..AddressSpec::default() })
+    };
     prop_oneof![
         Just((Pattern::Sequential, AddressSpec::default())),
         Just(spec(AddressKind::Uniform, None, Vec::new())),
         (0.1_f64..3.0).prop_map(move |theta| spec(AddressKind::Zipf, Some(theta), Vec::new())),
+        (1.0_f64..99.0).prop_map(|hot| {
+            let (kind, hot_pct) = (AddressKind::Pareto, Some(hot));
+            (Pattern::Random, AddressSpec { kind, hot_pct, ..AddressSpec::default() })
+        }),
+        (1.0_f64..99.0).prop_map(|deviation| {
+            let (kind, deviation_pct) = (AddressKind::Normal, Some(deviation));
+            (Pattern::Random, AddressSpec { kind, deviation_pct, ..AddressSpec::default() })
+        }),
         Just(spec(AddressKind::Zoned, None, zones(&[(50.0, 5.0), (30.0, 15.0), (20.0, 80.0)]))),
         Just(spec(AddressKind::HotCold, None, zones(&[(90.0, 10.0)]))),
     ]
@@ -132,7 +143,7 @@ proptest! {
         let starts = segments.map(|_| SegmentMap::new(&job, range).unwrap());
         let mut random = Prng::new(2);
         for i in 0..200 {
-            let class = classes[i % classes.len()];
+            let class = classes.common[i % classes.common.len()];
             let offset = generator.next(&mut random, &class, Operation::Read);
             prop_assert!(offset + u64::from(class.length) <= range.0);
             let within = starts.as_ref().map_or(offset, |map| {

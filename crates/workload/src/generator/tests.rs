@@ -134,3 +134,68 @@ fn a_job_that_does_not_fit_has_no_generator() {
         "job 'job': range: 2 GiB from offset 0 B exceeds the drive of 1 GiB"
     );
 }
+
+#[test]
+fn writes_and_trims_have_their_own_sizes_and_alignment() {
+    let job = job(r#"{"read_pct":40,"trim_pct":20,"ios":1,"block_sizes":[{"bytes":8192}],
+            "writes":{"block_sizes":[{"bytes":4096,"weight":3},{"bytes":16384}],"align_bytes":4096},
+            "trims":{"block_sizes":[{"bytes":65536}]}}"#);
+    let mut large = [0_u32; 2];
+    for io in requests(&job, 100_000) {
+        match io.op {
+            Operation::Read => assert_eq!((io.length, io.offset % 8192), (8192, 0)),
+            Operation::Trim => assert_eq!((io.length, io.offset % 65536), (65536, 0)),
+            _ => {
+                assert_eq!(io.offset % 4096, 0);
+                large[usize::from(io.length == 16384)] += 1;
+            }
+        }
+    }
+    let share = f64::from(large[1]) / f64::from(large[0] + large[1]);
+    assert!((share - 0.25).abs() < 0.01, "{large:?}");
+    assert_eq!(job.mean_block_bytes(), 0.4 * 8192.0 + 0.4 * 7168.0 + 0.2 * 65536.0);
+}
+
+#[test]
+fn runs_continue_from_random_addresses() {
+    let got = requests(&job(r#"{"run_ios":4,"ios":1}"#), 400);
+    for run in got.chunks(4) {
+        assert!(run.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096), "{run:?}");
+    }
+    let jumps = got.windows(2).filter(|pair| pair[1].offset != pair[0].offset + 4096).count();
+    assert_eq!(jumps, 99);
+}
+
+#[test]
+fn each_block_is_trimmed_and_then_written() {
+    for pattern in ["random", "sequential"] {
+        let json = format!(r#"{{"trim_first":true,"pattern":"{pattern}","ios":1}}"#);
+        let got = requests(&job(&json), 200);
+        for pair in got.chunks(2) {
+            assert_eq!((pair[0].op, pair[1].op), (Operation::Trim, Operation::Write));
+            assert_eq!((pair[0].offset, pair[0].length), (pair[1].offset, pair[1].length));
+        }
+        assert_ne!(got[0].offset, got[2].offset);
+    }
+}
+
+#[test]
+fn writes_go_to_several_streams_and_reads_to_none() {
+    let in_turn = job(r#"{"read_pct":50,"streams":[1,3],"ios":1}"#);
+    let got = requests(&in_turn, 1000);
+    let writes: Vec<u16> =
+        got.iter().filter(|io| io.op == Operation::Write).map(|io| io.stream.0).collect();
+    assert!(writes.chunks_exact(2).all(|pair| pair == [1, 3]), "{writes:?}");
+    let random = job(r#"{"streams":[1,3],"stream_order":"random","ios":1}"#);
+    let first = requests(&random, 10_000).iter().filter(|io| io.stream.0 == 1).count();
+    assert!((4_800..5_200).contains(&first), "{first}");
+}
+
+#[test]
+fn a_log_is_repeated_as_it_is() {
+    let json = r#"{"ios":1,"offset_bytes":4096,"log":{"operations":"wrf","offsets":[8192,512,0],
+        "lengths":[4096,512,0],"times_ns":[0,7,7]}}"#;
+    let got: Vec<(u8, u64, u32)> =
+        requests(&job(json), 4).iter().map(|io| (io.op as u8, io.offset, io.length)).collect();
+    assert_eq!(got, [(1, 8192, 4096), (0, 512, 512), (3, 0, 0), (1, 8192, 4096)]);
+}

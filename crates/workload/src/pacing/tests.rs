@@ -113,3 +113,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_log_s_times_are_kept_and_flushes_have_none() {
+    let log = crate::IoLog {
+        operations: "rfwr".to_owned(),
+        offsets: vec![0; 4],
+        lengths: vec![512, 0, 512, 512],
+        times_ns: vec![5, 6, 20, 100],
+    };
+    let job = paced(|job| (job.log, job.start_delay_ns) = (Some(log), 1000));
+    // The second pass begins when the last I/O of the first has arrived.
+    assert_eq!(arrivals(&job, 0, 5), [1005, 1020, 1100, 1105, 1120]);
+}

@@ -75,6 +75,38 @@ fn what_was_read_survives_json() {
     assert_eq!(WorkloadSpec::from_json(&spec.to_json()).unwrap(), spec);
 }
 
+#[test]
+fn courses_of_addresses_read() {
+    let lines = r#"
+name = "courses"
+[[job]]
+read = "50 %"
+block_size = "4 KiB"
+writes = { block_sizes = [{ size = "8 KiB" }, { size = "64 KiB" }], align = "8 KiB" }
+addresses = { kind = "pareto", hot = "20 %" }
+run_ios = 16
+streams = [1, 2]
+stream_order = "random"
+ios = 1
+[[job]]
+pattern = "sequential"
+back = "8 KiB"
+files = 4
+trim_first = true
+ios = 1
+"#;
+    let spec = read(lines, "w.toml").unwrap();
+    let [random, sequential] = &spec.jobs[..] else { panic!("two jobs") };
+    let writes = random.writes.as_ref().unwrap();
+    assert_eq!((writes.block_sizes.len(), writes.align_bytes), (2, Some(8192)));
+    assert_eq!((random.addresses.hot_pct, random.run_ios), (Some(20.0), 16));
+    assert_eq!((&random.streams[..], random.stream_order), (&[1, 2][..], StreamOrder::Random));
+    assert_eq!((sequential.hole_bytes, sequential.files), (-8192, 4));
+    assert!(sequential.trim_first);
+    let both = refusal("pattern = \"sequential\"\nhole = \"4 KiB\"\nback = \"4 KiB\"\nios = 1");
+    assert!(both.0.contains("hole and back are both given"), "{}", both.0);
+}
+
 fn refusal(lines: &str) -> (String, Option<String>) {
     let error = read(&format!("name = \"w\"\n[[job]]\n{lines}\n"), "w.toml").unwrap_err();
     (error.to_string(), error.hint().map(str::to_owned))

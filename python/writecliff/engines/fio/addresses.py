@@ -3,14 +3,15 @@ and block-size mixes on drives whose sector is larger than some of their sizes."
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from writecliff.engines.fio.section import Section
 from writecliff.workload.model import BlockSize, Zone
 
-# fio rotates a zipf distribution by a random amount in each thread; a fixed centre keeps the hot
+# fio rotates a distribution by a random amount in each thread; a fixed centre keeps the hot
 # blocks of all threads the same, which is what one distribution over one range means.
-_ZIPF_CENTRE = "0.5"
+_CENTRE = "0.5"
 _FIO_ZONES_MAX = 256
 
 
@@ -20,20 +21,34 @@ def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> N
     size = _range(section, capacity_bytes, sector_bytes)
     section.add("offset", job.offset_bytes)
     _add_size(section, size)
-    if job.align_bytes is not None:
-        if job.align_bytes % sector_bytes or job.align_bytes <= 0:
-            section.refuse(f"align_bytes {job.align_bytes}: not a multiple of {sector_bytes}")
-        section.add("blockalign", job.align_bytes)
-    elif job.pattern == "random" and len(job.block_sizes) > 1:
-        smallest = min(block.bytes for block in job.block_sizes)
-        section.refuse(
-            "fio aligns a mix of block sizes to one size, not each I/O to its own",
-            f"set align_bytes = {smallest}",
-        )
+    _add_alignment(section, sector_bytes)
     if job.pattern == "random":
         _add_distribution(section, size)
     elif job.addresses.kind != "uniform":
         section.refuse(f"addresses {job.addresses.kind}: only random jobs have a distribution")
+
+
+def _add_alignment(section: Section, sector_bytes: int) -> None:
+    """Add `blockalign`, as a list where operations differ."""
+    job = section.job
+    own = [(one.block_sizes, one.align_bytes) for one in (job.writes, job.trims) if one]
+    given = [(job.block_sizes, job.align_bytes), *own]
+    for sizes, align in given:
+        if align is None and job.pattern == "random" and len(sizes) > 1:
+            smallest = min(block.bytes for block in sizes)
+            section.refuse(
+                "fio aligns a mix of block sizes to one size, not each I/O to its own",
+                f"set align_bytes = {smallest}",
+            )
+        if align is not None and (align % sector_bytes or align <= 0):
+            section.refuse(f"align_bytes {align}: not a multiple of {sector_bytes}")
+    if not any(align for _, align in given):
+        return
+    of = {"read": (job.block_sizes, job.align_bytes)}
+    for name, one in (("write", job.writes), ("trim", job.trims)):
+        of[name] = of["read"] if one is None else (one.block_sizes, one.align_bytes)
+    aligns = [str(align or sizes[0].bytes) for sizes, align in of.values()]
+    section.add("blockalign", aligns[0] if len(set(aligns)) == 1 else ",".join(aligns))
 
 
 def _range(section: Section, capacity_bytes: int, sector_bytes: int) -> int:
@@ -47,7 +62,7 @@ def _range(section: Section, capacity_bytes: int, sector_bytes: int) -> int:
         section.refuse(
             f"range {job.offset_bytes} to {end} is not within the target ({capacity_bytes} bytes)"
         )
-    largest = max(block.bytes for block in job.block_sizes)
+    largest = max(block.bytes for block in job.all_block_sizes)
     if size < largest:
         section.refuse(f"range of {size} bytes is smaller than its block size {largest}")
     return size
@@ -81,7 +96,13 @@ def _add_distribution(section: Section, size: int) -> None:
             section.refuse(f"zipf needs a theta above 0, not {theta}")
         if theta == 1.0:
             section.refuse("fio has no zipf with theta 1", "use 0.99 or 1.01")
-        section.add("random_distribution", f"zipf:{theta:g}:{_ZIPF_CENTRE}")
+        section.add("random_distribution", f"zipf:{theta:g}:{_CENTRE}")
+        return
+    if kind == "pareto":
+        section.add("random_distribution", f"pareto:{(addresses.hot_pct or 0) / 100:g}:{_CENTRE}")
+        return
+    if kind == "normal":
+        section.add("random_distribution", f"normal:{_normal_spread(section):g}:{_CENTRE}")
         return
     if kind == "hot_cold":
         if len(zones) != 1:
@@ -89,6 +110,16 @@ def _add_distribution(section: Section, size: int) -> None:
         hot = zones[0]
         zones = (hot, Zone(100 - hot.access_pct, 100 - hot.size_pct))
     section.add("random_distribution", _zoned(section, zones, size))
+
+
+def _normal_spread(section: Section) -> float:
+    """fio's parameter for a standard deviation: it adds a uniform spread to a mean of twelve
+    uniform numbers, whose own deviation is a twelfth of the range."""
+    deviation = section.job.addresses.deviation_pct or 0.0
+    own = 100 / 12
+    if deviation < own:
+        section.refuse(f"fio has no normal addresses with a deviation below {own:.2f} %")
+    return math.sqrt(12 * (deviation**2 - own**2))
 
 
 def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
@@ -128,7 +159,8 @@ def raise_to_sectors(section: Section, sector_bytes: int) -> None:
     refused, because its result would be that of another.
     """
     job = section.job
-    if len(job.block_sizes) < 2 or any(size.bytes <= 0 for size in job.block_sizes):
+    own = job.writes is not None or job.trims is not None  # not published loads
+    if own or len(job.block_sizes) < 2 or any(size.bytes <= 0 for size in job.block_sizes):
         return
     if raised := [size for size in job.block_sizes if size.bytes % sector_bytes]:
         weights: dict[int, float] = {}

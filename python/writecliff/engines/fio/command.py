@@ -17,6 +17,12 @@ from dataclasses import dataclass
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
 from writecliff.engines.fio.capability import DSYNC_SINCE, DataPlacement, Fio
+from writecliff.engines.fio.course import (
+    add_block_sizes,
+    add_direction,
+    add_streams,
+    refuse_what_only_simulation_has,
+)
 from writecliff.engines.fio.data import add_data
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
@@ -134,16 +140,18 @@ def _escaped(path: str) -> str:
 
 def _add_data_placement(section: Section, found: DataPlacement) -> None:
     """Hints are those of the node that a job opens, so that a job without a stream has one too."""
-    if found.kind == "hint":
+    if found.kind != "hint":
+        add_streams(section, found.kind)
+    elif section.job.streams:
+        section.refuse("a write hint is of a whole job", "use a job for each stream")
+    else:
         section.add("filename", _escaped(found.nodes[section.job.stream]))
-    elif section.job.stream:
-        section.add("dataplacement", found.kind)
-        section.add("plids", section.job.stream)
 
 
 def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
     """How to place writes if any job asks for a stream. Refuses what the drive does not have."""
-    streams = sorted({job.stream for job in workload.jobs if job.stream})
+    asked = {stream for job in workload.jobs for stream in (*job.streams, job.stream)}
+    streams = sorted(asked - {0})
     if not streams:
         return None
     found = target.data_placement
@@ -167,17 +175,15 @@ def add_job(section: Section, target: Target, fio: Fio) -> None:
     """Add all options of a job except its data placement."""
     job = section.job
     _check_counts(section, target)
-    if job.trim_pct > 0 and target.is_file:
+    refuse_what_only_simulation_has(section)
+    trims = job.trim_pct > 0 or job.trim_first
+    if trims and target.is_file:
         section.refuse("fio cannot trim regular files", "run it on a block device")
-    if job.trim_pct > 0 and job.queue_depth > 1:
+    if trims and job.queue_depth > 1:
         section.warn(f"fio trims one at a time in each thread, not {job.queue_depth} deep")
     section.add("new_group")
-    section.add("rw", _direction(section))
-    if job.trim_pct == 0 and 0 < job.read_pct < 100:
-        section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
-        if job.pattern == "sequential":
-            section.warn("in fio reads and writes each follow their own sequence")
-    _add_block_sizes(section)
+    add_direction(section)
+    add_block_sizes(section)
     section.add("numjobs", job.threads)
     section.add("iodepth", job.queue_depth)
     add_addresses(section, target.capacity_bytes, target.sector_bytes)
@@ -215,39 +221,9 @@ def _check_counts(section: Section, target: Target) -> None:
         )
     if not job.block_sizes:
         section.refuse("has no block size")
-    for size in job.block_sizes:
+    for size in job.all_block_sizes:
         if size.bytes <= 0 or size.bytes % target.sector_bytes:
             section.refuse(
                 f"block size {size.bytes}: the target's sector is {target.sector_bytes} bytes",
                 f"use a multiple of {target.sector_bytes} bytes",
             )
-
-
-def _direction(section: Section) -> str:
-    job = section.job
-    prefix = "rand" if job.pattern == "random" else ""
-    if job.trim_pct == 100 and job.read_pct == 0:
-        return f"{prefix}trim"
-    if job.trim_pct != 0:
-        section.refuse(
-            f"trim_pct {job.trim_pct:g}: fio cannot mix trims with reads and writes in one job",
-            "put the trims into a separate job (trim_pct 100)",
-        )
-    return prefix + ("rw" if 0 < job.read_pct < 100 else "read" if job.read_pct else "write")
-
-
-def _add_block_sizes(section: Section) -> None:
-    sizes = section.job.block_sizes
-    if len(sizes) == 1:
-        section.add("bs", sizes[0].bytes)
-        return
-    total = sum(size.weight for size in sizes)
-    if total <= 0 or any(size.weight < 0 for size in sizes):
-        section.refuse("the weights of its block sizes are not positive")
-    shares = (
-        f"{size.bytes}/"
-        f"{section.whole_percent(f'share of block size {size.bytes}', 100 * size.weight / total)}"
-        for size in sizes
-        if size.weight
-    )
-    section.add("bssplit", ":".join(shares))

@@ -20,7 +20,7 @@ BUFFERS_BYTES = 1 << 20  # of a thread; beyond what a controller compresses toge
 def add_data(section: Section, *, fast: bool) -> None:
     """Add the options of the data of a job that writes."""
     job = section.job
-    smallest = min(size.bytes for size in job.block_sizes)
+    smallest = min(size.bytes for size in job.block_sizes_of("write"))
     random_data = not job.compressible_pct and not job.duplicate_pct
     enough = smallest >= LARGE_BYTES and smallest * job.queue_depth >= BUFFERS_BYTES
     if fast and random_data and enough:

@@ -210,7 +210,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return plan
 
     def _command_target(self, workload: Workload) -> command.Target:
-        if self._data_placement is None and any(job.stream for job in workload.jobs):
+        if self._data_placement is None and any(job.stream or job.streams for job in workload.jobs):
             self._data_placement = self._target.data_placement(self._fio)
         return self._target.for_command(self._data_placement or "not requested")
 

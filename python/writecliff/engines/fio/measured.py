@@ -82,7 +82,7 @@ class Measured:
     @property
     def _single_blocks(self) -> dict[int, int]:
         jobs = enumerate(self.workload.jobs)
-        return {n: job.block_sizes[0].bytes for n, job in jobs if len(job.block_sizes) == 1}
+        return {n: job.block_sizes[0].bytes for n, job in jobs if len(job.all_block_sizes) == 1}
 
     @property
     def series(self) -> IntervalSeries:

@@ -48,6 +48,8 @@ def _add_rate(section: Section) -> None:
     job = section.job
     if job.rate_iops is not None and job.rate_bytes_per_s is not None:
         section.refuse("rate_iops and rate_bytes_per_s exclude each other")
+    if job.writes or job.trims:
+        section.refuse("a rate of operations with different block sizes", "use a job for each")
     total = sum(size.weight for size in job.block_sizes)
     mean_block = sum(size.bytes * size.weight for size in job.block_sizes) / total
     if job.arrival == "poisson":
@@ -109,7 +111,7 @@ def add_ends(section: Section) -> None:
     otherwise; so one of the two is always given.
     """
     job = section.job
-    block = max(size.bytes for size in job.block_sizes)
+    block = max(size.bytes for size in job.all_block_sizes)
     if job.duration_ns is None and job.volume_bytes is None and job.ios is None:
         section.refuse("has no end", "give duration_ns, volume_bytes or ios")
     if job.duration_ns is not None:

@@ -1,0 +1,178 @@
+//! Ends of a job by what it measures, and the search for a queue depth, judged at the ends of
+//! intervals of the series (`writecliff_workload::SteadyEnd`, `LatencyTarget`, `LeastRate`).
+
+mod depth_search;
+mod steady;
+
+use writecliff_base::Nanos;
+use writecliff_workload::{JobSpec, LeastRate};
+
+use self::depth_search::DepthSearch;
+use self::steady::Steadiness;
+use crate::outcome::{OPERATIONS, OperationOutcome};
+use crate::series::Columns;
+
+/// A rate below the least one counts from here on, as in fio.
+const SETTLED_NS: u64 = 2_000_000_000;
+
+/// Why a job ended before its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    SteadyState,
+    LatencyTarget,
+    LeastRate,
+}
+
+impl EndedBy {
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SteadyState => "steady_state",
+            Self::LatencyTarget => "latency_target",
+            Self::LeastRate => "least_rate",
+        }
+    }
+}
+
+/// What follows from an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Continue,
+    Depth(u32),
+    /// Measure afresh at this depth.
+    Afresh(u32),
+    End(EndedBy),
+}
+
+/// Activity of one operation of a job in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Activity {
+    ios: u64,
+    bytes: u64,
+    latency_sum_ns: f64,
+}
+
+/// The judges of one job.
+pub(crate) struct Watch {
+    job: usize,
+    start: Nanos,
+    interval_ns: u64,
+    /// Rows of the series judged so far.
+    rows: usize,
+    steady: Option<Steadiness>,
+    search: Option<DepthSearch>,
+    least: Vec<Least>,
+}
+
+/// A least rate and what was done in the cycle so far.
+struct Least {
+    spec: LeastRate,
+    done: Activity,
+    since_ns: u64,
+}
+
+impl Watch {
+    /// The judges of a job; `None` if it has none.
+    pub(crate) fn of(spec: &JobSpec, job: usize, interval_ns: u64) -> Option<Box<Self>> {
+        let least = |&spec: &LeastRate| Least { spec, done: Activity::default(), since_ns: 0 };
+        let none = spec.until_steady.is_none()
+            && spec.latency_target.is_none()
+            && spec.least_rates.is_empty();
+        (!none).then(|| {
+            Box::new(Self {
+                job,
+                start: Nanos(spec.start_delay_ns),
+                interval_ns,
+                rows: 0,
+                steady: spec.until_steady.map(Steadiness::new),
+                search: spec.latency_target.map(|t| DepthSearch::new(t, spec.queue_depth)),
+                least: spec.least_rates.iter().map(least).collect(),
+            })
+        })
+    }
+
+    /// The queue depth to begin with.
+    pub(crate) fn first_depth(&self) -> Option<u32> {
+        self.search.as_ref().map(DepthSearch::depth)
+    }
+
+    /// Judges the intervals that have ended since the last call; `results` are the job's.
+    pub(crate) fn judge(
+        &mut self,
+        series: &Columns,
+        results: &[OperationOutcome; OPERATIONS],
+    ) -> Verdict {
+        while self.rows < series.end_ns.len() {
+            let end_ns = series.end_ns[self.rows];
+            let mut activity = [Activity::default(); OPERATIONS];
+            while self.rows < series.end_ns.len() && series.end_ns[self.rows] == end_ns {
+                self.add_row(series, &mut activity);
+                self.rows += 1;
+            }
+            if end_ns < self.start.0.saturating_add(self.interval_ns) {
+                continue; // the job had not begun, or not for a whole interval
+            }
+            let verdict = self.judge_interval(end_ns - self.start.0, &activity, results);
+            if verdict != Verdict::Continue {
+                return verdict;
+            }
+        }
+        Verdict::Continue
+    }
+
+    fn add_row(&self, series: &Columns, activity: &mut [Activity; OPERATIONS]) {
+        let row = self.rows;
+        if series.job[row] as usize != self.job {
+            return;
+        }
+        let ios = series.ios[row];
+        let latency_sum_ns = if ios > 0 { series.latency_mean_ns[row] * ios as f64 } else { 0.0 };
+        let bytes = series.bytes[row];
+        activity[series.operation[row] as usize] = Activity { ios, bytes, latency_sum_ns };
+    }
+
+    fn judge_interval(
+        &mut self,
+        since_start_ns: u64,
+        activity: &[Activity; OPERATIONS],
+        results: &[OperationOutcome; OPERATIONS],
+    ) -> Verdict {
+        if self.least.iter_mut().any(|least| least.is_missed(since_start_ns, activity)) {
+            return Verdict::End(EndedBy::LeastRate);
+        }
+        let all = activity.iter().fold(Activity::default(), |sum, one| Activity {
+            ios: sum.ios + one.ios,
+            bytes: sum.bytes + one.bytes,
+            latency_sum_ns: sum.latency_sum_ns + one.latency_sum_ns,
+        });
+        if let Some(steady) = &mut self.steady
+            && steady.is_attained(since_start_ns, self.interval_ns, &all)
+        {
+            return Verdict::End(EndedBy::SteadyState);
+        }
+        match &mut self.search {
+            Some(search) => search.judge(self.interval_ns, results),
+            None => Verdict::Continue,
+        }
+    }
+}
+
+impl Least {
+    fn is_missed(&mut self, now_ns: u64, activity: &[Activity; OPERATIONS]) -> bool {
+        let one = activity[self.spec.operation as usize];
+        self.done.ios += one.ios;
+        self.done.bytes += one.bytes;
+        let passed_ns = now_ns - self.since_ns;
+        if passed_ns < self.spec.cycle_ns {
+            return false;
+        }
+        let seconds = passed_ns as f64 / 1e9;
+        let done = std::mem::take(&mut self.done);
+        self.since_ns = now_ns;
+        let slow = |least: Option<f64>, done: u64| {
+            least.is_some_and(|least| (done as f64 / seconds) < least)
+        };
+        now_ns > SETTLED_NS
+            && (slow(self.spec.iops, done.ios) || slow(self.spec.bytes_per_s, done.bytes))
+    }
+}

@@ -1,0 +1,151 @@
+//! The largest queue depth that meets a latency target, found as fio finds it: doubled from 1 while
+//! the target is met, then halved between the largest that met it and the smallest that did not.
+//!
+//! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above the
+//! target may count as met. After a change of depth one interval is left out, in which I/Os of the
+//! former depth complete. The depth found is measured afresh for one more window.
+
+use writecliff_workload::LatencyTarget;
+
+use super::{EndedBy, Verdict};
+use crate::outcome::{OPERATIONS, OperationOutcome};
+
+pub(super) struct DepthSearch {
+    target: LatencyTarget,
+    depth: u32,
+    /// The largest depth that met the target, and the smallest that did not.
+    low: u32,
+    high: Option<u32>,
+    most: u32,
+    /// Whether the depth is found and is measured once more.
+    is_last: bool,
+    /// Time of the window so far; `None` while I/Os of the former depth complete.
+    window_ns: Option<u64>,
+    /// I/Os, and those within the target, when the window began.
+    before: (u64, u64),
+}
+
+impl DepthSearch {
+    pub(super) fn new(target: LatencyTarget, most: u32) -> Self {
+        let (depth, low, high) = (1, 1, None);
+        let (is_last, window_ns, before) = (false, Some(0), (0, 0));
+        Self { target, depth, low, high, most, is_last, window_ns, before }
+    }
+
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Adds an interval.
+    pub(super) fn judge(
+        &mut self,
+        interval_ns: u64,
+        results: &[OperationOutcome; OPERATIONS],
+    ) -> Verdict {
+        let now = self.counts(results);
+        let Some(passed_ns) = self.window_ns else {
+            (self.window_ns, self.before) = (Some(0), now);
+            return Verdict::Continue;
+        };
+        let passed_ns = passed_ns + interval_ns;
+        self.window_ns = Some(passed_ns);
+        if passed_ns < self.target.window_ns || now.0 == self.before.0 {
+            return Verdict::Continue;
+        }
+        let (ios, within) = (now.0 - self.before.0, now.1 - self.before.1);
+        let is_met = 100.0 * within as f64 / ios as f64 >= self.target.percentile;
+        (self.window_ns, self.before) = (Some(0), now);
+        if is_met { self.met() } else { self.missed() }
+    }
+
+    /// All I/Os of the job, and those within the target.
+    fn counts(&self, results: &[OperationOutcome; OPERATIONS]) -> (u64, u64) {
+        let buckets = || results.iter().flat_map(|one| one.service.buckets());
+        let within = buckets().filter(|(lower, _, _)| *lower <= self.target.latency_ns);
+        (buckets().map(|bucket| bucket.2).sum(), within.map(|bucket| bucket.2).sum())
+    }
+
+    fn met(&mut self) -> Verdict {
+        if self.is_last {
+            return Verdict::End(EndedBy::LatencyTarget);
+        }
+        self.low = self.depth;
+        let next = self.high.map_or(2 * self.depth, |high| (self.depth + high) / 2);
+        self.change(next.min(self.most))
+    }
+
+    fn missed(&mut self) -> Verdict {
+        self.is_last = false;
+        if self.depth == 1 {
+            return Verdict::Continue;
+        }
+        self.high = Some(self.depth);
+        if self.low == self.depth {
+            self.low -= 1;
+        }
+        self.change((self.depth + self.low) / 2)
+    }
+
+    fn change(&mut self, depth: u32) -> Verdict {
+        if depth != self.depth {
+            (self.depth, self.window_ns) = (depth, None);
+            return Verdict::Depth(depth);
+        }
+        if self.target.keeps_running {
+            return Verdict::Continue;
+        }
+        (self.is_last, self.before) = (true, (0, 0));
+        Verdict::Afresh(depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: u64 = 1_000_000;
+
+    /// Depths in order of their windows, and the end, on a drive whose I/Os take 10 us per depth.
+    fn search(latency_ns: u64, most: u32, keeps_running: bool, intervals: usize) -> Vec<Verdict> {
+        let target =
+            LatencyTarget { latency_ns, percentile: 99.0, window_ns: 3 * INTERVAL, keeps_running };
+        let mut search = DepthSearch::new(target, most);
+        let mut results: [OperationOutcome; OPERATIONS] = Default::default();
+        let mut found = Vec::new();
+        for _ in 0..intervals {
+            results[1].service.record_many(10_000 * u64::from(search.depth()), 1000);
+            let verdict = search.judge(INTERVAL, &results);
+            if verdict != Verdict::Continue {
+                found.push(verdict);
+            }
+            match verdict {
+                Verdict::Afresh(_) => results = Default::default(),
+                Verdict::End(_) => break,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_largest_depth_within_the_target_is_found_and_measured_afresh() {
+        let found = search(105_000, 64, false, 1000);
+        assert_eq!(found[..4], [2, 4, 8, 16].map(Verdict::Depth), "doubled until one misses");
+        let last = &found[found.len() - 2..];
+        assert_eq!(last, [Verdict::Afresh(10), Verdict::End(EndedBy::LatencyTarget)]);
+    }
+
+    #[test]
+    fn the_job_s_depth_is_the_largest_and_1_the_smallest() {
+        let met = search(1_000_000, 4, false, 1000);
+        assert_eq!(met[..3], [Verdict::Depth(2), Verdict::Depth(4), Verdict::Afresh(4)]);
+        assert_eq!(search(5_000, 4, false, 1000), []);
+    }
+
+    #[test]
+    fn a_search_that_keeps_running_ends_by_itself_never() {
+        let found = search(105_000, 64, true, 1000);
+        assert!(found.iter().all(|verdict| matches!(verdict, Verdict::Depth(_))));
+        assert_eq!(found.last(), Some(&Verdict::Depth(10)));
+    }
+}

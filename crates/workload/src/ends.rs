@@ -1,0 +1,104 @@
+//! Ends of a job that follow from what it measures, and the depth that a latency allows.
+//!
+//! These are specifications; `writecliff-runner` judges them at the ends of the intervals of the
+//! measured series, so their times are multiples of `interval_ns`. All three are fio's: steady
+//! state (`steadystate`), latency target (`latency_target`), least rate (`rate_min`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{Check, ensure};
+
+/// What steady state is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    Iops,
+    Bandwidth,
+    Latency,
+}
+
+/// Ends the job when its last `window_ns` are steady: a value is measured each `check_ns`, from
+/// `ramp_ns` on, and the values of a window must stay within the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyEnd {
+    pub metric: Metric,
+    /// Whether the limit is for the slope of the least-squares line per check, instead of for the
+    /// largest deviation from the mean.
+    pub slope: bool,
+    /// In percent of the mean if `relative`, else in IOPS, bytes a second or nanoseconds.
+    pub limit: f64,
+    pub relative: bool,
+    pub window_ns: u64,
+    pub check_ns: u64,
+    pub ramp_ns: u64,
+}
+
+/// Searches for the largest queue depth, up to the job's, at which `percentile` % of the I/Os of a
+/// window complete within `latency_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyTarget {
+    pub latency_ns: u64,
+    pub percentile: f64,
+    pub window_ns: u64,
+    /// Whether the search goes on until the job ends, instead of ending it when the depth is found.
+    pub keeps_running: bool,
+}
+
+/// Ends the job when an operation is slower than this in a cycle, after two seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeastRate {
+    /// 0 read, 1 write, 2 trim, as in the series.
+    pub operation: u8,
+    pub iops: Option<f64>,
+    pub bytes_per_s: Option<f64>,
+    pub cycle_ns: u64,
+}
+
+impl SteadyEnd {
+    /// Values in a window.
+    pub fn values(&self) -> usize {
+        usize::try_from(self.window_ns / self.check_ns.max(1)).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn check(&self, interval_ns: u64) -> Check {
+        let key = "until_steady";
+        ensure(self.limit.is_finite() && self.limit > 0.0, key, || {
+            format!("the limit {} is not above 0", self.limit)
+        })?;
+        whole_intervals(key, "check", self.check_ns, interval_ns)?;
+        ensure((2..=1 << 20).contains(&self.values()), key, || {
+            "a window must hold 2 values or more, one each check".to_owned()
+        })
+    }
+}
+
+impl LatencyTarget {
+    pub(crate) fn check(&self, interval_ns: u64) -> Check {
+        let key = "latency_target";
+        ensure(self.latency_ns > 0, key, || "0 is not above 0".to_owned())?;
+        ensure(self.percentile > 0.0 && self.percentile <= 100.0, key, || {
+            format!("the percentile {} is not above 0 and up to 100", self.percentile)
+        })?;
+        whole_intervals(key, "window", self.window_ns, interval_ns)
+    }
+}
+
+impl LeastRate {
+    pub(crate) fn check(&self, interval_ns: u64) -> Check {
+        let key = "least_rates";
+        ensure(self.operation < 3, key, || format!("{} is no operation", self.operation))?;
+        ensure(self.iops.is_some() != self.bytes_per_s.is_some(), key, || {
+            "give either iops or bytes_per_s".to_owned()
+        })?;
+        whole_intervals(key, "cycle", self.cycle_ns, interval_ns)
+    }
+}
+
+fn whole_intervals(key: &'static str, what: &str, time_ns: u64, interval_ns: u64) -> Check {
+    ensure(time_ns > 0 && time_ns.is_multiple_of(interval_ns), key, || {
+        format!("{what} of {time_ns} ns is no multiple of the interval of {interval_ns} ns")
+    })
+}

@@ -1,0 +1,146 @@
+//! What makes a job's I/Os other than draws that know nothing of each other: own block sizes of
+//! writes and trims, runs from random addresses, trims before writes, several streams, a log.
+
+use writecliff_base::{Prng, StreamId};
+
+use super::{Mix, Operation};
+use crate::address::{AddressGenerator, SizeClass, SizeClasses};
+use crate::io_log::Replay;
+use crate::spec::{JobSpec, Pattern, StreamOrder};
+
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    pub(super) replay: Option<Replay>,
+    /// Mixes of the block sizes of writes and trims, where they differ from the job's.
+    writes: Option<Sizes>,
+    trims: Option<Sizes>,
+    runs: Option<Runs>,
+    trim_first: bool,
+    /// The block that was trimmed and is written next: offset and length.
+    trimmed: Option<(u64, u32)>,
+    streams: Streams,
+}
+
+#[derive(Clone, Debug)]
+struct Sizes {
+    first: SizeClass,
+    /// Upper threshold of each class out of 2^32; empty if there is only one.
+    upto: Vec<(u64, SizeClass)>,
+}
+
+/// Consecutive I/Os from each random address, as fio's `randwrite:N`. Each operation continues from
+/// its own last one; what would leave the range begins at a random address.
+#[derive(Clone, Debug)]
+struct Runs {
+    ios: u64,
+    /// I/Os until the next random address.
+    left: u64,
+    positions: [Option<u64>; 3],
+    range: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Streams {
+    all: Vec<StreamId>,
+    next: usize,
+    at_random: bool,
+}
+
+impl Course {
+    /// The course of a job; `None` if its I/Os are plain draws.
+    pub(super) fn of(job: &JobSpec, classes: &SizeClasses, range: u64) -> Option<Box<Self>> {
+        let plain = job.writes.is_none()
+            && job.trims.is_none()
+            && (job.run_ios == 1 || job.pattern == Pattern::Sequential)
+            && !job.trim_first
+            && job.streams.is_empty()
+            && job.log.is_none();
+        let sizes = |operation, classes: &Option<Vec<SizeClass>>| {
+            classes.as_ref().map(|classes| Sizes {
+                first: classes[0],
+                upto: Mix::thresholds(job.block_sizes_of(operation), classes),
+            })
+        };
+        (!plain).then(|| {
+            Box::new(Self {
+                replay: job.log.as_ref().map(Replay::new),
+                writes: sizes(Operation::Write, &classes.writes),
+                trims: sizes(Operation::Trim, &classes.trims),
+                runs: (job.run_ios > 1).then_some(Runs {
+                    ios: job.run_ios,
+                    left: 0,
+                    positions: [None; 3],
+                    range,
+                }),
+                trim_first: job.trim_first,
+                trimmed: None,
+                streams: Streams {
+                    all: job.streams.iter().copied().map(StreamId).collect(),
+                    next: 0,
+                    at_random: job.stream_order == StreamOrder::Random,
+                },
+            })
+        })
+    }
+
+    /// The next operation with its offset in the range and its length.
+    pub(super) fn next(
+        &mut self,
+        random: &mut Prng,
+        mix: &Mix,
+        only: &SizeClass,
+        addresses: &mut AddressGenerator,
+    ) -> (Operation, u64, u32) {
+        if let Some((offset, length)) = self.trimmed.take() {
+            return (Operation::Write, offset, length);
+        }
+        let (drawn, for_size) = mix.draw_operation(random);
+        let operation = if self.trim_first { Operation::Trim } else { drawn };
+        let own = match operation {
+            Operation::Write => self.writes.as_ref(),
+            Operation::Trim => self.trims.as_ref(),
+            Operation::Read | Operation::Flush => None,
+        };
+        let (first, upto) = own.map_or((only, &mix.sizes), |own| (&own.first, &own.upto));
+        let class = upto.iter().find(|(below, _)| for_size < *below).map_or(first, |(_, c)| c);
+        let offset = match &mut self.runs {
+            Some(runs) => runs.next(random, class, operation, addresses),
+            None => addresses.next(random, class, operation),
+        };
+        if self.trim_first {
+            self.trimmed = Some((offset, class.length));
+        }
+        (operation, offset, class.length)
+    }
+
+    /// The stream of a write, if the job has several.
+    pub(super) fn stream(&mut self, random: &mut Prng) -> Option<StreamId> {
+        let Streams { all, next, at_random } = &mut self.streams;
+        if *at_random && !all.is_empty() {
+            return Some(all[random.below(all.len() as u64) as usize]);
+        }
+        let stream = all.get(*next).copied();
+        *next = (*next + 1) % all.len().max(1);
+        stream
+    }
+}
+
+impl Runs {
+    fn next(
+        &mut self,
+        random: &mut Prng,
+        class: &SizeClass,
+        operation: Operation,
+        addresses: &mut AddressGenerator,
+    ) -> u64 {
+        let length = u64::from(class.length);
+        let continued = self.positions[operation as usize].filter(|at| at + length <= self.range);
+        let offset = match continued {
+            Some(at) if self.left > 0 => at,
+            _ => addresses.next(random, class, operation),
+        };
+        self.left = if self.left > 0 { self.left - 1 } else { self.ios - 1 };
+        self.positions[operation as usize] = Some(offset + length);
+        offset
+    }
+}

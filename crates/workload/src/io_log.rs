@@ -1,0 +1,106 @@
+//! A log of single I/Os that a job repeats in place of generated ones (fio's `read_iolog`).
+//!
+//! With times, the job is an open loop: each I/O arrives at its time in the log and is issued then,
+//! or as soon as the queue has room. Without, I/Os follow each other as fast as the queue allows.
+//! After its last I/O a log starts over.
+
+use serde::{Deserialize, Serialize};
+use writecliff_base::StreamId;
+use writecliff_host_interface::Content;
+
+use crate::check::{Check, Limits, ensure, whole_sectors};
+use crate::generator::{IoRequest, Operation};
+
+/// Columns of equal length, one row for each I/O.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IoLog {
+    /// One letter each: r read, w write, t trim, f flush.
+    pub operations: String,
+    /// Relative to the start of the device. 0 for flushes.
+    pub offsets: Vec<u64>,
+    /// In bytes. 0 for flushes.
+    pub lengths: Vec<u32>,
+    /// Arrivals since the start of the job, ascending; empty for as fast as possible.
+    pub times_ns: Vec<u64>,
+}
+
+fn operation_of(letter: u8) -> Option<Operation> {
+    match letter {
+        b'r' => Some(Operation::Read),
+        b'w' => Some(Operation::Write),
+        b't' => Some(Operation::Trim),
+        b'f' => Some(Operation::Flush),
+        _ => None,
+    }
+}
+
+impl IoLog {
+    /// Whether the log contains trims.
+    pub fn trims(&self) -> bool {
+        self.operations.contains('t')
+    }
+
+    /// Arrivals of the I/Os that count: a flush belongs to the I/O before it.
+    pub(crate) fn arrivals_ns(&self) -> Vec<u64> {
+        let letters = self.operations.bytes();
+        letters.zip(&self.times_ns).filter(|(l, _)| *l != b'f').map(|(_, time)| *time).collect()
+    }
+
+    pub(crate) fn check(&self) -> Check {
+        let key = "log";
+        let rows = self.operations.len();
+        ensure(self.operations.bytes().any(|letter| letter != b'f'), key, || {
+            "it has no I/Os".to_owned()
+        })?;
+        ensure(self.operations.bytes().all(|letter| operation_of(letter).is_some()), key, || {
+            "an operation is none of r, w, t and f".to_owned()
+        })?;
+        let times = self.times_ns.is_empty() || self.times_ns.len() == rows;
+        ensure(self.offsets.len() == rows && self.lengths.len() == rows && times, key, || {
+            "its columns differ in length".to_owned()
+        })?;
+        ensure(self.times_ns.is_sorted(), key, || "its times are not ascending".to_owned())?;
+        for ((letter, offset), length) in
+            self.operations.bytes().zip(&self.offsets).zip(&self.lengths)
+        {
+            whole_sectors(key, *offset)?;
+            whole_sectors(key, u64::from(*length))?;
+            ensure(letter == b'f' || *length > 0, key, || {
+                format!("an I/O at offset {offset} has no bytes")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Checks whether a drive has all addresses of the log.
+    pub(crate) fn fits(&self, limits: &Limits) -> Check {
+        let ends = self.offsets.iter().zip(&self.lengths);
+        let end = ends.map(|(offset, length)| offset.saturating_add(u64::from(*length))).max();
+        let capacity = limits.capacity;
+        ensure(end.unwrap_or(0) <= capacity.0, "log", || {
+            format!("an I/O ends at byte {}; the drive has {capacity}", end.unwrap_or(0))
+        })
+    }
+}
+
+/// The I/Os of a log, over and over.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    log: IoLog,
+    next: usize,
+}
+
+impl Replay {
+    pub(crate) fn new(log: &IoLog) -> Self {
+        Self { log: log.clone(), next: 0 }
+    }
+
+    pub(crate) fn next(&mut self, content: Content, stream: StreamId) -> IoRequest {
+        let row = self.next;
+        self.next = (row + 1) % self.log.offsets.len();
+        let op = operation_of(self.log.operations.as_bytes()[row]).expect("the log was checked");
+        let (offset, length) = (self.log.offsets[row], self.log.lengths[row]);
+        IoRequest { op, offset, length, content, stream }
+    }
+}

@@ -1,0 +1,83 @@
+//! Sequential addresses with holes, backwards, or over several files in turn.
+//!
+//! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O begins where the last one of its
+//! operation and file ended, plus the hole. The first one begins at 0 all the same, so a job that
+//! goes back begins there and continues from the end of the file. What would leave the file starts
+//! over: at the beginning, or the hole before the end.
+//!
+//! Files are equal parts of the range, without room in between; each I/O goes to the next one.
+
+use writecliff_base::Bytes;
+
+use crate::generator::Operation;
+use crate::spec::JobSpec;
+
+/// One position per file and operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Striding {
+    positions: Vec<[u64; 3]>,
+    turn: usize,
+    file_bytes: u64,
+    hole: i64,
+}
+
+impl Striding {
+    /// `unit` is the least alignment of the job's blocks: files are whole numbers of it.
+    pub(crate) fn new(job: &JobSpec, range: Bytes, unit: u64, start: u64) -> Self {
+        let files = u64::from(job.files);
+        let file_bytes = range.0 / files / unit * unit;
+        let position = start % file_bytes.max(1);
+        let positions = vec![[position; 3]; job.files as usize];
+        Self { positions, turn: 0, file_bytes, hole: job.hole_bytes }
+    }
+
+    /// Whether each file has room for a block of `largest` bytes.
+    pub(crate) fn holds(&self, largest: u64) -> bool {
+        self.file_bytes >= largest
+    }
+
+    pub(crate) fn next(&mut self, operation: Operation, length: u32) -> u64 {
+        let file = self.turn;
+        self.turn = (file + 1) % self.positions.len();
+        let position = &mut self.positions[file][operation as usize];
+        let length = u64::from(length);
+        let last = self.file_bytes - length;
+        let mut at = *position;
+        if at > 0 && self.hole != 0 {
+            let back = last.saturating_add_signed(self.hole.saturating_add_unsigned(length));
+            let restart = if self.hole > 0 { 0 } else { back.min(last) };
+            at = at.checked_add_signed(self.hole).filter(|at| *at <= last).unwrap_or(restart);
+        } else if at > last {
+            at = 0;
+        }
+        *position = at + length;
+        file as u64 * self.file_bytes + at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(hole_bytes: i64, files: u32, range: u64, count: usize) -> Vec<u64> {
+        let job = JobSpec { hole_bytes, files, ..JobSpec::default() };
+        let mut striding = Striding::new(&job, Bytes(range), 4096, 0);
+        (0..count).map(|_| striding.next(Operation::Write, 4096) / 4096).collect()
+    }
+
+    #[test]
+    fn holes_are_left_out_and_the_end_starts_over() {
+        assert_eq!(offsets(8192, 1, 10 * 4096, 6), [0, 3, 6, 9, 0, 3]);
+    }
+
+    #[test]
+    fn backwards_continues_from_the_end() {
+        assert_eq!(offsets(-8192, 1, 6 * 4096, 8), [0, 4, 3, 2, 1, 0, 4, 3]);
+    }
+
+    #[test]
+    fn files_take_turns() {
+        assert_eq!(offsets(0, 2, 9 * 4096, 6), [0, 4, 1, 5, 2, 6]);
+        assert_eq!(offsets(4096, 2, 8 * 4096, 6), [0, 4, 2, 6, 0, 4]);
+    }
+}

@@ -1,0 +1,102 @@
+"""Jobs that end by what they measure, and jobs that repeat a log, on a simulated drive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff import Job, SimEngine, Workload
+from writecliff.workload.model import IoLog, LatencyTarget, LeastRate, SteadyEnd
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> SimEngine:
+    engine = SimEngine(str(write_small_drive(tmp_path)))
+    engine.precondition(Workload("fill", (Job(volume_bytes=engine.identify().capacity_bytes),)))
+    return engine
+
+
+def load(job: Job, interval_ns: int = 10 * MS) -> Workload:
+    return Workload("load", (job,), interval_ns=interval_ns)
+
+
+def test_a_job_ends_in_steady_state(engine: SimEngine) -> None:
+    steady = SteadyEnd(metric="iops", limit=10.0, window_ns=100 * MS, check_ns=20 * MS)
+    job = Job(read_pct=100.0, queue_depth=4, duration_ns=2000 * MS, until_steady=steady)
+    (result,) = engine.run(load(job)).jobs
+    # Reads of a quiet drive are steady at once, so the first whole window is.
+    assert result.ended_by == "steady_state"
+    assert 100 * MS <= result.elapsed_ns < 115 * MS
+    tight = replace(job, until_steady=replace(steady, limit=1e-6), duration_ns=200 * MS)
+    (result,) = engine.run(load(tight)).jobs
+    assert result.ended_by is None and result.elapsed_ns >= 200 * MS
+
+
+def test_a_search_finds_the_depth_that_meets_the_target(engine: SimEngine) -> None:
+    target = LatencyTarget(latency_ns=400_000, percentile=90.0, window_ns=20 * MS)
+    job = Job(read_pct=100.0, queue_depth=64, duration_ns=5000 * MS, latency_target=target)
+    (found,) = engine.run(load(job, 5 * MS)).jobs
+    assert found.ended_by == "latency_target" and found.queue_depth is not None
+    assert 1 < found.queue_depth < 64
+
+    def p90(depth: int) -> float:
+        plain = Job(read_pct=100.0, queue_depth=depth, duration_ns=100 * MS)
+        (result,) = engine.run(load(plain)).jobs
+        return float(result.operations["read"].service.quantile(0.9).value_ns or 0)
+
+    assert p90(found.queue_depth) <= 1.05 * target.latency_ns < 1.25 * p90(2 * found.queue_depth)
+    # Only the last window counts: at 90 % within the target.
+    assert found.operations["read"].ios < 0.2 * found.elapsed_ns / 20_000
+
+
+def test_a_job_below_its_least_rate_ends_with_a_warning(engine: SimEngine) -> None:
+    least = LeastRate(operation=0, iops=500.0, cycle_ns=100 * MS)
+    job = Job(read_pct=100.0, rate_iops=100.0, duration_ns=5000 * MS, least_rates=(least,))
+    step = engine.run(load(job))
+    assert step.jobs[0].ended_by == "least_rate"
+    assert 2000 * MS < step.jobs[0].elapsed_ns < 2300 * MS  # two seconds to settle
+    assert any("least rate" in warning for warning in step.warnings)
+    enough = replace(job, rate_iops=600.0, duration_ns=2500 * MS)
+    assert engine.run(load(enough)).jobs[0].ended_by is None
+
+
+def test_a_log_is_repeated_at_its_times(engine: SimEngine) -> None:
+    log = IoLog("wrtf" * 50, (0, 0, 8192, 0) * 50, (4096, 4096, 8192, 0) * 50,
+                tuple(range(0, 200 * MS, MS)))  # fmt: skip
+    job = Job(log=log, queue_depth=4, ios=150)
+    (result,) = engine.run(load(job)).jobs
+    assert {name: one.ios for name, one in result.operations.items()} == dict.fromkeys(
+        ("read", "write", "trim"), 50
+    )
+    assert 198 * MS <= result.elapsed_ns < 200 * MS
+    assert result.operations["trim"].bytes == 50 * 8192
+    fast = engine.run(load(replace(job, log=replace(log, times_ns=())))).jobs[0]
+    assert fast.elapsed_ns < 100 * MS
+
+
+def test_the_same_seed_gives_the_same_bytes_for_every_course(tmp_path: Path) -> None:
+    from writecliff.workload.model import Addresses, BlockSize, OwnBlocks
+
+    jobs = (
+        Job(name="pareto", addresses=Addresses("pareto", hot_pct=20.0), run_ios=4, ios=300),
+        Job(name="normal", addresses=Addresses("normal", deviation_pct=10.0), ios=300),
+        Job(name="back", pattern="sequential", hole_bytes=-8192, files=2, ios=300),
+        Job(name="own", read_pct=50.0, writes=OwnBlocks((BlockSize(16384),)), ios=300),
+        Job(name="trims", trim_first=True, ios=300),
+        Job(name="streams", streams=(0, 1), stream_order="random", ios=300),
+    )
+    small = write_small_drive(tmp_path)
+    runs = [SimEngine(str(small)).run(Workload("all", jobs, seed=seed)) for seed in (1, 1, 2)]
+    figures = [
+        [(one.ios, one.service.to_bytes()) for job in run.jobs for one in job.operations.values()]
+        for run in runs
+    ]
+    assert figures[0] == figures[1] != figures[2]
+    own = {job.name: job for job in runs[0].jobs}["own"].operations
+    assert own["write"].bytes == own["write"].ios * 16384
+    assert own["read"].bytes == own["read"].ios * 4096
