@@ -10,7 +10,16 @@ import pytest
 from writecliff import _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import FioJobFile, load_fio_job, read_fio_job
-from writecliff.workload.model import Addresses, BlockSize, Job, Zone
+from writecliff.workload.model import (
+    Addresses,
+    BlockSize,
+    Job,
+    LatencyTarget,
+    LeastRate,
+    OwnBlocks,
+    SteadyEnd,
+    Zone,
+)
 
 CAPACITY = 1 << 30
 KIB, MIB, US, MS, S = 1024, 1 << 20, 1000, 10**6, 10**9
@@ -91,6 +100,42 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
      {"range_bytes": MIB // 2, "addresses": Addresses(
          "zoned", zones=(Zone(80.0, 20.0), Zone(20.0, 80.0)))}),
     ("rw=read\nrandom_distribution=zipf:1.2", {"addresses": Addresses()}),
+    ("rw=randread\nrandom_distribution=pareto:0.3",
+     {"addresses": Addresses("pareto", hot_pct=30.0)}),
+    ("rw=randread\nrandom_distribution=normal:0",
+     {"addresses": Addresses("normal", deviation_pct=100 / 12)}),
+    ("rw=randrw\nbs=4k,8k",
+     {"block_sizes": (BlockSize(4 * KIB),), "writes": OwnBlocks((BlockSize(8 * KIB),))}),
+    ("rw=randrw\nbssplit=4k/50:8k/50,16k",
+     {"align_bytes": 4 * KIB, "writes": OwnBlocks((BlockSize(16 * KIB),))}),
+    ("rw=rw\nbsrange=4k-4k,4k-8k",
+     {"block_sizes": (BlockSize(4 * KIB),), "writes": OwnBlocks(
+         (BlockSize(4 * KIB, 4096.0), BlockSize(8 * KIB, 4096.0 + 0.0)))}),
+    ("rw=randrw\nblockalign=4k,8k",
+     {"align_bytes": 4 * KIB, "writes": OwnBlocks((BlockSize(4 * KIB),), 8 * KIB)}),
+    ("rw=randrw\nbs=4k,16k\nrate=1m,1m", {"read_pct": 80.0, "rate_bytes_per_s": 2.0 * MIB}),
+    ("rw=randread:8", {"run_ios": 8, "hole_bytes": 0}),
+    ("rw=read:-8k", {"run_ios": 1, "hole_bytes": -8 * KIB}),
+    ("rw=trimwrite", {"trim_first": True, "trim_pct": 0.0, "volume_bytes": 2 * MIB}),
+    ("nrfiles=4", {"files": 4}),
+    ("nrfiles=4\nfile_service_type=sequential", {"files": 1}),
+    ("nrfiles=4\nrw=randread", {"files": 1}),
+    ("nrfiles=4\nfilesize=64k\nsize=0", {"files": 4, "range_bytes": 256 * KIB}),
+    ("rw=write\nfdp=1\nplids=1,3-4", {"stream": 0, "streams": (1, 3, 4)}),
+    ("rw=write\nfdp=1\nplids=1,2\nplid_select=random", {"stream_order": "random"}),
+    ("rw=write\nwritefua=1", {"dsync": True}),
+    ("ss=iops:2%\nss_dur=30\nss_ramp=5s", {"until_steady": SteadyEnd(
+        metric="iops", limit=2.0, window_ns=30 * S, ramp_ns=5 * S)}),
+    ("ss=lat_slope:50us\nss_dur=20\nss_interval=2", {"until_steady": SteadyEnd(
+        metric="latency", limit=50_000.0, relative=False, slope=True, window_ns=20 * S,
+        check_ns=2 * S)}),
+    ("latency_target=500\nlatency_window=5s\nlatency_percentile=99.9",
+     {"latency_target": LatencyTarget(latency_ns=500 * US, percentile=99.9, window_ns=5 * S)}),
+    ("rate_iops_min=100", {"least_rates": (LeastRate(operation=0, iops=100.0),)}),
+    ("rw=randrw\nrate_min=1m,2m\nratecycle=500\nnumjobs=2\ngroup_reporting", {"least_rates": (
+        LeastRate(operation=0, bytes_per_s=2.0 * MIB, cycle_ns=500 * MS),
+        LeastRate(operation=1, bytes_per_s=4.0 * MIB, cycle_ns=500 * MS))}),
+    ("verify=crc32c\nprio=3\ncmdprio_percentage=20\npool=x", {"volume_bytes": MIB}),
     ("percentage_random=0", {}),
     ("rw=randwrite\npercentage_random=50,100", {}),
     ("kb_base=1000\nsize=512k\nbs=512", {"volume_bytes": 512_000}),
@@ -116,20 +161,25 @@ REFUSALS: list[tuple[str, str, str]] = [
     ),
     ("iodpeth=4", "unknown option 'iodpeth'", "did you mean 'iodepth'?"),
     ("zzzzqqqq=1", "unknown option 'zzzzqqqq'", "docs"),
-    ("verify=crc32c", "option verify is not supported", "nothing to verify"),
-    ("read_iolog=trace", "option read_iolog is not supported", "replay"),
     ("exec_prerun=rm -rf /", "option exec_prerun is not supported", "not executed"),
     ("zonemode=zbd", "option zonemode is not supported", "zoned"),
-    ("ss=iops:2%", "option ss is not supported", "writecliff test"),
     ("profile", "option profile is not supported", "built-in"),
-    ("rw=trimwrite", "rw=trimwrite", "stonewall"),
-    ("rw=randread:8", "rw=randread:8", "rw=randread"),
-    ("rw=write:4k", "holes", "rw=write"),
-    ("rw=randrw\nbs=4k,8k", "read and write of different block sizes", "two jobs"),
-    ("rw=randrw\nblockalign=4k,8k", "different blockalign", "two jobs"),
     ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
     ("rw=randread\npercentage_random=50", "wholly random", "two jobs"),
-    ("rw=randread\nrandom_distribution=pareto:0.2", "pareto", "zipf"),
+    ("rw=randread\nrandom_distribution=pareto:1.2", "pareto h 1.2", "below 1"),
+    ("rw=randread\nrandom_distribution=sequence:2,0,1", "sequence", "read_iolog"),
+    ("rw=randread:0", "rw=randread:0: 0 I/Os in a run", "1 or more"),
+    ("rw=read:100", "a hole of 100 bytes", "multiple of 512"),
+    ("rw=randread:8\nrw_sequencer=identical", "several I/Os to one address", "leave it out"),
+    ("nrfiles=300", "1048576 bytes in 300 files", "fewer files"),
+    ("read_iolog=/none/there", "read_iolog=/none/there: no such file", ""),
+    ("verify_only=1", "option verify_only is not supported", "data are not kept"),
+    ("ss=iops", "'iops' has no limit", "iops:2%"),
+    ("ss=waf:2%", "'waf' is unknown", "iops, bw, lat"),
+    ("ss=bw:1%\nss_dur=1", "less than two check intervals", "longer"),
+    ("latency_target=500", "needs a latency_window", "latency_window=5s"),
+    ("ioengine=nfs", "files or objects of a server", "libaio"),
+    ("ioengine=libai", "ioengine=libai is unknown", "did you mean 'libaio'?"),
     ("rw=randread\nrandom_distribution=zoned_abs:50/1m:50/1m", "exceed the range", "larger size"),
     ("rw=randrw\nrandom_distribution=zoned:50/50:50/50,90/10:10/90", "different zones", "two jobs"),
     ("size=2g", "more than the drive's", "100%"),
@@ -146,13 +196,11 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("iodepth=0", "0 is out of range", "1 to 65536"),
     ("iodepth=8\nioengine=libaio\niodepth_low=4", "iodepth_low=4", "kept full"),
     ("iodepth=8\nioengine=libaio\niodepth_batch_complete=4", "waiting for several", "kept full"),
-    ("ioengine=cpuio", "ioengine=cpuio", "libaio"),
+    ("ioengine=cpuio", "uses the processor", "libaio"),
     ("ioengine=psync\nio_submit_mode=offload", "offload", "libaio"),
     ("filename=/dev/sda:/dev/sdb", "several drives", "each"),
-    ("nrfiles=4", "nrfiles", "numjobs"),
     ("rw=write\nfsync=4\nfdatasync=8", "differ", "keep one"),
-    ("rw=write\nfdp=1", "no plids", "plids=1"),
-    ("rw=write\nfdp=1\nplids=1,2", "plids=1,2", "each stream"),
+    ("rw=write\nfdp=1", "no plids", "plids=0-3"),
     ("rw=write\nwrite_hint=short\nfdp=1\nplids=7", "different streams", "keep one"),
     ("rw=write\ndataplacement=fdp\nplid_select=scheme\nplids=1", "scheme", "range"),
     ("bssplit=4k/80:8k/50", "add up to 130 %", ""),
@@ -206,6 +254,20 @@ def test_broken_files(text: str, message: str, load) -> None:  # type: ignore[no
     with pytest.raises(ConfigError) as caught:
         load(text)
     assert message in str(caught.value)
+
+
+def test_all_problems_of_a_file_are_told_at_once(load) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError) as caught:
+        load(
+            "[global]\nsize=1m\n[a]\nbs=1000\nioengine=libaio\niodepth=4\niodepth_low=2\n"
+            "[b]\niodpeth=4\nzonemode=zbd\n[c]\nbs=${NONE}\n[d]\nioengine=net\nbs=77\n",
+            environment={},
+        )
+    first, *lines = str(caught.value).split("\n")
+    assert first.endswith("job.fio: 6 problems")
+    numbers = sorted(int(line.split("job.fio:")[1].split(":")[0]) for line in lines)
+    assert numbers == [4, 7, 9, 10, 12, 14], lines
+    assert "(did you mean 'iodepth'?)" in str(caught.value)
 
 
 def test_missing_file_and_directory(tmp_path: Path) -> None:
@@ -366,12 +428,15 @@ def test_seed_and_width_of_the_series(load) -> None:  # type: ignore[no-untyped-
         ("rw=write\nsync=1", "followed by a flush"),
         ("rw=randrw\nrate_iops=100\nrwmixread=70", "rwmixread=70 has no effect"),
         ("randrepeat=0", "still repeat"),
-        (
-            "write_bw_log=x\nwrite_lat_log=x",
-            "write_bw_log, write_lat_log: no log files are written",
-        ),
+        ("write_hist_log=x", "write_hist_log: not written"),
+        ("verify=crc32c", "verification is skipped"),
+        ("cmdprio_percentage=20\nprio=3", "serves all alike"),
+        ("rw=trimwrite\nbs=4k,8k,4k", "the sizes of the trims before them"),
+        ("rw=trimwrite", "trims are queued like writes"),
+        ("ss=iops:2%", "no effect without steadystate_duration"),
+        ("nrfiles=4\nfile_service_type=random", "files take turns"),
         ("buffer_pattern=0xaa", "fully compressible"),
-        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "centre of zipf"),
+        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "the centre of zipf is not kept"),
     ],
 )
 def test_what_differs_is_noted(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]

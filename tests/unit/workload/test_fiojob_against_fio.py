@@ -83,6 +83,7 @@ EXACT = {
     "comment": "size=256k ; twice\nbs=8k # eight",
     "spaces": "size = 262144",
     "readwrite-alias": "readwrite=write\nsize=256k",
+    "mix-bs": "rw=randrw\nrwmixread=100\nbs=4k,8k\nsize=512k",
     "fill": "rw=write\nfill_device=1\nsize=1m",
 }
 
@@ -97,6 +98,9 @@ SHARES = {
     "bsrange": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-16k\nnorandommap",
     "bsrange-odd": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-10k\nnorandommap",
     "blockalign": "rw=randread\nsize=4m\nio_size=8m\nbs=4k\nblockalign=16k\nnorandommap",
+    "bs-by-operation": "rw=randrw\nbs=4k,16k\nsize=4m\nio_size=16m\nnorandommap",
+    "split-by-operation": "rw=randrw\nbssplit=4k/30:8k/70,16k/50:32k/50\nsize=4m\nio_size=32m\n"
+    "norandommap",
     "mix": "rw=randrw\nrwmixread=70\nsize=4m\nio_size=8m\nnorandommap",
     "zoned": "rw=randread\nsize=4m\nio_size=16m\nrandom_distribution=zoned:60/10:40/90",
     "zoned-short": "rw=randread\nsize=4m\nio_size=16m\nrandom_distribution=zoned:70/20:30/30",
@@ -191,10 +195,14 @@ def _near(share: float, expected: float, count: int) -> bool:
 @pytest.mark.parametrize("name", SHARES)
 def test_shares_are_those_of_fio(name: str, issued: dict[str, Issued], tmp_path: Path) -> None:
     job, real = _job(tmp_path, SHARES[name]), issued[name]
-    count, total = len(real.ios), sum(size.weight for size in job.block_sizes)
-    assert set(real.shares()) == {size.bytes for size in job.block_sizes}
-    for size in job.block_sizes:
-        assert _near(real.shares()[size.bytes], size.weight / total, count), size
+    count = len(real.ios)
+    for operation in {operation for operation, _, _ in real.ios}:
+        own = Issued(tuple(io for io in real.ios if io[0] == operation))
+        sizes = job.block_sizes_of(operation)
+        assert set(own.shares()) == {size.bytes for size in sizes}
+        for size in sizes:
+            expected = size.weight / sum(size.weight for size in sizes)
+            assert _near(own.shares()[size.bytes], expected, len(own.ios)), size
     reads = sum(operation == "read" for operation, _, _ in real.ios) / count
     assert _near(reads, job.read_pct / 100, count)
     align = job.align_bytes or job.block_sizes[0].bytes

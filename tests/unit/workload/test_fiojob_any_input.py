@@ -52,7 +52,9 @@ def test_every_file_is_refused_with_its_line_or_can_be_run(tmp_path: Path) -> No
             job_file = load_fio_job(file, device_capacity_bytes=CAPACITY)
         except ConfigError as error:
             refused += 1
-            assert str(error).startswith(f"{file}:") and "\n" not in str(error), lines
+            first, *more = str(error).split("\n")
+            assert first.startswith(f"{file}:"), lines
+            assert all(line.startswith(f"  {file}:") for line in more), lines
             continue
         accepted += 1
         for workload in job_file.workloads:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.values import DIRECTIONS, Triple
-from writecliff.workload.model import BlockSize, Pattern
+from writecliff.workload.fiojob.values import DIRECTIONS, Context, FioValueError, Triple, number
+from writecliff.workload.model import BlockSize, OwnBlocks, Pattern
 
 _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "read": ("sequential", ("read",)),
@@ -19,9 +19,10 @@ _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "randwrite": ("random", ("write",)),
     "randtrim": ("random", ("trim",)),
     "randrw": ("random", ("read", "write")),
+    "trimwrite": ("sequential", ("trim", "write")),
+    "randtrimwrite": ("random", ("trim", "write")),
 }
 SECTOR_BYTES = 512  # the least unit of a simulated drive
-_TRIMWRITES = ("trimwrite", "randtrimwrite")
 
 
 @dataclass(frozen=True)
@@ -32,41 +33,65 @@ class Operations:
     used: tuple[str, ...]
     read_pct: float
     trim_pct: float
+    trim_first: bool = False
+    run_ios: int = 1
+    hole_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Blocks:
     """Block sizes of the operations in use, and what fio derives from all of them."""
 
-    sizes: tuple[BlockSize, ...]
-    align_bytes: int | None  # None: the block size
+    by_operation: Mapping[str, OwnBlocks]  # of the operations in use
     smallest: int  # of the operations in use
     unit: int  # smallest of all operations, to which fio rounds offsets in percent
+
+    @property
+    def common(self) -> OwnBlocks:
+        """Of the first operation in use: reads, where there are any."""
+        return next(iter(self.by_operation.values()))
+
+    @property
+    def writes(self) -> OwnBlocks | None:
+        """Of writes, where they differ from the first operation."""
+        own = self.by_operation.get("write")
+        return None if own == self.common else own
+
+    @property
+    def sizes(self) -> tuple[BlockSize, ...]:
+        """The different sizes of all operations in use."""
+        every = (size for own in self.by_operation.values() for size in own.block_sizes)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether some operation is aligned to something else than its size."""
+        return any(own.align_bytes is not None for own in self.by_operation.values())
 
     @property
     def largest(self) -> int:
         return max(size.bytes for size in self.sizes)
 
+    @property
+    def is_mix(self) -> bool:
+        """Whether some operation has several sizes."""
+        return any(len(own.block_sizes) > 1 for own in self.by_operation.values())
+
+    def mean(self, operation: str) -> float:
+        """Mean block size of an operation in use."""
+        sizes = self.by_operation[operation].block_sizes
+        return sum(s.bytes * s.weight for s in sizes) / sum(s.weight for s in sizes)
+
 
 def operations(settings: Settings) -> Operations:
     """Read `rw` and the mix. Raises for what one job of the model cannot do."""
-    written = settings.rw
-    name, _, modifier = written.partition(":")
-    if name in _TRIMWRITES:
-        raise settings.error(
-            "rw",
-            f"rw={name}: a trim and a write of the same blocks in turn are not available",
-            "use a trim job and a write job with stonewall between them",
-        )
+    name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
         raise settings.error("rw", f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
     pattern, used = _DIRECTIONS[name]
-    if modifier and modifier != ("1" if pattern == "random" else "0"):
-        raise settings.error(
-            "rw", f"rw={written}: holes and runs within a pattern are not available", f"rw={name}"
-        )
+    run_ios, hole_bytes = _modifier(settings, pattern, modifier)
     read_pct = 100.0 if used == ("read",) else 0.0
-    if len(used) == 2:
+    if used == ("read", "write"):
         read_pct = float(settings.rwmixread)
         used = tuple(
             op for op, share in zip(used, (read_pct, 100 - read_pct), strict=True) if share
@@ -75,9 +100,36 @@ def operations(settings: Settings) -> Operations:
         raise settings.error(
             "percentage_random",
             "percentage_random: a job is wholly random or wholly sequential",
-            "use two jobs",
+            "use two jobs, or rw=randread:N for runs of N I/Os",
         )
-    return Operations(pattern, used, read_pct, 100.0 if used == ("trim",) else 0.0)
+    trim_pct = 100.0 if used == ("trim",) else 0.0
+    trim_first = used[0] == "trim" and len(used) > 1
+    return Operations(pattern, used, read_pct, trim_pct, trim_first, run_ios, hole_bytes)
+
+
+def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int]:
+    """(I/Os of a run, bytes of a hole) of what stands behind the colon of `rw`."""
+    if not text:
+        return 1, 0
+    try:
+        value = number(text, Context(int(settings.kb_base)))
+    except FioValueError as problem:
+        raise settings.error("rw", f"rw={settings.rw}: {problem}", problem.hint) from None
+    if pattern == "sequential":
+        if value % SECTOR_BYTES:
+            raise settings.error(
+                "rw", f"rw={settings.rw}: a hole of {value} bytes", "use a multiple of 512"
+            )
+        return 1, value
+    if value < 1:
+        raise settings.error("rw", f"rw={settings.rw}: {value} I/Os in a run", "1 or more")
+    if value > 1 and settings.rw_sequencer != "sequential":
+        raise settings.error(
+            "rw_sequencer",
+            f"rw_sequencer={settings.rw_sequencer}: several I/Os to one address are not available",
+            "leave it out: the I/Os of a run follow each other",
+        )
+    return value, 0
 
 
 def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
@@ -86,46 +138,37 @@ def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
 
 
 def blocks(settings: Settings, ops: Operations) -> Blocks:
-    """Sizes, shares and alignment. Raises where the operations in use differ in them."""
+    """Sizes, shares and alignment of each operation in use. Raises for parts of sectors."""
     mixes = {operation: _mix(settings, operation) for operation in DIRECTIONS}
-    first = mixes[ops.used[0]]
-    if any(mixes[operation] != first for operation in ops.used):
-        raise settings.error(
-            "bssplit bsrange bs",
-            f"{' and '.join(ops.used)} of different block sizes in one job are not available",
-            "use two jobs, one for reads and one for writes, with a rate_iops for their proportion",
-        )
-    for size, _ in first:
+    used = {operation: _own(settings, ops, operation, mixes[operation]) for operation in ops.used}
+    if ops.trim_first:
+        if used["write"] != used["trim"]:
+            settings.note(f"rw={settings.rw}: writes have the sizes of the trims before them")
+        used = {"trim": used["trim"]}
+    smallest = min(size for operation in used for size, _ in mixes[operation])
+    unit = min(size for mix in mixes.values() for size, _ in mix)
+    return Blocks(used, smallest, unit)
+
+
+def _own(
+    settings: Settings, ops: Operations, operation: str, mix: tuple[tuple[int, float], ...]
+) -> OwnBlocks:
+    """fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
+    for size, _ in mix:
         if size % SECTOR_BYTES:
             raise settings.error(
                 "bssplit bsrange bs",
                 f"block size {size} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
                 "use a multiple of 512; note that in fio 4KiB is 4000 bytes, and 4k is 4096",
             )
-    smallest = min(size for size, _ in first)
-    sizes = tuple(BlockSize(size, float(weight)) for size, weight in first)
-    if len(sizes) == 1:
-        sizes = (BlockSize(sizes[0].bytes),)
-    unit = min(size for mix in mixes.values() for size, _ in mix)
-    return Blocks(sizes, _align(settings, ops, sizes, smallest), smallest, unit)
-
-
-def _align(
-    settings: Settings, ops: Operations, sizes: tuple[BlockSize, ...], smallest: int
-) -> int | None:
-    """fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
+    if len(mix) == 1:
+        mix = ((mix[0][0], 1.0),)
+    sizes = tuple(BlockSize(size, float(weight)) for size, weight in mix)
     if ops.pattern == "sequential":
-        return None
+        return OwnBlocks(sizes)
     if settings.blockalign is not None:
-        aligns = set(pick(settings.blockalign, ops.used))
-        if len(aligns) > 1:
-            raise settings.error(
-                "blockalign",
-                f"{' and '.join(ops.used)} of different blockalign are not available",
-                "use two jobs",
-            )
-        return int(aligns.pop())
-    return smallest if len(sizes) > 1 else None
+        return OwnBlocks(sizes, int(settings.blockalign.of(operation)))
+    return OwnBlocks(sizes, min(size for size, _ in mix) if len(mix) > 1 else None)
 
 
 def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:

@@ -66,6 +66,13 @@ def extent(
             f"{min(length, one_pass)} bytes are less than one block of {blocks.largest}",
             "use a larger size or a smaller bs",
         )
+    if whole // settings.nrfiles < blocks.largest:
+        raise settings.error(
+            "nrfiles",
+            f"{whole} bytes in {settings.nrfiles} files are less than a block of"
+            f" {blocks.largest} each",
+            "use fewer files or a larger size",
+        )
     duration_us = settings.runtime
     if settings.time_based and duration_us:
         return Extent(start, whole, duration_us * _US, None, None)
@@ -88,6 +95,7 @@ def _sizes(
                 "filesize: a random size is not available",
                 f"filesize={high}",
             )
+        low *= settings.nrfiles
         if low <= start:
             raise settings.error(
                 "size filesize offset",
@@ -124,7 +132,7 @@ def _check_fill(settings: Settings, ops: Operations) -> None:
 
 def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
     """The range that fio really uses: sequential I/O finishes its last block if there is room."""
-    if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.align_bytes):
+    if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.is_aligned):
         return length - length % SECTOR_BYTES
     block = blocks.sizes[0].bytes
     up = -(-length // block) * block
@@ -151,6 +159,8 @@ def _volume(
             total = min(total, whole * loops)
         else:
             total = min(total, max(whole * loops, limit))
+    if ops.trim_first:
+        total *= 2  # each block is trimmed and written
     if len(blocks.sizes) > 1:
         return total
     block = blocks.sizes[0].bytes

@@ -7,38 +7,62 @@ gives each thread its own range, end and result.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
 from writecliff.workload.fiojob.extent import extent
+from writecliff.workload.fiojob.iolog import read_io_log
 from writecliff.workload.fiojob.pace import Pace, pace, with_pauses
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.splits import Distribution
+from writecliff.workload.fiojob.steadiness import ends_by_result
 from writecliff.workload.fiojob.target import (
     compressible_pct,
+    drive_engine,
     dsync,
     flush_every_writes,
     queue_depth,
-    stream,
+    streams,
 )
 from writecliff.workload.fiojob.values import LARGEST
 from writecliff.workload.model import Addresses, Job, Zone
 
 _US = 1000
-LOG_FILES = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 _RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     """The jobs of one section; what differs from fio becomes notes of the settings.
 
-    Raises `ConfigError` with file and line for what is not available.
+    What is not available joins the problems of the settings, with file and line; there are no jobs
+    then.
     """
-    ops = operations(settings)
-    sizes = blocks(settings, ops)
-    rate = pace(settings, ops, sizes)
-    common = _common_job(settings, ops, sizes, rate)
+    if settings.attempt(drive_engine, settings) is None:
+        return ()
+    _add_general_notes(settings)
+    if settings.read_iolog is not None:
+        return settings.attempt(_log_jobs, settings, capacity_bytes) or ()
+    before = len(settings.problems)
+    if (ops := settings.attempt(operations, settings)) is None:
+        return ()
+    sizes = settings.attempt(blocks, settings, ops)
+    rate = None if sizes is None else settings.attempt(pace, settings, ops, sizes)
+    host = _host_fields(settings, ops)
+    if sizes is None or rate is None or len(settings.problems) > before:
+        return ()
+    common = with_pauses(_common_job(settings, ops, sizes, rate, host), settings)
+    jobs = _jobs_of_threads(settings, common, ops, sizes, capacity_bytes)
+    _check_totals(jobs, settings)
+    _add_notes_on_addresses(settings, ops)
+    return jobs
+
+
+def _jobs_of_threads(
+    settings: Settings, common: Job, ops: Operations, sizes: Blocks, capacity_bytes: int
+) -> tuple[Job, ...]:
     threads = settings.numjobs
 
     def of_thread(job: Job, thread: int) -> Job:
@@ -46,15 +70,66 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
 
     shifted = settings.offset_increment.bytes or settings.offset_increment.percent
     if threads > 1 and (shifted or not settings.group_reporting):
-        jobs = tuple(
+        return tuple(
             of_thread(replace(common, name=f"{common.name}.{thread}"), thread)
             for thread in range(threads)
         )
-    else:
-        jobs = (_shared_job(of_thread(common, 0), threads),)
-    _check_totals(jobs, settings)
-    _add_general_notes(settings, ops)
-    return jobs
+    return (_shared_job(of_thread(common, 0), threads),)
+
+
+def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
+    """The fields of a job that depend on nothing but its options; None for those with a problem."""
+    readers: dict[str, Callable[[Settings, Operations], Any]] = {
+        "queue_depth": queue_depth,
+        "streams": streams,
+        "flush_every_writes": flush_every_writes,
+        "dsync": dsync,
+        "ends": lambda settings, ops: ends_by_result(settings, ops.used),
+    }
+    found = {name: settings.attempt(read, settings, ops) for name, read in readers.items()}
+    chosen = found.pop("streams") or (0,)
+    several = len(chosen) > 1
+    return (
+        found
+        | (found.pop("ends") or {})
+        | {
+            "name": settings.job_name,
+            "stream": 0 if several else chosen[0],
+            "streams": chosen if several else (),
+            "stream_order": "random" if settings.plid_select == "random" else "in_turn",
+            "compressible_pct": compressible_pct(settings),
+            "duplicate_pct": float(settings.dedupe_percentage),
+            "start_delay_ns": settings.startdelay * _US,
+        }
+    )
+
+
+def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
+    """The jobs of a log, one for each thread."""
+    log = read_io_log(settings)
+    end = max(map(sum, zip(log.offsets, log.lengths, strict=True)))
+    if end > capacity_bytes:
+        raise settings.error(
+            "read_iolog",
+            f"{settings.read_iolog} reaches to byte {end}, the drive has {capacity_bytes} bytes",
+            "use a larger drive, or replay_scale",
+        )
+    before = len(settings.problems)
+    host = _host_fields(settings, Operations("sequential", ("read", "write"), 50.0, 0.0))
+    if len(settings.problems) > before:
+        return ()
+    count = len(log.operations) - log.operations.count("f")
+    duration_ns = settings.runtime * _US or None
+    job = Job(
+        **host,
+        log=log,
+        duration_ns=duration_ns,
+        ios=None if settings.time_based and duration_ns else count * max(1, settings.loops),
+    )
+    names = [job.name]
+    if settings.numjobs > 1:
+        names = [f"{job.name}.{thread}" for thread in range(settings.numjobs)]
+    return tuple(replace(job, name=name) for name in names)
 
 
 def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
@@ -71,27 +146,27 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
             )
 
 
-def _common_job(settings: Settings, ops: Operations, sizes: Blocks, rate: Pace) -> Job:
+def _common_job(
+    settings: Settings, ops: Operations, sizes: Blocks, rate: Pace, host: dict[str, Any]
+) -> Job:
     """Everything that the threads of a section have in common, for one thread."""
-    job = Job(
-        name=settings.job_name,
+    in_turn = not settings.file_service_type.startswith("sequential")
+    return Job(
+        **host,
         pattern=ops.pattern,
         read_pct=ops.read_pct if rate.read_pct is None else rate.read_pct,
         trim_pct=ops.trim_pct,
-        block_sizes=sizes.sizes,
-        queue_depth=queue_depth(settings, ops),
-        align_bytes=sizes.align_bytes,
-        compressible_pct=compressible_pct(settings),
-        duplicate_pct=float(settings.dedupe_percentage),
-        stream=stream(settings, ops),
+        trim_first=ops.trim_first,
+        run_ios=ops.run_ios,
+        hole_bytes=ops.hole_bytes,
+        files=settings.nrfiles if ops.pattern == "sequential" and in_turn else 1,
+        block_sizes=sizes.common.block_sizes,
+        align_bytes=sizes.common.align_bytes,
+        writes=sizes.writes,
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,
         arrival=rate.arrival,
-        start_delay_ns=settings.startdelay * _US,
-        flush_every_writes=flush_every_writes(settings, ops),
-        dsync=dsync(settings, ops),
     )
-    return with_pauses(job, settings)
 
 
 def _thread_job(
@@ -109,7 +184,16 @@ def _shared_job(job: Job, threads: int) -> Job:
         return None if value is None else value * threads
 
     totals = ("rate_iops", "rate_bytes_per_s", "volume_bytes", "ios")
-    return replace(job, threads=threads, **{name: total(getattr(job, name)) for name in totals})
+    least = (
+        replace(one, iops=total(one.iops), bytes_per_s=total(one.bytes_per_s))
+        for one in job.least_rates
+    )
+    return replace(
+        job,
+        threads=threads,
+        least_rates=tuple(least),
+        **{name: total(getattr(job, name)) for name in totals},
+    )
 
 
 def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addresses, int]:
@@ -118,7 +202,11 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     if ops.pattern == "sequential" or chosen.kind == "random":
         return Addresses(), length
     if chosen.kind == "zipf":
-        return Addresses("zipf", theta=chosen.theta), length
+        return Addresses("zipf", theta=chosen.parameter), length
+    if chosen.kind == "pareto":
+        return Addresses("pareto", hot_pct=100 * (chosen.parameter or 0)), length
+    if chosen.kind == "normal":
+        return Addresses("normal", deviation_pct=_deviation_pct(chosen.parameter or 0)), length
     assert chosen.zones is not None
     splits = {chosen.zones.of(operation) for operation in ops.used}
     if len(splits) > 1:
@@ -144,23 +232,37 @@ def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addres
     return Addresses("zoned", zones=zones), length
 
 
-def _add_general_notes(settings: Settings, ops: Operations) -> None:
-    kind = settings.random_distribution.kind
-    if ops.pattern == "random" and kind == "random" and not settings.norandommap:
+def _deviation_pct(spread_pct: float) -> float:
+    """fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
+    deviation is a twelfth of the range (lib/gauss.c)."""
+    return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
+
+
+def _add_notes_on_addresses(settings: Settings, ops: Operations) -> None:
+    chosen = settings.random_distribution
+    if ops.pattern == "random" and chosen.kind == "random" and not settings.norandommap:
         settings.note(
             "blocks are drawn with repetition, as with norandommap; fio would write or read each"
             " once in a pass"
         )
-    if kind == "zipf" and settings.random_distribution.centre is not None:
-        settings.note("the centre of zipf is not kept: hot blocks are scattered over the range")
+    if ops.pattern == "random" and chosen.centre is not None:
+        settings.note(
+            f"the centre of {chosen.kind} is not kept: hot blocks are scattered over the range"
+        )
+    if settings.nrfiles > 1 and ops.pattern == "sequential":
+        kind = settings.file_service_type.partition(":")
+        if (kind[0], kind[2]) not in (("roundrobin", ""), ("roundrobin", "1"), ("sequential", "")):
+            settings.note(f"file_service_type={settings.file_service_type}: files take turns")
+    if ops.trim_first:
+        settings.note("trims are queued like writes; fio waits for each")
+
+
+def _add_general_notes(settings: Settings) -> None:
     if settings.given("direct") and not settings.direct:
         settings.note("direct=0: there is no page cache above a simulated drive")
     if settings.time_based and not settings.runtime:
         settings.note("time_based has no effect without runtime, as in fio")
     if not settings.randrepeat and not settings.given("randseed"):
         settings.note("randrepeat=0: runs still repeat; change randseed for another course")
-    logs = [name for name in LOG_FILES if settings.given(name)]
-    if logs:
-        settings.note(f"{', '.join(logs)}: no log files are written")
     if settings.given("directory"):
         settings.note(f"directory={settings.directory}: replaced by the drive of the run")

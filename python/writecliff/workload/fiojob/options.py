@@ -14,11 +14,38 @@ from writecliff.workload.fiojob import values as read
 from writecliff.workload.fiojob.option import Option, Treatment, option, reported, unused
 from writecliff.workload.fiojob.options_unused import NO_EFFECT, REFUSED
 from writecliff.workload.fiojob.splits import Distribution, Split, bssplit, distribution
+from writecliff.workload.fiojob.steadiness import SteadyCriterion, steady_criterion
 from writecliff.workload.fiojob.values import LARGEST, Size, Triple
 from writecliff.workload.model import Arrival
 
 Unified = Literal["none", "mixed", "both"]
 WriteHint = Literal["none", "short", "medium", "long", "extreme"]
+
+_LOG_NAME = "\0"  # a log file named after its job
+
+
+def numbers(text: str, context: read.Context) -> tuple[int, ...]:
+    """A list between commas, with ranges: `0,2,4-7`."""
+    found: list[int] = []
+    for part in text.split(","):
+        ends = [read.integer(0, 65535)(end, context) for end in part.split("-")]
+        if len(ends) > 2:
+            raise read.FioValueError(f"'{part}' is not a range")
+        found += range(ends[0], ends[-1] + 1)
+    if len(found) > 128:
+        raise read.FioValueError(f"{len(found)} numbers; fio takes 128")
+    return tuple(found)
+
+
+def log_name(text: str, context: read.Context) -> str:
+    """The prefix of a log file; without a value, the name of the job."""
+    return text.strip() or _LOG_NAME
+
+
+def named_after_job(prefix: str | None, job: str) -> str:
+    """The prefix of a log file."""
+    return job if prefix in (None, _LOG_NAME) else str(prefix)
+
 
 _PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 
@@ -45,8 +72,11 @@ class FioOptions:
     rw: str = option(
         read.string,
         "read",
-        "read, write, trim, rw and their random forms; trimwrite and offset modifiers are refused",
+        "all directions; with `:N` runs of N I/Os (random), or holes of N bytes (sequential)",
         "readwrite",
+    )
+    rw_sequencer: str = option(
+        read.choice("sequential", "identical"), "sequential", "identical is refused with runs"
     )
     rwmixread: int = option(read.integer(0, 100), "50", "share of reads in rw and randrw")
     percentage_random: Triple[int] = option(
@@ -55,15 +85,11 @@ class FioOptions:
         "random jobs: only 100; sequential jobs: any value, since fio ignores it there",
     )
     # Block sizes
-    bs: Triple[int] = option(
-        read.triple(1), "4096", "block size; one for all operations in use", "blocksize"
-    )
+    bs: Triple[int] = option(read.triple(1), "4096", "block size, for each operation", "blocksize")
     bsrange: Triple[tuple[int, int] | None] | None = option(
         read.ranges, None, "sizes in steps of the smallest, as fio draws them", "blocksize_range"
     )
-    bssplit: Triple[Split] | None = option(
-        bssplit, None, "mix of block sizes; one for all operations in use"
-    )
+    bssplit: Triple[Split] | None = option(bssplit, None, "mix of block sizes, for each operation")
     blockalign: Triple[int] | None = option(
         read.triple(1), None, "alignment of random addresses", "ba"
     )
@@ -94,6 +120,32 @@ class FioOptions:
     ramp_time: int = option(
         read.time_us("s"), "0", "a separate step before the job, which is not reported"
     )
+    steadystate: SteadyCriterion | None = option(
+        steady_criterion, None, "with ss_dur: ends the job in steady state", "ss"
+    )
+    steadystate_duration: int = option(
+        read.time_us("s"), "0", "window that must be steady", "ss_dur"
+    )
+    steadystate_ramp_time: int = option(
+        read.time_us("s"), "0", "time before the first window", "ss_ramp"
+    )
+    steadystate_check_interval: int = option(
+        read.time_us("s"), "1", "time of each value in the window", "ss_interval"
+    )
+    # Replay
+    read_iolog: str | None = option(
+        read.string, None, "I/Os of a log of version 2 or 3, at its times"
+    )
+    replay_no_stall: bool = option(read.boolean, "0", "I/Os of a log as fast as they go")
+    replay_time_scale: int = option(read.integer(1, 10**6), "100", "% speed of a log's times")
+    replay_scale: int = option(read.integer(1), "1", "divides the offsets of a log")
+    replay_align: int = option(read.integer(0), "0", "to what offsets of a log are rounded down")
+    replay_skip: str | None = option(
+        read.string, None, "operations of a log to leave out: read, write, trim, sync"
+    )
+    replay_redirect: str | None = option(
+        read.string, None, "lets a log name several files; all are the drive of the run"
+    )
     # Depth
     iodepth: int = option(
         read.integer(1, 65536),
@@ -107,6 +159,14 @@ class FioOptions:
     iodepth_batch_complete_min: int = option(
         read.integer(0), "1", "only 0 and 1 (keeps the queue full)", "iodepth_batch_complete"
     )
+    latency_target: int = option(
+        read.time_us("us"), "0", "searches for the queue depth that meets it, up to iodepth"
+    )
+    latency_window: int = option(read.time_us("us"), "0", "time over which a depth is judged")
+    latency_percentile: tuple[float, ...] = option(
+        read.floats, "100", "% of the I/Os that must meet latency_target"
+    )
+    latency_run: bool = option(read.boolean, "0", "goes on when the depth is found")
     io_submit_mode: str = option(
         read.choice("inline", "offload"), "inline", "offload only with asynchronous engines"
     )
@@ -114,7 +174,7 @@ class FioOptions:
     random_distribution: Distribution = option(
         distribution,
         "random",
-        "random, zipf:theta, zoned:... and zoned_abs:...; pareto and normal are refused",
+        "random, zipf:theta, pareto:h, normal:spread, zoned:... and zoned_abs:...",
     )
     norandommap: bool = option(
         read.flag, None, "blocks may repeat; without it they still may, with a note"
@@ -135,6 +195,15 @@ class FioOptions:
     )
     rate_ignore_thinktime: bool = option(
         read.boolean, "0", "only 0, if a job has both rate and thinktime"
+    )
+    rate_min: Triple[int] = option(
+        read.triple(0), "0", "ends the job where an operation is slower (bytes/s)", "ratemin"
+    )
+    rate_iops_min: Triple[int] = option(
+        read.triple(0), "0", "ends the job where an operation is slower (I/Os a second)"
+    )
+    rate_cycle: int = option(
+        read.integer(1), "1000", "milliseconds over which a least rate is measured", "ratecycle"
     )
     thinktime: int = option(read.time_us("us"), "0", "pause after every thinktime_blocks I/Os")
     thinktime_blocks: int = option(read.integer(1), "1", "I/Os between pauses")
@@ -159,6 +228,7 @@ class FioOptions:
         "none",
         "in either form, each write is on the media when it completes",
     )
+    writefua: bool = option(read.boolean, "0", "as sync=dsync")
     direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
     end_fsync: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
     fsync_on_close: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
@@ -172,13 +242,13 @@ class FioOptions:
     dataplacement: str = option(
         read.choice("none", "fdp", "streams"), "none", "data placement of the writes, by plids"
     )
-    plids: str | None = option(
-        read.string, None, "stream of the writes; one for each job", "fdp_pli"
+    plids: tuple[int, ...] | None = option(
+        numbers, None, "streams of the writes; must be given", "fdp_pli"
     )
     plid_select: str = option(
         read.choice("random", "roundrobin", "scheme"),
         "roundrobin",
-        "only with one plid, where all but scheme are the same",
+        "how writes are distributed over plids; scheme is refused",
         "fdp_pli_select",
     )
     # Target, units, series
@@ -188,12 +258,32 @@ class FioOptions:
     directory: str | None = option(
         read.string, None, "replaced by the drive of the run; reported in a note"
     )
-    nrfiles: int = option(read.integer(1), "1", "only 1: a drive is one file", "nr_files")
+    nrfiles: int = option(
+        read.integer(1), "1", "equal parts of the range; sequential I/Os take turns", "nr_files"
+    )
+    file_service_type: str = option(
+        read.string, "roundrobin", "sequential: one after the other; all others: in turn"
+    )
     kb_base: str = option(
         read.choice("1024", "1000"), "1024", "meaning of k, m, g in the same section"
     )
-    log_avg_msec: int = option(read.integer(0), "0", "width of the rows of the measured series")
-    # The fio-shaped JSON
+    log_avg_msec: int = option(
+        read.integer(0), "0", "width of the rows of the measured series and of log files"
+    )
+    # Log files and the fio-shaped JSON
+    write_bw_log: str | None = reported(log_name, None, "a row each window, in KiB/s")
+    write_iops_log: str | None = reported(log_name, None, "a row each window, in IOPS")
+    write_lat_log: str | None = reported(
+        log_name, None, "a row each window, in ns: _lat, and _clat alike (there is no slat)"
+    )
+    log_window_value: str = reported(
+        read.choice("avg", "max", "both", **{"0": "avg", "1": "max", "average": "avg"}),
+        "avg",
+        "mean or largest latency of a window",
+        "log_max_value",
+    )
+    per_job_logs: bool = reported(read.boolean, "1", "0: one log file for all jobs of that name")
+    disk_util: bool = reported(read.boolean, "1", "0: no `disk_util`")
     group_reporting: bool = reported(read.flag, None, "jobs of a reporting group are one entry")
     stats: bool = reported(read.boolean, "1", "0: the job is left out")
     percentile_list: tuple[float, ...] = reported(

@@ -6,25 +6,42 @@ spelling and `=value,...` for values with which a refused option has no effect a
 
 from __future__ import annotations
 
+from writecliff.workload.fiojob.engines import ENGINE_OPTIONS
+
 NO_EFFECT: dict[str, str] = {
-    "no log files are written": (
-        "write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs log_entries "
-        "log_hist_msec log_hist_coarseness log_max_value log_window_value log_offset log_prio "
-        "log_issue_time log_compression log_compression_cpus log_store_compressed log_unix_epoch "
+    "histogram logs are not written; the fio-shaped JSON has the bins": (
+        "write_hist_log log_hist_msec log_hist_coarseness"
+    ),
+    "rows of log files hold a window each, no single I/O": "log_offset log_issue_time",
+    "rows of log files have priority 0": "log_prio",
+    "log files are written as they are, and counted from the start of the job": (
+        "log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch "
         "log_alternate_epoch log_alternate_epoch_clock_id/job_start_clock_id"
+    ),
+    "an option of an I/O engine; a simulated drive is in its place": ENGINE_OPTIONS,
+    "data are not kept, so verification is skipped": (
+        "verify verify_pattern verify_mode verify_bytchk trim_percentage "
+        "do_verify verify_interval verify_offset verify_fatal verify_dump verify_async "
+        "verify_async_cpus verify_backlog verify_backlog_batch verify_state_load "
+        "verify_state_save verify_pattern_interval verify_write_sequence verify_header_seed "
+        "verify_policy experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"
+    ),
+    "a simulated drive serves all priorities alike": (
+        "prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint "
+        "cmdprio_bssplit"
     ),
     "log_avg_msec sets the width of the rows (default 1 s)": "bwavgtime iopsavgtime",
     "a simulated drive has no trim errors to count": "block_error_percentiles",
-    "the kernel has no counters for a simulated drive": "disk_util",
     "concerns fio's text output": "significant_figures unit_base error_dump",
     "a drive has no files to create, lay out or remove": (
-        "filename_format unique_filename lockfile openfiles file_service_type fallocate overwrite "
+        "filename_format unique_filename lockfile openfiles fallocate overwrite "
         "create_serialize create_fsync create_on_open allow_file_create unlink unlink_each_loop "
         "filetype"
     ),
     "there is no page cache above a simulated drive": "fadvise_hint pre_read invalidate",
     "a simulated drive is never mounted": "allow_mounted_write",
     "writes of a simulated drive are never torn": "atomic",
+    "reads of a simulated drive come from the media or from its write buffer": "readfua",
     "a drive cannot tell threads from processes": "thread",
     "host CPUs are not simulated": (
         "nice cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes cgroup cgroup_nodelete "
@@ -43,7 +60,6 @@ NO_EFFECT: dict[str, str] = {
     "overlapping I/Os are safe on a simulated drive": "serialize_overlap",
     "busy or sleeping, a pause takes the same time": "thinktime_spin",
     "the queue drains before each pause in either mode": "thinktime_blocks_type",
-    "only with rate_min, which is refused": "rate_cycle/ratecycle",
     "changes system calls only; a simulated drive sees the same I/Os": (
         "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu "
         "nonvectored uncached nowait force_async cmd_type userspace_reap libaio_vectored"
@@ -56,24 +72,12 @@ NO_EFFECT: dict[str, str] = {
     "duplicates repeat what their thread wrote before (dedupe_mode=repeat)": (
         "dedupe_global dedupe_mode dedupe_working_set_percentage"
     ),
-    "only with verify, which is refused": (
-        "do_verify verify_interval verify_offset verify_fatal verify_dump verify_async "
-        "verify_async_cpus verify_backlog verify_backlog_batch verify_state_load "
-        "verify_state_save verify_pattern_interval verify_write_sequence verify_header_seed "
-        "verify_policy experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"
-    ),
-    "only with read_iolog, which is refused": (
-        "read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
-        "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters"
-    ),
-    "only with latency_target, which is refused": "latency_window latency_percentile latency_run",
-    "only with steadystate, which is refused": (
-        "steadystate_duration/ss_dur steadystate_ramp_time/ss_ramp "
-        "steadystate_check_interval/ss_interval"
+    "a log is read at once": "read_iolog_chunked",
+    "only with merge_blktrace_file, which is refused": (
+        "merge_blktrace_scalars merge_blktrace_iters"
     ),
     "only with flow, which is refused": "flow_sleep",
     "obsolete in fio as well": "flow_watermark verifysort verifysort_nr",
-    "only with prio, which is refused": "priohint",
     "only with plid_select=scheme, which is refused": "dp_scheme",
 }
 
@@ -81,7 +85,6 @@ REFUSED: dict[str, str] = {
     "a directory of files is not a drive": "opendir",
     "a drive cannot grow": "file_append=0",
     "no files are created; remove this job": "create_only=0",
-    "holes and runs within a pattern are not available": "rw_sequencer=sequential",
     "sequential and random I/Os of different size in one job are not available": "bs_is_seq_rand=0",
     "a drive accepts whole sectors only": "bs_unaligned/blocksize_unaligned=0",
     "strides of random addresses are not available": "random_sequence_stride=0",
@@ -90,27 +93,17 @@ REFUSED: dict[str, str] = {
     "there is no page cache to write back; use fsync": "sync_file_range",
     "there is no file system to sync": "end_syncfs=0",
     "a ramp by volume is not available; use ramp_time": "ramp_size=0",
-    "a simulated drive does not store data, so there is nothing to verify": (
-        "verify=0 verify_pattern verify_only=0 trim_percentage=0 verify_mode=read verify_bytchk"
-    ),
+    "the job would only verify, and data are not kept": "verify_only=0",
     "address logs are not written": "write_iolog",
-    "job files do not replay traces; use `writecliff replay`": "read_iolog merge_blktrace_file",
+    "block traces are not merged; replay them one by one": "merge_blktrace_file",
     "commands in a job file are not executed": "exec_prerun exec_postrun",
     "zoned drives are not simulated": (
         "zonemode=none zonesize=0 zonecapacity=0 zonerange=0 zoneskip=0 read_beyond_wp=0 "
         "max_open_zones=0 job_max_open_zones=0 ignore_zone_limits=0 zone_reset_threshold "
         "zone_reset_frequency recover_zbd_write_error=0 write_zone_remainder=0"
     ),
-    "a simulated drive has no priorities": (
-        "prio=0 prioclass=0 cmdprio_percentage=0 cmdprio_class=0 cmdprio=0 cmdprio_bssplit"
-    ),
     "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
-    "a job does not end when it falls below a rate; compare the result instead": (
-        "rate_min/ratemin=0 rate_iops_min=0"
-    ),
     "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
-    "a search for a queue depth is not available; run a sweep instead": "latency_target=0",
-    "steady state is judged by the test procedures; use `writecliff test`": "steadystate/ss",
     "flow control between jobs is not available; set their proportion with rate_iops": (
         "flow_id=0 flow=0"
     ),
@@ -119,8 +112,6 @@ REFUSED: dict[str, str] = {
     "fast preconditioning has its own command; simulated drives precondition at once": (
         "sprandom=0 spr_op spr_num_regions spr_cs"
     ),
-    "reads that bypass a cache are not available": "readfua=0",
-    "forced unit access is not available; use sync=dsync": "writefua=0",
     "only plain writes and stream writes (stream_id) are available": (
         "sg_write_mode=write,write_stream,write_stream_16"
     ),
@@ -128,10 +119,5 @@ REFUSED: dict[str, str] = {
     "special NVMe reads are not available": "read_mode=read",
     "SCSI passthrough is not available": "cdb_len",
     "protection information is not simulated": "md_per_io_size=0 pi_act pi_chk apptag apptag_mask",
-    "belongs to an I/O engine that does no I/O to a drive": (
-        "cpuload cpuchunks cpumode hostname port protocol"
-    ),
-    "memory-mapped I/O is not available": "thp=0",
-    "network drives are not available": "uri",
     "obsolete; fio refuses it as well": "percentage_sequential rwmixcycle",
 }

@@ -44,24 +44,33 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     _check_thinktime(settings)
     arrival: Arrival = settings.rate_process
     read_pct = None
-    if len(rates) == 2:
-        read_pct = 100 * rates[0] / sum(rates)
+    if ops.used == ("read", "write"):
+        ios = [
+            rate / blocks.mean(op) if option == "rate" else rate
+            for rate, op in zip(rates, ops.used, strict=True)
+        ]
+        read_pct = 100 * ios[0] / sum(ios)
         if abs(read_pct - ops.read_pct) > 0.5:
             settings.note(
                 f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} has no effect,"
                 " as in fio"
             )
     total = float(sum(rates))
-    mixed = len(blocks.sizes) > 1
     if option == "rate" and arrival == "poisson":
         # fio draws gaps for I/Os of the smallest size, whatever their size is.
         return Pace(total / blocks.smallest, None, arrival, read_pct)
-    if option == "rate_iops" and mixed and arrival == "linear":
+    if option == "rate_iops" and blocks.is_mix and arrival == "linear":
         settings.note("rate_iops counts I/Os of the smallest block size, as in fio")
-        return Pace(None, total * blocks.smallest, arrival, read_pct)
+        rates = [rate * _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
+        return Pace(None, float(sum(rates)), arrival, read_pct)
     if option == "rate":
         return Pace(None, total, arrival, read_pct)
     return Pace(total, None, arrival, read_pct)
+
+
+def _smallest(blocks: Blocks, operation: str) -> int:
+    own = blocks.by_operation.get(operation, blocks.common)
+    return min(size.bytes for size in own.block_sizes)
 
 
 def with_pauses(job: Job, settings: Settings) -> Job:

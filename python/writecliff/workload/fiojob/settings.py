@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.workload.fiojob.option import Option, Treatment
-from writecliff.workload.fiojob.options import FioOptions, by_name
+from writecliff.workload.fiojob.options import FioOptions, by_name, log_name
 from writecliff.workload.fiojob.syntax import RawOption, RawSection, SourceLocation, fail
 from writecliff.workload.fiojob.values import Context, FioValueError, Triple, flag, optional_string
+
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
@@ -23,6 +27,8 @@ class Settings(FioOptions):
     location: SourceLocation
     locations: dict[str, SourceLocation] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    problems: list[ConfigError] = field(default_factory=list)  # of the whole file
+    failed: bool = False  # whether some of the options given so far were not understood
 
     def given(self, name: str) -> bool:
         """Whether an option stands in the file, in the section or in [global]."""
@@ -45,8 +51,17 @@ class Settings(FioOptions):
         given = (self.locations[name] for name in names.split() if name in self.locations)
         return fail(next(given, self.location), message, hint)
 
+    def attempt(self, read: Callable[..., T], *arguments: Any, **named: Any) -> T | None:
+        """What `read` returns; None if it raises ConfigError, which joins the problems."""
+        try:
+            return read(*arguments, **named)
+        except ConfigError as problem:
+            self.problems.append(problem)
+            return None
+
     def child(self, section: RawSection) -> Settings:
-        """The settings of a section: these, with its own options over them."""
+        """The settings of a section: these, with its own options over them; the problems of those
+        options join the file's."""
         settings = copy(self)
         settings.section, settings.location = section.name, section.location
         settings.locations, settings.notes = dict(self.locations), []
@@ -55,8 +70,11 @@ class Settings(FioOptions):
 
     def apply(self, options: list[RawOption]) -> None:
         """Lay options over these, in the order in which fio does: units first."""
-        for raw, option in _in_order(options):
-            self._apply(raw, option)
+        before = len(self.problems)
+        known = [raw for raw in options if self.attempt(_known, raw)]
+        for raw, option in _in_order(known):
+            self.attempt(self._apply, raw, option)
+        self.failed |= len(self.problems) > before
 
     def _apply(self, raw: RawOption, option: Option) -> None:
         text = raw.value
@@ -64,11 +82,13 @@ class Settings(FioOptions):
             if text is None or text not in option.neutral:
                 raise fail(raw.location, f"option {raw.name} is not supported", option.text)
             return
-        if text is None and option.read not in (flag, optional_string):
+        if text is None and option.read not in (flag, optional_string, log_name):
             raise fail(raw.location, f"option {raw.name} needs a value")
-        self.locations[option.key] = raw.location
         if option.treatment is Treatment.NO_EFFECT:
+            if text not in ("0", "none"):
+                self.locations[option.key] = raw.location
             return
+        self.locations[option.key] = raw.location
         context = Context(int(self.kb_base))
         try:
             value = option.read(text or "", context)
@@ -83,7 +103,8 @@ class Settings(FioOptions):
 
 def written_options(options: list[RawOption]) -> dict[str, str]:
     """Options as fio lists them in its JSON: canonical names, without those that have no value."""
-    return {option.name: raw.value for raw, option in _in_order(options) if raw.value}
+    known = [raw for raw in options if raw.name in by_name()]
+    return {option.name: raw.value for raw, option in _in_order(known) if raw.value}
 
 
 def _in_order(options: list[RawOption]) -> list[tuple[RawOption, Option]]:

@@ -14,13 +14,14 @@ from writecliff.workload.fiojob.values import Context, FioValueError, Triple, nu
 
 @dataclass(frozen=True)
 class Distribution:
-    """A random_distribution: its kind, zipf's theta, and the zones as (access %, size).
+    """A random_distribution: its kind, its parameter, and the zones as (access %, size).
 
-    `absolute`: the sizes are bytes; else they are percent of the range.
+    `parameter` is zipf's theta, pareto's h or normal's spread in percent. `absolute`: the sizes are
+    bytes; else they are percent of the range.
     """
 
     kind: str = "random"
-    theta: float | None = None
+    parameter: float | None = None
     centre: float | None = None
     zones: Triple[Split] | None = None
     absolute: bool = False
@@ -98,33 +99,50 @@ def distribution(text: str, context: Context) -> Distribution:
     kind, _, rest = text.strip().partition(":")
     if kind in ("random", "uniform"):
         return Distribution()
-    if kind == "zipf":
-        return _zipf(rest)
+    if kind in _PARAMETERS:
+        return _with_parameter(kind, rest)
     if kind in ("zoned", "zoned_abs"):
         if not rest:
             raise FioValueError(f"'{text}' names no zones", "such as zoned:80/20:20/80")
         absolute = kind == "zoned_abs"
         parts = (_zones(part, absolute, context) for part in _directions(rest))
         return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
-    if kind in ("pareto", "normal", "gauss"):
-        raise FioValueError(
-            f"distribution {kind} is not available", "use zipf:theta, zoned:... or random"
-        )
-    raise FioValueError(f"distribution '{kind}' is unknown", "use random, zipf:theta or zoned:...")
+    if kind == "sequence":
+        raise FioValueError("distribution sequence is not available", "write a log: read_iolog")
+    raise FioValueError(
+        f"distribution '{kind}' is unknown",
+        "use random, zipf:theta, pareto:h, normal:spread or zoned:...",
+    )
 
 
-def _zipf(rest: str) -> Distribution:
-    theta_text, _, centre_text = rest.partition(":")
+# Name in the model, and fio's default of its parameter.
+_PARAMETERS = {
+    "zipf": ("zipf", 1.1),
+    "pareto": ("pareto", 0.2),
+    "normal": ("normal", 0.0),
+    "gauss": ("normal", 0.0),
+}
+
+
+def _with_parameter(kind: str, rest: str) -> Distribution:
+    """`zipf:theta[:centre]`, `pareto:h[:centre]`, `normal:spread[:centre]`."""
+    name, default = _PARAMETERS[kind]
+    value_text, _, centre_text = rest.partition(":")
     try:
-        theta = float(theta_text) if theta_text else 1.1  # fio's default
+        value = float(value_text) if value_text else default
         centre = float(centre_text) if centre_text else None
     except ValueError:
-        raise FioValueError(f"'zipf:{rest}' has no number", "such as zipf:1.2") from None
-    if not 0 < theta <= 10 or theta == 1.0:  # also refuses "nan"
-        raise FioValueError(f"zipf theta {theta:g}", "above 0, up to 10 and not 1, such as 1.2")
+        raise FioValueError(f"'{kind}:{rest}' has no number", f"such as {kind}:1.2") from None
+    # The comparisons also refuse "nan".
+    if name == "zipf" and (not 0 < value <= 10 or value == 1.0):
+        raise FioValueError(f"zipf theta {value:g}", "above 0, up to 10 and not 1, such as 1.2")
+    if name == "pareto" and not 0 < value < 1:
+        raise FioValueError(f"pareto h {value:g}", "above 0 and below 1, such as 0.2")
+    if name == "normal" and not 0 <= value <= 100:
+        raise FioValueError(f"normal spread {value:g}", "0 to 100 percent of the range")
     if centre is not None and not 0 <= centre <= 1:
-        raise FioValueError(f"zipf centre {centre:g}", "0 to 1")
-    return Distribution("zipf", theta=theta, centre=centre)
+        raise FioValueError(f"{kind} centre {centre:g}", "0 to 1")
+    return Distribution(name, parameter=value, centre=centre)
 
 
 def _zones(text: str, absolute: bool, context: Context) -> Split:

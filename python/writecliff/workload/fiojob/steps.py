@@ -6,7 +6,8 @@ ramps, start delays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from writecliff.errors import ConfigError
 from writecliff.workload.fiojob.jobs import section_jobs
 from writecliff.workload.fiojob.options import FioOptions
 from writecliff.workload.fiojob.settings import Settings, written_options
-from writecliff.workload.fiojob.syntax import SourceLocation, read_sections
+from writecliff.workload.fiojob.steadiness import interval_ns
+from writecliff.workload.fiojob.syntax import RawSection, SourceLocation, read_sections
 from writecliff.workload.fiojob.target import named_file
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
@@ -88,35 +90,67 @@ def load_fio_job(
     """Read a fio job file for a drive of this capacity.
 
     `sections` runs only these jobs, as fio's --section; `environment` replaces the process's for
-    ${NAME}. Raises `ConfigError` naming file, line and option for whatever is not understood or
-    cannot be honoured; nothing is ignored silently.
+    ${NAME}. Raises one `ConfigError` naming file, line and option of everything that is not
+    understood or cannot be honoured; nothing is ignored silently.
     """
     file = Path(path)
-    defaults = Settings(section="global", location=SourceLocation(file, 0))
+    problems: list[ConfigError] = []
+    read = read_sections(file, environment, problems)
+    return of_sections(file, read, device_capacity_bytes, sections, problems)
+
+
+def of_sections(
+    file: Path,
+    read: Iterable[RawSection],
+    capacity_bytes: int,
+    sections: tuple[str, ...],
+    problems: list[ConfigError],
+) -> FioJobFile:
+    """The same of sections that were read; `problems` are those met so far."""
+    defaults = Settings(section="global", location=SourceLocation(file, 0), problems=problems)
     global_options: dict[str, str] = {}
     steps: list[_Group] = [[]]
     found: set[str] = set()
     group_id, in_group = 0, 0
-    for raw in read_sections(file, environment):
+    for raw in read:
         if raw.is_global:
             defaults.apply(raw.options)
+            defaults.failed |= not raw.is_whole
             global_options |= written_options(raw.options)
             continue
         if sections and raw.name not in sections:
             continue
         found.add(raw.name)
+        before = len(problems)
         settings = defaults.child(raw)
-        jobs = section_jobs(settings, device_capacity_bytes)
+        # Options that were not understood have consequences that would only confuse.
+        understood = raw.is_whole and len(problems) == before and not defaults.failed
+        jobs = settings.attempt(section_jobs, settings, capacity_bytes) if understood else ()
         if (settings.stonewall or settings.new_group) and in_group:
             group_id, in_group = group_id + 1, 0
         in_group += 1
-        if _begins_step(settings, steps):
+        if settings.attempt(_begins_step, settings, steps):
             steps.append([])
-        steps[-1].append(_Section(settings, jobs, group_id, written_options(raw.options)))
-    for name in sections:
-        if name not in found:
-            raise ConfigError(f"{file}: has no job section [{name}]")
-    return _finish(file, global_options, [step for step in steps if step])
+        steps[-1].append(_Section(settings, jobs or (), group_id, written_options(raw.options)))
+    problems += [
+        ConfigError(f"{file}: has no job section [{name}]")
+        for name in sections
+        if name not in found
+    ]
+    groups = [step for step in steps if step]
+    notes = defaults.attempt(_target_notes, groups)
+    if not problems:
+        return _finish(file, global_options, groups, notes or [], problems)
+    raise all_of(file, problems)
+
+
+def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
+    """One error for all problems of a file, each once."""
+    unique = list({str(problem): problem for problem in problems}.values())
+    if len(unique) == 1:
+        return unique[0]
+    lines = (f"{one} ({one.hint})" if one.hint else str(one) for one in unique)
+    return ConfigError(f"{file}: {len(unique)} problems\n  " + "\n  ".join(lines))
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
@@ -145,16 +179,37 @@ def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
     raise settings.error("wait_for", f"wait_for={awaited}: no job of that name before")
 
 
-def _finish(path: Path, global_options: dict[str, str], groups: list[_Group]) -> FioJobFile:
+def _finish(
+    path: Path,
+    global_options: dict[str, str],
+    groups: list[_Group],
+    notes: list[str],
+    problems: list[ConfigError],
+) -> FioJobFile:
     """Steps of the collected sections, with checks that concern several jobs."""
-    notes = _target_notes(groups)
     steps = []
     for index, group in enumerate(groups):
         name = path.stem if len(groups) == 1 else f"{path.stem}-{index + 1}"
-        _check_exitall(group)
-        steps.append(_step(name, group, first=index == 0, notes=notes))
+        settings = group[0].settings
+        settings.attempt(_check_exitall, group)
+        step = settings.attempt(_step, name, group, first=index == 0, notes=notes)
+        steps += [step] if step else []
         notes += (note for section in group for note in section.settings.notes)
+    if problems:
+        raise all_of(path, problems)
+    notes += _once(section.settings for group in groups for section in group)
     return FioJobFile(path, global_options, tuple(steps), tuple(dict.fromkeys(notes)))
+
+
+def _once(every: Iterable[Settings]) -> Iterator[str]:
+    """What is said once for all jobs."""
+    given = {name for settings in every for name in settings.locations}
+    if "verify" in given:
+        yield "verify: data are not kept, so verification is skipped"
+    if given & {"prio", "prioclass", *(name for name in given if name.startswith("cmdprio"))}:
+        yield "priorities have no effect: a simulated drive serves all alike"
+    if "write_hist_log" in given:
+        yield "write_hist_log: not written; the fio-shaped JSON has the bins"
 
 
 def _target_notes(groups: list[_Group]) -> list[str]:
@@ -192,10 +247,16 @@ def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep
         jobs += one.jobs
         sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
     _check_delays(group, first)
-    widths = [one.settings.log_avg_msec for one in group if one.settings.log_avg_msec]
-    interval_ns = min(widths) * 1_000_000 if widths else SECOND_NS
-    workload = Workload(name, tuple(jobs), _seed(group, notes), interval_ns)
+    workload = Workload(name, tuple(jobs), _seed(group, notes), _interval_ns(group))
     return FioStep(workload, tuple(sections), _ramp(workload, group))
+
+
+def _interval_ns(group: _Group) -> int:
+    """The width of the series: log_avg_msec, and what ends by results can be judged by."""
+    widths = [one.settings.log_avg_msec for one in group if one.settings.log_avg_msec]
+    needed = [needs for one in group if (needs := interval_ns(one.settings)) is not None]
+    asked = [min(widths) * 1_000_000] if widths else []
+    return math.gcd(*asked, *needed) or SECOND_NS
 
 
 def _check_delays(group: _Group, first: bool) -> None:

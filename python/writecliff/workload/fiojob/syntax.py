@@ -20,13 +20,13 @@ _INCLUDES_MAX = 16  # deeper than any real nesting: files that include each othe
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """File and line, written `file:line` in messages."""
+    """File and line, written `file:line` in messages; line 0 is the file as a whole."""
 
     path: Path
     line: int
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.line}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class RawSection:
     name: str
     location: SourceLocation
     options: list[RawOption] = field(default_factory=list)
+    is_whole: bool = True  # False: some of its lines could not be read
 
     @property
     def is_global(self) -> bool:
@@ -56,8 +57,13 @@ def fail(location: SourceLocation, message: str, hint: str | None = None) -> Con
     return ConfigError(f"{location}: {message}", hint=hint)
 
 
-def read_sections(path: Path, environment: Mapping[str, str] | None = None) -> list[RawSection]:
-    """The sections of a job file. Raises `ConfigError` with file and line."""
+def read_sections(
+    path: Path,
+    environment: Mapping[str, str] | None = None,
+    problems: list[ConfigError] | None = None,
+) -> list[RawSection]:
+    """The sections of a job file. Raises `ConfigError` with file and line; with `problems`, those
+    of single lines are added to it instead."""
     reader = _FileReader(os.environ if environment is None else environment)
     sections: list[RawSection] = []
     for location, text in _lines(path, SourceLocation(path, 0)):
@@ -68,7 +74,13 @@ def read_sections(path: Path, environment: Mapping[str, str] | None = None) -> l
                 location, f"'{text}' is outside of a section", "start with [global] or [job]"
             )
         else:
-            sections[-1].options.extend(reader.options(text, location, depth=0))
+            try:
+                sections[-1].options.extend(reader.options(text, location, depth=0))
+            except ConfigError as problem:
+                if problems is None:
+                    raise
+                problems.append(problem)
+                sections[-1].is_whole = False
     if not any(not section.is_global for section in sections):
         raise ConfigError(f"{path}: has no job", hint="add a section such as [job1]")
     return sections

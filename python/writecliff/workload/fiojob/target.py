@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import re
 
+from writecliff.errors import did_you_mean
 from writecliff.workload.fiojob.blocks import Operations
+from writecliff.workload.fiojob.engines import ASYNCHRONOUS, NOT_A_DRIVE, SYNCHRONOUS
 from writecliff.workload.fiojob.settings import Settings
 
-SYNCHRONOUS = frozenset(("sync", "psync", "vsync", "pvsync", "pvsync2", "splice"))
-ASYNCHRONOUS = frozenset(
-    (
-        "libaio", "io_uring", "io_uring_cmd", "posixaio", "solarisaio", "windowsaio", "sg", "null",
-        "nbd", "rbd", "xnvme", "libblkio", "spdk", "spdk_bdev", "guasi",
-    )
-)  # fmt: skip
-
+_NO_DRIVES = ("/dev/null", "/dev/zero")  # any drive can take their place
 _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
+
+
+def drive_engine(settings: Settings) -> str:
+    """The I/O engine. Raises for one that touches no drive."""
+    engine = settings.ioengine.partition(":")[0]
+    if engine in SYNCHRONOUS | ASYNCHRONOUS or engine.startswith(("external", "/", "./")):
+        return engine
+    if engine in NOT_A_DRIVE:
+        raise settings.error(
+            "ioengine",
+            f"ioengine={engine} {NOT_A_DRIVE[engine]}",
+            "use libaio, io_uring or psync to load a drive",
+        )
+    every = (*SYNCHRONOUS, *ASYNCHRONOUS, *NOT_A_DRIVE)
+    raise settings.error(
+        "ioengine",
+        f"ioengine={engine} is unknown",
+        did_you_mean(engine, every, "use libaio, io_uring or psync"),
+    )
 
 
 def queue_depth(settings: Settings, ops: Operations) -> int:
     """The depth that a drive would see. Raises for what does not keep the queue full."""
-    engine = settings.ioengine.partition(":")[0]
-    depth = settings.iodepth
-    if engine not in SYNCHRONOUS | ASYNCHRONOUS and not engine.startswith("external"):
-        raise settings.error(
-            "ioengine", f"ioengine={engine} does no I/O to a drive", "use libaio, io_uring or psync"
-        )
+    engine, depth = drive_engine(settings), settings.iodepth
     if engine in SYNCHRONOUS and settings.io_submit_mode == "offload":
         raise settings.error(
             "io_submit_mode",
@@ -67,10 +76,8 @@ def _check_refill(settings: Settings, depth: int) -> None:
 
 def named_file(settings: Settings) -> str | None:
     """The file or drive that a job names. Raises if it names several."""
-    if settings.nrfiles > 1:
-        raise settings.error("nrfiles", "nrfiles: a drive is one file", "use numjobs and offsets")
     filename = settings.filename
-    if filename is None:
+    if filename is None or filename in _NO_DRIVES:
         return None
     if len(re.split(r"(?<!\\):", filename)) > 1:
         raise settings.error(
@@ -94,10 +101,11 @@ def compressible_pct(settings: Settings) -> float:
 
 def dsync(settings: Settings, ops: Operations) -> bool:
     """Whether each write is to be on the media when it completes."""
-    if settings.sync == "none" or "write" not in ops.used:
+    option = "writefua=1" if settings.sync == "none" else f"sync={settings.sync}"
+    if (settings.sync == "none" and not settings.writefua) or "write" not in ops.used:
         return False
     settings.note(
-        f"sync={settings.sync}: on a simulated drive every write is followed by a flush, which is"
+        f"{option}: on a simulated drive every write is followed by a flush, which is"
         " not part of the write's latency"
     )
     return True
@@ -111,41 +119,39 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
         if getattr(settings, name):
             settings.note(f"{name}: the drive is not flushed at the end of the job")
     asked = {count for count in (settings.fsync, settings.fdatasync) if count}
-    if settings.sync != "none":
+    if settings.sync != "none" or settings.writefua:
         return 0
     if len(asked) > 1:
         raise settings.error("fdatasync", "fsync and fdatasync differ", "keep one")
     return next(iter(asked), 0)
 
 
-def stream(settings: Settings, ops: Operations) -> int:
-    """The stream of the writes; 0 for none. Raises if it is not one."""
-    chosen = {}
+def streams(settings: Settings, ops: Operations) -> tuple[int, ...]:
+    """The streams of the writes. Raises where options ask for different ones."""
+    chosen: dict[str, tuple[int, ...]] = {}
     if settings.write_hint != "none":
-        chosen["write_hint"] = _HINT_STREAMS[settings.write_hint]
+        chosen["write_hint"] = (_HINT_STREAMS[settings.write_hint],)
     if settings.stream_id:
-        chosen["stream_id"] = settings.stream_id
+        chosen["stream_id"] = (settings.stream_id,)
     if (settings.dataplacement or "none") != "none":
-        chosen["plids"] = _placement_id(settings)
+        chosen["plids"] = _placement_ids(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
         raise settings.error(" ".join(chosen), f"{names} ask for different streams", "keep one")
-    return next(iter(chosen.values()), 0) if "write" in ops.used else 0
+    return next(iter(chosen.values()), (0,)) if "write" in ops.used else (0,)
 
 
-def _placement_id(settings: Settings) -> int:
-    plids = settings.plids
+def _placement_ids(settings: Settings) -> tuple[int, ...]:
     if settings.plid_select == "scheme":
         raise settings.error(
             "plid_select",
             "plid_select=scheme: data placement by address is not available",
             "use a job for each range, each with its own plids",
         )
-    if plids is None or not re.fullmatch(r"\d+", plids):
-        what = f"plids={plids}" if plids else "no plids (all of the drive's)"
+    if not settings.plids:
         raise settings.error(
             "plids dataplacement",
-            f"{what}: a job writes to one stream",
-            "use a job for each stream: plids=1",
+            "no plids: writes to all of the drive's are not available",
+            "name them: plids=0-3",
         )
-    return int(plids)
+    return settings.plids

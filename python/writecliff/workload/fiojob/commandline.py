@@ -1,0 +1,150 @@
+"""A command line of fio: `--name=x --rw=read job.fio --output-format=json`.
+
+fio 3.42, init.c `parse_cmd_line`: `--name` begins a job; options before the first one are global,
+for the job files, too; job files run after the jobs of the command line, one after the other. An
+option has one or two hyphens, its value follows an equals sign or is the next word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from writecliff.errors import ConfigError, did_you_mean
+from writecliff.workload.fiojob.options import by_name
+from writecliff.workload.fiojob.steps import FioJobFile, of_sections
+from writecliff.workload.fiojob.syntax import RawOption, RawSection, SourceLocation, read_sections
+from writecliff.workload.fiojob.values import flag
+
+_HERE = SourceLocation(Path("command line"), 0)
+_FORMATS = ("normal", "json", "json+")
+
+# fio's options that concern no job. Those with an effect here are read below.
+_WITH_VALUE = ("output", "output-format", "section", "aux-path")
+_WITHOUT_VALUE = ("parse-only", "readonly", "minimal")
+_NO_EFFECT = {
+    "show progress of the terminal": "eta eta-interval eta-newline status-interval debug",
+    "concern fio's own process": "alloc-size max-jobs terse-version idle-prof",
+}
+_NO_EFFECT_FLAGS = ("warnings-fatal",)
+_REFUSED = {
+    "is for fio on other machines": "server client remote-config daemonize server-internal",
+    "concerns fio itself": (
+        "cmdhelp enghelp showcmd cpuclock-test crctest memcpytest inflate-log merge-blktrace-only"
+    ),
+    "runs commands, which are not executed": (
+        "trigger trigger-file trigger-timeout trigger-remote"
+    ),
+    "is not written": "latency-log bandwidth-log append-terse minimal",
+    "is not available": "profile",
+}
+# Options without a value that have no effect here.
+_FLAGS = frozenset(
+    (
+        "thread", "refill_buffers", "hipri", "fixedbufs", "registerfiles", "sqthread_poll",
+        "userspace_reap", "exitall_on_error", "libblkio_vectored", "xnvme_iovec", "listen",
+        "pingpong", "no_completion_thread",
+    )
+)  # fmt: skip
+
+
+@dataclass
+class FioCommand:
+    """What a command line asks for."""
+
+    sections: list[RawSection] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    only: tuple[str, ...] = ()  # names of the sections to run; empty: all
+    formats: tuple[str, ...] = ("normal",)
+    output: Path | None = None
+    folder: Path = Path()  # of log files
+    parse_only: bool = False
+    readonly: bool = False
+
+    def load(self, capacity_bytes: int, environment: Mapping[str, str] | None = None) -> FioJobFile:
+        """The jobs for a drive of this capacity. Raises ConfigError for all problems at once."""
+        problems: list[ConfigError] = []
+        sections = list(self.sections)
+        for number, file in enumerate(self.files):
+            read = read_sections(file, environment, problems)
+            own = next(section for section in read if not section.is_global)
+            if number or any(not section.is_global for section in self.sections):
+                own.options.insert(0, RawOption("stonewall", None, own.location))
+            sections += read
+        if not any(not section.is_global for section in sections):
+            raise ConfigError(
+                "no job is given", hint="such as --name=job1 --rw=randread --size=1g, or a job file"
+            )
+        path = self.files[0] if len(self.files) == 1 else Path("fio")
+        return of_sections(path, sections, capacity_bytes, self.only, problems)
+
+
+def read_command_line(words: Sequence[str]) -> FioCommand:
+    """Read fio's words. Raises ConfigError for what is not an option of fio, or is refused."""
+    command, left = FioCommand(), list(words)
+    only: list[str] = []
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-") or word == "-":
+            command.files.append(Path("/dev/stdin" if word == "-" else word))
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        given: str | None = value if equals else None
+        if given is None and left and _takes_value(name) and not left[0].startswith("--"):
+            given = left.pop(0)
+        if name == "section":
+            only.append(given or "")
+        elif not _of_command(command, name, given):
+            _add_option(command, name, given)
+    command.only = tuple(only)
+    return command
+
+
+def _takes_value(name: str) -> bool:
+    if name in _FLAGS or name in (*_WITHOUT_VALUE, *_NO_EFFECT_FLAGS):
+        return False
+    option = by_name().get(name)
+    return option is None or option.read is not flag
+
+
+def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
+    """Whether it is an option of the command, not of a job."""
+    for reason, names in _REFUSED.items():
+        if name in names.split():
+            raise ConfigError(f"--{name} {reason}")
+    if name in _WITH_VALUE and not value:
+        raise ConfigError(f"--{name} needs a value")
+    if name == "output":
+        command.output = Path(str(value))
+    elif name == "output-format":
+        command.formats = tuple(str(value).split(","))
+        for form in command.formats:
+            if form not in _FORMATS:
+                raise ConfigError(f"--output-format {form} is not available",
+                                  hint=f"one of {', '.join(_FORMATS)}")  # fmt: skip
+    elif name == "aux-path":
+        command.folder = Path(str(value))
+    elif name == "parse-only":
+        command.parse_only = True
+    elif name == "readonly":
+        command.readonly = True
+    else:
+        without = " ".join((*_NO_EFFECT.values(), *_NO_EFFECT_FLAGS)).split()
+        return name in without
+    return True
+
+
+def _add_option(command: FioCommand, name: str, value: str | None) -> None:
+    if name not in by_name():
+        known = (*by_name(), *_WITH_VALUE, *_WITHOUT_VALUE)
+        raise ConfigError(
+            f"unknown option '--{name}'",
+            hint=did_you_mean(name, known, "options are those of fio; see fio-options.md"),
+        )
+    if name == "name":
+        command.sections.append(RawSection(value or "", _HERE))
+        return
+    if not command.sections:
+        command.sections.append(RawSection("global", _HERE))
+    command.sections[-1].options.append(RawOption(name, value, _HERE))

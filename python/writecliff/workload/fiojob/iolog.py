@@ -1,0 +1,146 @@
+"""fio's I/O logs, versions 2 and 3: the I/Os that a job repeats (`read_iolog`).
+
+fio 3.42, iolog.c and HOWTO "Trace file format". A log of version 2 has no times but pauses
+(`wait`), counted from the one before; version 3 has a time for each line, in microseconds. Here an
+I/O arrives at its time whether or not those before it are complete; fio shifts all later ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from writecliff.errors import ConfigError
+from writecliff.workload.fiojob.blocks import SECTOR_BYTES
+from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.syntax import SourceLocation, fail
+from writecliff.workload.model import IoLog
+
+_US = 1000
+_HEADER = re.compile(r"fio version (\d+) iolog")
+_FILE_ACTIONS = ("add", "open", "close", "unlink")
+_LETTERS = {"read": "r", "write": "w", "trim": "t", "sync": "f", "datasync": "f"}
+_BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # its magic number in both byte orders
+
+
+@dataclass
+class _Rows:
+    letters: list[str] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    times_us: list[int] = field(default_factory=list)
+
+
+def read_io_log(settings: Settings) -> IoLog:
+    """The I/Os of `read_iolog`. Raises ConfigError with file and line."""
+    path = Path(str(settings.read_iolog))
+    if ":" in path.name and not path.exists():
+        raise settings.error("read_iolog", "read_iolog names several logs", "one for each job")
+    skipped = _skipped(settings)
+    rows, files, now_us, version = _Rows(), set[str](), 0, 0
+    for location, words in _lines(settings, path):
+        if not version:
+            version = _version(location, words)
+            continue
+        if version == 3:
+            now_us = max(now_us, _whole(location, words.pop(0)))
+        name, action, *numbers = [*words, "", ""] if len(words) < 2 else words
+        if len(numbers) == 0 and action in _FILE_ACTIONS:
+            continue
+        if len(numbers) != 2 or action not in (*_LETTERS, "wait"):
+            raise fail(location, f"'{' '.join(words)}' is no action of a version {version} log")
+        offset, length = (_whole(location, number) for number in numbers)
+        if action == "wait":
+            if version == 3:
+                raise fail(location, "wait is an action of version 2 only")
+            now_us += offset
+        elif action not in skipped:
+            files.add(name)
+            _add(rows, settings, location, _LETTERS[action], offset, length)
+            rows.times_us.append(now_us)
+    _check(settings, path, rows, files, version)
+    speed = settings.replay_time_scale / 100
+    paced = not settings.replay_no_stall and any(rows.times_us)
+    first = rows.times_us[0]
+    times = (round((time - first) * _US / speed) for time in rows.times_us)
+    return IoLog(
+        "".join(rows.letters),
+        tuple(rows.offsets),
+        tuple(rows.lengths),
+        tuple(times) if paced else (),
+    )
+
+
+def _lines(settings: Settings, path: Path) -> Iterator[tuple[SourceLocation, list[str]]]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise settings.error("read_iolog", f"read_iolog={path}: {reason}") from None
+    if data[:4] in _BLKTRACE or data[1:4] == _BLKTRACE[0][1:]:
+        raise settings.error(
+            "read_iolog", f"{path} is a binary block trace", "use a log that fio wrote"
+        )
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        if words := line.split():
+            yield SourceLocation(path, number), words
+
+
+def _version(location: SourceLocation, words: list[str]) -> int:
+    match = _HEADER.fullmatch(" ".join(words))
+    if match is None or match.group(1) not in ("2", "3"):
+        raise fail(
+            location,
+            "is no fio I/O log of version 2 or 3",
+            "its first line is 'fio version 3 iolog'",
+        )
+    return int(match.group(1))
+
+
+def _whole(location: SourceLocation, text: str) -> int:
+    if not text.isdigit():
+        raise fail(location, f"'{text}' is not a whole number")
+    return int(text)
+
+
+def _skipped(settings: Settings) -> set[str]:
+    names = {part.strip() for part in (settings.replay_skip or "").split(",") if part.strip()}
+    if names - {"read", "write", "trim", "sync"}:
+        raise settings.error(
+            "replay_skip", f"replay_skip={settings.replay_skip}", "read, write, trim and sync"
+        )
+    return names | ({"datasync"} if "sync" in names else set())
+
+
+def _add(
+    rows: _Rows, settings: Settings, location: SourceLocation, letter: str, offset: int, length: int
+) -> None:
+    if letter == "f":
+        offset = length = 0
+    elif length <= 0:
+        raise fail(location, "an I/O of 0 bytes")
+    offset //= settings.replay_scale
+    if settings.replay_align:
+        offset -= offset % settings.replay_align
+    if offset % SECTOR_BYTES or length % SECTOR_BYTES:
+        raise fail(
+            location,
+            f"offset {offset}, length {length}: not in sectors of {SECTOR_BYTES} bytes",
+            "replay_align=512 rounds offsets down",
+        )
+    rows.letters.append(letter)
+    rows.offsets.append(offset)
+    rows.lengths.append(length)
+
+
+def _check(settings: Settings, path: Path, rows: _Rows, files: set[str], version: int) -> None:
+    if not version or not any(letter != "f" for letter in rows.letters):
+        raise ConfigError(f"{path}: has no I/Os")
+    if len(files) > 1 and settings.replay_redirect is None:
+        raise settings.error(
+            "read_iolog",
+            f"{path} names {len(files)} files; a run has one drive",
+            "replay_redirect=DRIVE lets all of them be the drive of the run",
+        )

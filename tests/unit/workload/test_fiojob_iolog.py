@@ -1,0 +1,98 @@
+"""fio's I/O logs as jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from writecliff.errors import ConfigError
+from writecliff.workload.fiojob import load_fio_job
+from writecliff.workload.model import IoLog, Job
+
+VERSION_2 = """\
+fio version 2 iolog
+/dev/sda add
+/dev/sda open
+/dev/sda write 0 4096
+/dev/sda wait 500 0
+/dev/sda read 4096 8192
+/dev/sda sync 0 0
+/dev/sda trim 65536 4096
+/dev/sda close
+"""
+VERSION_3 = """\
+fio version 3 iolog
+10 /dev/sda add
+12 /dev/sda open
+100 /dev/sda write 0 4096
+600 /dev/sda read 4096 8192
+600 /dev/sda datasync 0 0
+650 /dev/sda trim 65536 4096
+900 /dev/sda close
+"""
+
+
+def _job(folder: Path, log: str, extra: str = "") -> Job:
+    (folder / "io.log").write_text(log)
+    file = folder / "job.fio"
+    file.write_text(f"[j]\nread_iolog={folder / 'io.log'}\nioengine=libaio\niodepth=8\n{extra}\n")
+    (workload,) = load_fio_job(file, device_capacity_bytes=1 << 20).workloads
+    (job,) = workload.jobs
+    return job
+
+
+ROWS = ("wrft", (0, 4096, 0, 65536), (4096, 8192, 0, 4096))
+
+
+def test_both_versions_have_times(tmp_path: Path) -> None:
+    job = _job(tmp_path, VERSION_3)
+    assert job.log == IoLog(*ROWS, (0, 500_000, 500_000, 550_000))
+    assert (job.queue_depth, job.ios, job.duration_ns) == (8, 3, None)
+    waits = _job(tmp_path, VERSION_2)
+    assert waits.log == IoLog(*ROWS, (0, 500_000, 500_000, 500_000))
+
+
+@pytest.mark.parametrize(
+    ("extra", "log", "ios"),
+    [
+        ("replay_no_stall=1", IoLog(*ROWS), 3),
+        ("replay_time_scale=50", IoLog(*ROWS, (0, 1_000_000, 1_000_000, 1_100_000)), 3),
+        ("replay_scale=4\nreplay_align=4096\nreplay_no_stall=1",
+         IoLog("wrft", (0, 0, 0, 16384), (4096, 8192, 0, 4096)), 3),
+        ("replay_skip=trim,sync\nreplay_no_stall=1", IoLog("wr", (0, 4096), (4096, 8192)), 2),
+        ("loops=3\nreplay_no_stall=1", IoLog(*ROWS), 9),
+        ("time_based\nruntime=5\nreplay_no_stall=1", IoLog(*ROWS), None),
+    ],
+)  # fmt: skip
+def test_options_change_the_log(extra: str, log: IoLog, ios: int | None, tmp_path: Path) -> None:
+    job = _job(tmp_path, VERSION_3, extra)
+    assert (job.log, job.ios) == (log, ios)
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ("0, 0, 4096\n", "io.log:1: is no fio I/O log"),
+        ("fio version 2 iolog\n/d add\n", "has no I/Os"),
+        ("fio version 2 iolog\n/d read 100 512\n", "io.log:2: offset 100, length 512: not in sect"),
+        ("fio version 2 iolog\n/d read 0\n", "io.log:2: '/d read 0' is no action of a version 2"),
+        ("fio version 3 iolog\n/d read 0 512\n", "io.log:2: '/d' is not a whole number"),
+        ("fio version 3 iolog\n1 /d wait 5 0\n", "io.log:2: wait is an action of version 2"),
+        ("fio version 2 iolog\n/d read 0 0\n", "io.log:2: an I/O of 0 bytes"),
+        ("fio version 2 iolog\n/d read 1048576 512\n", "reaches to byte 1049088"),
+        ("fio version 2 iolog\n/d read 0 512\n/e read 0 512\n", "names 2 files"),
+    ],
+)
+def test_broken_logs_are_refused_with_their_line(log: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _job(tmp_path, log)
+    assert message in str(caught.value)
+
+
+def test_a_block_trace_is_not_taken_for_a_log(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"\x07\x61\x74\x65" + bytes(44))
+    file = tmp_path / "job.fio"
+    file.write_text(f"[j]\nread_iolog={tmp_path / 'b'}\n")
+    with pytest.raises(ConfigError, match="binary block trace"):
+        load_fio_job(file, device_capacity_bytes=1 << 20)
