@@ -68,7 +68,7 @@ def run(
         load = load_workload(file, capacity_bytes=engine.identify().capacity_bytes, seed=seed)
         for note in load.notes:
             screen.log(f"note: {note}")
-        ticker = _Ticker()
+        ticker = Ticker()
         with screen.showing(ticker.render):
             bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
             _keep_event_log(engine)
@@ -109,7 +109,7 @@ def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engi
             print((f"{workload.name}\n" if titles else "") + result_table(result))
 
 
-class _Ticker:
+class Ticker:
     """The latest figures of what runs, for one line of a terminal."""
 
     def __init__(self) -> None:

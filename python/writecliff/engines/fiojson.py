@@ -25,7 +25,7 @@ from writecliff.engines.fiojson_stats import (
 )
 from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
 from writecliff.workload.fiojob.options import FioOptions
-from writecliff.workload.model import Job, Workload
+from writecliff.workload.model import BlockSize, Job, Workload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FIO_FORMAT = "fio-3.33"  # the version whose format this is; parsers look at how the value begins
 
+_EIO = 5  # fio's error of a job that fell below its least rate
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 
@@ -75,12 +76,14 @@ def fio_json(
     *,
     version: str | None = None,
     at: datetime | None = None,
+    drive: str = "sim",
 ) -> Json:
     """fio's JSON document of a job file that was run.
 
     `results` are those of its steps, in order, without ramps; fewer of them (a run that was
     interrupted) give the entries of what has run. Names, job options, reporting groups and
-    reporting options follow the file. `version` is that of writecliff, `at` defaults to now.
+    reporting options follow the file. `version` is that of writecliff, `at` defaults to now,
+    `drive` is the name in `disk_util`.
     """
     if len(results) > len(job_file.steps):
         raise ValueError(f"{len(results)} results of {len(job_file.steps)} steps")
@@ -96,8 +99,38 @@ def fio_json(
         "jobs": [
             _entry(entry, _group_bytes_per_s(entries, entry), elapsed_ns) for entry in entries
         ],
-        "disk_util": [],
+        "disk_util": _disk_util(job_file, results, drive),
     }
+
+
+def _disk_util(job_file: FioJobFile, results: Sequence[StepResult], drive: str) -> list[Json]:
+    """The kernel's counters as the drive's own: nothing is merged, `ticks` and `in_queue` are the
+    sums of latencies in ms. `util` follows from them, so it is exact where one I/O at a time is
+    outstanding, and an upper bound otherwise."""
+    sections = [section for step in job_file.steps for section in step.sections]
+    if not all(section.settings.disk_util for section in sections):
+        return []
+    busy = dict.fromkeys(OPERATIONS, 0.0)
+    for result in results:
+        for job in result.jobs:
+            for name, one in job.operations.items():
+                busy[name] += (one.service.mean_ns or 0.0) * one.service.count / 1e6
+    ios = {name: sum(result.total(name)[0] for result in results) for name in OPERATIONS}
+    elapsed_ms = sum(result.elapsed_ns for result in results) / 1e6
+    queued = sum(busy.values())
+    return [
+        {
+            "name": drive,
+            "read_ios": ios["read"],
+            "write_ios": ios["write"],
+            "read_merges": 0,
+            "write_merges": 0,
+            "read_ticks": round(busy["read"]),
+            "write_ticks": round(busy["write"]),
+            "in_queue": round(queued),
+            "util": round(min(100.0, 100 * queued / elapsed_ms), 6) if elapsed_ms else 0.0,
+        }
+    ]
 
 
 def to_fio_json(
@@ -123,7 +156,9 @@ def _step_of(workload: Workload, group_id: int) -> FioStep:
 def describe_job(job: Job) -> dict[str, str]:
     """The main fio options of a job of the model, as strings, for the JSON's `job options`."""
     prefix = "rand" if job.pattern == "random" else ""
-    if job.trim_pct >= 100:
+    if job.trim_first:
+        direction = f"{prefix}trimwrite"
+    elif job.trim_pct >= 100:
         direction = f"{prefix}trim"
     elif job.read_pct in (0, 100):
         direction = f"{prefix}{'read' if job.read_pct else 'write'}"
@@ -132,17 +167,21 @@ def describe_job(job: Job) -> dict[str, str]:
     options = {"rw": direction}
     if direction.endswith("rw"):
         options["rwmixread"] = f"{job.read_pct:g}"
-    smallest = min(size.bytes for size in job.block_sizes)
-    options["bs"] = _short(smallest)
-    if len(job.block_sizes) > 1:
-        total = sum(size.weight for size in job.block_sizes)
-        options["bssplit"] = ":".join(
-            f"{_short(size.bytes)}/{100 * size.weight / total:.0f}" for size in job.block_sizes
-        )
+    listed = [job.block_sizes_of(name) for name in OPERATIONS]
+    smallest = [_short(min(size.bytes for size in sizes)) for sizes in listed]
+    options["bs"] = smallest[0] if len(set(smallest)) == 1 else ",".join(smallest)
+    if any(len(sizes) > 1 for sizes in listed):
+        splits = [_split(sizes) for sizes in listed]
+        options["bssplit"] = splits[0] if len(set(splits)) == 1 else ",".join(splits)
     options |= {"iodepth": str(job.queue_depth), "numjobs": str(job.threads)}
     if job.duration_ns is not None:
         options["runtime"] = f"{job.duration_ns / 1e9:g}"
     return options
+
+
+def _split(sizes: Sequence[BlockSize]) -> str:
+    total = sum(size.weight for size in sizes)
+    return ":".join(f"{_short(size.bytes)}/{100 * size.weight / total:.0f}" for size in sizes)
 
 
 def _short(size_bytes: int) -> str:
@@ -187,7 +226,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     document: Json = {
         "jobname": entry.section.name,
         "groupid": entry.section.group_id,
-        "error": 0,
+        "error": _EIO if any(one.result.ended_by == "least_rate" for one in entry.members) else 0,
         "eta": 0,
         "elapsed": -(-elapsed_ns // 1_000_000_000),
         "job options": dict(entry.options),
@@ -209,14 +248,32 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     document |= _depths(entry)
     document |= latency_distribution(every if settings.shows_lat or settings.shows_clat else None)
     document |= {
-        "latency_depth": max(job.queue_depth for job in entry.jobs),
-        "latency_target": 0,
-        "latency_percentile": 100.0,
-        "latency_window": 0,
+        "latency_depth": max(
+            one.result.queue_depth or one.job.queue_depth for one in entry.members
+        ),
+        "latency_target": settings.latency_target,
+        "latency_percentile": settings.latency_percentile[0],
+        "latency_window": settings.latency_window,
     }
+    if settings.steadystate is not None and settings.steadystate_duration:
+        document["steadystate"] = _steady_state(entry)
     if settings.description:
         document["desc"] = settings.description
     return document
+
+
+def _steady_state(entry: _Entry) -> Json:
+    """What was asked, and whether it was attained."""
+    asked = entry.section.settings
+    criterion = asked.steadystate
+    assert criterion is not None
+    name = {"bandwidth": "bw", "latency": "lat"}.get(criterion.metric, criterion.metric)
+    limit = f"{criterion.limit:f}{'%' if criterion.relative else ''}"
+    return {
+        "ss": f"{name}{'_slope' if criterion.slope else ''}:{limit}",
+        "duration": asked.steadystate_duration // 1_000_000,
+        "attained": int(all(one.result.ended_by == "steady_state" for one in entry.members)),
+    }
 
 
 def _direction(

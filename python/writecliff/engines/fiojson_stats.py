@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from writecliff.engines.base import OPERATIONS, Operation, OperationResult, StepResult
+from writecliff.engines.base import (
+    OPERATIONS,
+    JobResult,
+    Operation,
+    OperationResult,
+    StepResult,
+)
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
@@ -112,13 +118,17 @@ class Member:
         return self.workload.jobs[self.index]
 
     @property
+    def result(self) -> JobResult:
+        return self.step.jobs[self.index]
+
+    @property
     def elapsed_ns(self) -> int:
         """A thread's time begins at its start."""
-        return self.step.jobs[self.index].elapsed_ns - self.job.start_delay_ns
+        return self.result.elapsed_ns - self.job.start_delay_ns
 
     @property
     def operations(self) -> Mapping[Operation, OperationResult]:
-        return self.step.jobs[self.index].operations
+        return self.result.operations
 
 
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,126 @@
+"""fio's log files of a job file that was run: `write_bw_log`, `write_iops_log`, `write_lat_log`.
+
+Names and rows are fio's ("Log File Formats" in its HOWTO): `NAME_bw.1.log` has a row for each
+window and operation with I/Os, `time (ms), value, operation, 0, 0`. Windows are those of
+`log_avg_msec`, or the intervals of the measured series; fio itself would log single I/Os without
+`log_avg_msec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from writecliff.engines.base import StepResult
+from writecliff.workload.fiojob import FioJobFile, FioSection, FioStep
+from writecliff.workload.fiojob.options import named_after_job
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+_MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Window:
+    """What one operation of one job did in a window."""
+
+    end_ms: int
+    operation: int
+    ios: float
+    bytes: float
+    seconds: float
+    latency_mean_ns: float
+    latency_max_ns: float
+
+
+def write_logs(
+    job_file: FioJobFile, results: Sequence[StepResult], folder: Path = Path()
+) -> list[Path]:
+    """Write the log files that a job file asks for; returns their paths, in order."""
+    written: dict[Path, list[str]] = {}
+    number = 1  # of fio's threads, over all steps
+    for result, step in zip(results, job_file.steps, strict=False):
+        for section in step.sections:
+            for index in section.jobs:
+                for name, rows in _logs(section, step, result, index):
+                    path = folder / _file_name(section, name, number)
+                    written.setdefault(path, []).extend(rows)
+                number += step.workload.jobs[index].threads
+    for path, rows in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{row}\n" for row in rows), encoding="ascii")
+    return list(written)
+
+
+def _file_name(section: FioSection, name: str, number: int) -> str:
+    settings = section.settings
+    option = {"bw": "write_bw_log", "iops": "write_iops_log"}.get(name, "write_lat_log")
+    prefix = named_after_job(getattr(settings, option), section.name)
+    return f"{prefix}_{name}.{number}.log" if settings.per_job_logs else f"{prefix}_{name}.log"
+
+
+def _logs(
+    section: FioSection, step: FioStep, result: StepResult, index: int
+) -> Iterator[tuple[str, list[str]]]:
+    """(kind, rows) of each log of a job."""
+    settings = section.settings
+    windows = list(_windows(section, step, result, index))
+    if settings.write_bw_log is not None:
+        yield "bw", [_row(one, [one.bytes / 1024 / one.seconds]) for one in windows]
+    if settings.write_iops_log is not None:
+        yield "iops", [_row(one, [one.ios / one.seconds]) for one in windows]
+    if settings.write_lat_log is not None:
+        rows = [_row(one, _latencies(one, settings.log_window_value)) for one in windows]
+        yield from (("lat", rows), ("clat", rows))
+
+
+def _latencies(one: _Window, wanted: str) -> list[float]:
+    both = [one.latency_mean_ns, one.latency_max_ns]
+    return {"avg": both[:1], "max": both[1:]}.get(wanted, both)
+
+
+def _row(one: _Window, values: list[float]) -> str:
+    return ", ".join(map(str, (one.end_ms, *map(int, values), one.operation, 0, 0)))
+
+
+def _windows(
+    section: FioSection, step: FioStep, result: StepResult, index: int
+) -> Iterator[_Window]:
+    """The windows of a job in order of time, then operation; those without I/Os are left out."""
+    rows = result.intervals
+    if not rows or not len(rows["end_ns"]):
+        return
+    interval_ns = step.workload.interval_ns
+    width = max(section.settings.log_avg_msec * _MS, interval_ns)
+    start = step.workload.jobs[index].start_delay_ns
+    own = (rows["job"] == index) & (rows["ios"] > 0)
+    ends = rows["end_ns"][own].astype(np.int64)
+    # A job that begins late has windows from its own start on, in whole intervals of the series.
+    numbers = np.maximum(0, -(-(ends - start) // width) - 1)
+    kinds = rows["operation"][own].astype(np.int64)
+    ios, size, mean, most = (
+        rows[name][own].astype(np.float64)
+        for name in ("ios", "bytes", "latency_mean_ns", "latency_max_ns")
+    )
+    elapsed = result.jobs[index].elapsed_ns - start
+    for number in np.unique(numbers):
+        end = min((int(number) + 1) * width, max(elapsed, 1))
+        for kind in np.unique(kinds[numbers == number]):
+            at = (numbers == number) & (kinds == kind)
+            count = float(ios[at].sum())
+            yield _Window(
+                end_ms=-(-end // _MS),
+                operation=int(kind),
+                ios=count,
+                bytes=float(size[at].sum()),
+                seconds=max(end - int(number) * width, 1) / 1e9,
+                latency_mean_ns=float((mean[at] * ios[at]).sum()) / count,
+                latency_max_ns=float(most[at].max()),
+            )

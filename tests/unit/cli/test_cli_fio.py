@@ -1,0 +1,74 @@
+"""`writecliff fio`: fio's command line on the fake drive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.fake_engine import FakeEngine
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+JOB = "--name=x --rw=randwrite --bs=4k --ioengine=libaio --iodepth=4 --time_based --runtime=3"
+
+
+def test_text(cli: CommandLine) -> None:
+    said = cli(f"fio --on sim:fake --quiet {JOB}")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("fio-3.33 (writecliff ")
+    assert "x: (groupid=0, jobs=1): err= 0" in said.out
+    assert "  write: IOPS=79.3k, BW=310MiB/s (325MB/s)" in said.out
+    assert "Run status group 0 (all jobs):" in said.out
+    assert "Disk stats (read/write):\n  fake: ios=0/2379" in said.out
+
+
+def test_json_goes_to_a_file_and_json_plus_has_the_bins(cli: CommandLine) -> None:
+    said = cli(f"fio {JOB} --output-format=json --output=r.json --on=sim:fake --quiet")
+    assert (said.code, said.out, said.err) == (0, "", "")
+    plain = json.loads(Path("r.json").read_text())
+    full = json.loads(cli(f"fio {JOB} --output-format=json+ --on sim:fake --quiet").out)
+    assert json.loads(cli(f"fio {JOB} --json --on sim:fake --quiet").out)["jobs"]
+    latency = (document["jobs"][0]["write"]["clat_ns"] for document in (plain, full))
+    assert [("bins" in one, "percentile" in one) for one in latency] == [
+        (False, True), (True, True)
+    ]  # fmt: skip
+    (disk,) = plain["disk_util"]
+    assert disk["name"] == "fake" and disk["write_ios"] == plain["jobs"][0]["write"]["total_ios"]
+    assert 0 < disk["util"] <= 100
+
+
+def test_notes_logs_and_parse_only(cli: CommandLine, drive: FakeEngine) -> None:
+    said = cli(f"fio --on sim:fake {JOB} --write_iops_log=log --parse-only")
+    assert (said.code, said.out) == (0, "") and drive.clock_ns == 0
+    assert "note: job x: blocks are drawn with repetition" in said.err
+    said = cli(f"fio --on sim:fake --quiet {JOB} --write_iops_log=log --aux-path=logs")
+    rows = Path("logs/log_iops.1.log").read_text().splitlines()
+    assert [row.split(", ")[0] for row in rows] == ["1000", "2000", "3000"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"fio {JOB}", "no target given"),
+        (f"fio --on /dev/sda {JOB}", "/dev/sda is no simulated drive"),
+        ("fio --on sim:fake", "no job is given"),
+        ("fio --on sim:fake --name=x --iodpeth=4", "unknown option '--iodpeth'"),
+        (f"fio --on sim:fake {JOB} --readonly", "job x writes, and --readonly is given"),
+        ("fio --on sim:fake --name=a --bs=77 --name=b --ioengine=net", "2 problems"),
+    ],
+)
+def test_mistakes(words: str, message: str, cli: CommandLine, drive: FakeEngine) -> None:
+    said = cli(words)
+    assert said.code == 2 and message in said.err and said.out == ""
+    assert drive.clock_ns == 0
+
+
+def test_version_is_fio_s_for_scripts_that_ask(cli: CommandLine) -> None:
+    assert cli("fio --version").out.startswith("fio-3.33")
