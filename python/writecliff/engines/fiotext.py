@@ -34,7 +34,7 @@ def number(value: float, base: int = 1000, unit: str = "", digits: int = 4) -> s
     """A whole number in at most so many characters, with the prefix of its power of `base`.
 
     >>> number(12_345), number(4096 * 2500, 1024, "B/s"), number(999, 1000, "B")
-    ('12.3k', '10000KiB/s', '999B')
+    ('12.3k', '9.77MiB/s', '999B')
     """
     whole, rest, power = int(value), None, 0
     prefixes = ("", "k", "M", "G", "T", "P") if base == 1000 else ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -98,12 +98,12 @@ def _direction(name: str, block: Json) -> Iterator[str]:
         unit, by = ("MiB/s", 1024) if block["bw_mean"] > 1024**2 else ("KiB/s", 1)
         yield (
             f"   bw ({unit:>7}): min={block['bw_min'] // by:5d}, max={block['bw_max'] // by:5d},"
-            f" per={block['bw_agg']:.2f}%, avg={block['bw_mean'] / by:.2f},"
-            f" stdev={block['bw_dev'] / by:.2f}, samples={block['bw_samples']}"
+            f" per={block['bw_agg']:.2f}%, avg={block['bw_mean'] / by:5.2f},"
+            f" stdev={block['bw_dev'] / by:5.2f}, samples={block['bw_samples']}"
         )
         yield (
             f"   iops        : min={block['iops_min']:5d}, max={block['iops_max']:5d},"
-            f" avg={block['iops_mean']:.2f}, stdev={block['iops_stddev']:.2f},"
+            f" avg={block['iops_mean']:5.2f}, stdev={block['iops_stddev']:5.2f},"
             f" samples={block['iops_samples']}"
         )
 

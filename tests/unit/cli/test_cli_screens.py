@@ -101,6 +101,7 @@ Tests and suites:
 
 Workloads and traces:
   run             Run one workload (.fio or .toml) on a drive.
+  fio             Run a command line of fio on a simulated drive.
   profile         List and show ready-made workloads.
   capture         Trace the file I/O of a command.
   replay          Replay a trace on a simulated drive.
@@ -292,7 +293,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, profile, capture, replay, advise-streams, device, cache, validate, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, validate, reproduce, experiment, fit, bench
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

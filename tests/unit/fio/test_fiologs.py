@@ -48,7 +48,7 @@ def test_logs_have_a_row_for_each_window_and_operation(tmp_path: Path) -> None:
     job_file = _job_file(
         tmp_path,
         "[a]\nrw=randrw\nsize=1m\nlog_avg_msec=1000\nwrite_bw_log=out\nwrite_iops_log\n"
-        "[b]\nsize=1m\nlog_avg_msec=500\nwrite_lat_log=b\nlog_max_value=2\nper_job_logs=0\n",
+        "[b]\nsize=1m\nlog_avg_msec=500\nwrite_lat_log=b\nlog_window_value=both\nper_job_logs=0\n",
     )
     names = [path.name for path in write_logs(job_file, [STEP], tmp_path / "logs")]
     assert names == ["out_bw.1.log", "a_iops.1.log", "b_lat.log", "b_clat.log"]

@@ -24,8 +24,10 @@ def test_jobs_globals_and_files_add_up(tmp_path: Path) -> None:
     command = read_command_line(words.split())
     loaded = command.load(CAPACITY)
     jobs = [[(j.name, j.queue_depth, j.read_pct) for j in w.jobs] for w in loaded.workloads]
-    assert jobs == [[("a", 8, 100.0), ("b", 1, 0.0)], [("c", 2, 100.0), ("d", 1, 100.0)]]
+    assert jobs == [[("a", 8, 100.0), ("b", 1, 0.0), ("c", 2, 100.0), ("d", 1, 100.0)]]
     assert loaded.global_options == {"size": "1m", "ioengine": "libaio"}
+    later = read_command_line([*words.split(), str(file)]).load(CAPACITY)
+    assert [len(workload.jobs) for workload in later.workloads] == [4, 2]
     only = read_command_line([*words.split(), "--section=d", "--section", "a"]).load(CAPACITY)
     assert [job.name for workload in only.workloads for job in workload.jobs] == ["a", "d"]
 

@@ -1,8 +1,9 @@
 """A command line of fio: `--name=x --rw=read job.fio --output-format=json`.
 
 fio 3.42, init.c `parse_cmd_line`: `--name` begins a job; options before the first one are global,
-for the job files, too; job files run after the jobs of the command line, one after the other. An
-option has one or two hyphens, its value follows an equals sign or is the next word.
+for the job files, too; the first job file runs together with the jobs of the command line, further
+ones one after the other. An option has one or two hyphens, its value follows an equals sign or is
+the next word.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class FioCommand:
         for number, file in enumerate(self.files):
             read = read_sections(file, environment, problems)
             own = next(section for section in read if not section.is_global)
-            if number or any(not section.is_global for section in self.sections):
+            if number:
                 own.options.insert(0, RawOption("stonewall", None, own.location))
             sections += read
         if not any(not section.is_global for section in sections):

@@ -174,7 +174,7 @@ class FioOptions:
     random_distribution: Distribution = option(
         distribution,
         "random",
-        "random, zipf:theta, pareto:h, normal:spread, zoned:... and zoned_abs:...",
+        "random, zoned:... and zoned_abs:..., zipf:theta, pareto:h and normal:spread",
     )
     norandommap: bool = option(
         read.flag, None, "blocks may repeat; without it they still may, with a note"
