@@ -87,7 +87,7 @@ def _run(
 ) -> list[StepResult]:
     from dataclasses import replace
 
-    from writecliff.cli.cmd_run import Ticker
+    from writecliff.cli.ticker import Ticker
     from writecliff.engines.preconditioned import precondition as bring_to_state
     from writecliff.engines.state_cache import StateCache
 

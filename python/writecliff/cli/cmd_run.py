@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from writecliff import units
 from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
-from writecliff.cli.output import emit_json, factor_text, log
+from writecliff.cli.output import emit_json, log
 from writecliff.cli.results import result_mapping, result_table
 from writecliff.cli.screen import Screen
+from writecliff.cli.ticker import Ticker
 from writecliff.errors import ConfigError
 from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from writecliff.engines.base import Engine, Progress, StepResult
+    from writecliff.engines.base import Engine, StepResult
 
 GROUP = "workloads and traces", 1
 
@@ -80,6 +78,10 @@ def run(
                 for warning in results[-1].warnings:
                     log(f"warning: {warning}")
         _show(load, results, form, engine)
+        if load.fio is not None:
+            from writecliff.engines.fiologs import write_logs
+
+            write_logs(load.fio, results)
     return 0
 
 
@@ -107,22 +109,3 @@ def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engi
         titles = len(results) > 1
         for workload, result in zip(load.workloads, results, strict=True):
             print((f"{workload.name}\n" if titles else "") + result_table(result))
-
-
-class Ticker:
-    """The latest figures of what runs, for one line of a terminal."""
-
-    def __init__(self) -> None:
-        self._progress: Progress | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def render(self) -> RenderableType:
-        from rich.text import Text
-
-        if (now := self._progress) is None:
-            return ""
-        share = "" if now.fraction is None else f"{100 * now.fraction:3.0f} %  "
-        waf = "" if now.waf is None else f"  WAF {factor_text(now.waf)}"
-        return Text(f"{share}{units.number(now.iops)} IOPS{waf}")
