@@ -70,7 +70,7 @@ impl DepthSearch {
             return Verdict::End(EndedBy::LatencyTarget);
         }
         self.low = self.depth;
-        let next = self.high.map_or(2 * self.depth, |high| (self.depth + high) / 2);
+        let next = self.high.map_or(2 * self.depth, |high| self.depth.midpoint(high));
         self.change(next.min(self.most))
     }
 
@@ -83,7 +83,7 @@ impl DepthSearch {
         if self.low == self.depth {
             self.low -= 1;
         }
-        self.change((self.depth + self.low) / 2)
+        self.change(self.depth.midpoint(self.low))
     }
 
     fn change(&mut self, depth: u32) -> Verdict {
