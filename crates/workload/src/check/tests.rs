@@ -27,44 +27,6 @@ fn invalid_jobs_are_rejected_with_a_message() {
             "dsync: each write is flushed already; leave flush_every_writes out",
         ),
         (r#""queue_depth":0"#, "queue_depth: 0 is outside 1 to 65536"),
-        (r#""writes":{"block_sizes":[]}"#, "writes: the list is empty"),
-        (
-            r#""trims":{"block_sizes":[{"bytes":2147483648}]}"#,
-            "trims: 2 GiB is outside 512 B to 1 GiB",
-        ),
-        (
-            r#""writes":{"block_sizes":[{"bytes":65536}]},"range_bytes":8192"#,
-            "range: 8 KiB is smaller than a block of 64 KiB",
-        ),
-        (r#""addresses":{"kind":"pareto"}"#, "addresses: pareto needs a hot"),
-        (r#""addresses":{"kind":"normal","theta":1}"#, "addresses: only zipf has a theta"),
-        (
-            r#""run_ios":2,"pattern":"sequential""#,
-            "run_ios: runs begin at random addresses; a sequential pattern has none",
-        ),
-        (r#""hole_bytes":-512"#, "hole: holes need a sequential pattern"),
-        (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
-        (
-            r#""files":4096,"pattern":"sequential","range_bytes":8388608"#,
-            "addresses: 8 MiB in 4096 files is less than a block of 4 KiB each",
-        ),
-        (
-            r#""trim_first":true,"read_pct":5"#,
-            "trim_first: each block is trimmed and written; leave read and trim out",
-        ),
-        (r#""streams":[1,9]"#, "stream: stream 9 does not exist; the drive has 4 streams"),
-        (
-            r#""log":{"operations":"f","offsets":[0],"lengths":[0],"times_ns":[]}"#,
-            "log: it has no I/Os",
-        ),
-        (
-            r#""log":{"operations":"r","offsets":[1073741824],"lengths":[512],"times_ns":[]}"#,
-            "log: an I/O ends at byte 1073742336; the drive has 1 GiB",
-        ),
-        (
-            r#""least_rates":[{"operation":0,"iops":1,"bytes_per_s":null,"cycle_ns":7}]"#,
-            "least_rates: cycle of 7 ns is no multiple of the interval of 1000000000 ns",
-        ),
         (r#""align_bytes":0"#, "align: 0 is not above 0"),
         (r#""align_bytes":1000"#, "align: 1000 B is not a multiple of 512 bytes"),
         (r#""offset_bytes":7"#, "offset: 7 B is not a multiple of 512 bytes"),
@@ -128,6 +90,53 @@ fn invalid_jobs_are_rejected_with_a_message() {
         (r#""duration_ns":0"#, "duration: 0 ends the job before it begins"),
         (r#""duration_ns":null"#, "duration: the job never ends"),
         (r#""stream":4"#, "stream: stream 4 does not exist; the drive has 4 streams"),
+    ] {
+        let error = outcome(fields).expect_err(fields).to_string();
+        assert_eq!(error, format!("job 'j': {message}"), "{fields}");
+    }
+}
+
+#[test]
+fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
+    for (fields, message) in [
+        (r#""writes":{"block_sizes":[]}"#, "writes: the list is empty"),
+        (
+            r#""trims":{"block_sizes":[{"bytes":2147483648}]}"#,
+            "trims: 2 GiB is outside 512 B to 1 GiB",
+        ),
+        (
+            r#""writes":{"block_sizes":[{"bytes":65536}]},"range_bytes":8192"#,
+            "range: 8 KiB is smaller than a block of 64 KiB",
+        ),
+        (r#""addresses":{"kind":"pareto"}"#, "addresses: pareto needs a hot"),
+        (r#""addresses":{"kind":"normal","theta":1}"#, "addresses: only zipf has a theta"),
+        (
+            r#""run_ios":2,"pattern":"sequential""#,
+            "run_ios: runs begin at random addresses; a sequential pattern has none",
+        ),
+        (r#""hole_bytes":-512"#, "hole: holes need a sequential pattern"),
+        (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
+        (
+            r#""files":4096,"pattern":"sequential","range_bytes":8388608"#,
+            "addresses: 8 MiB in 4096 files is less than a block of 4 KiB each",
+        ),
+        (
+            r#""trim_first":true,"read_pct":5"#,
+            "trim_first: each block is trimmed and written; leave read and trim out",
+        ),
+        (r#""streams":[1,9]"#, "stream: stream 9 does not exist; the drive has 4 streams"),
+        (
+            r#""log":{"operations":"f","offsets":[0],"lengths":[0],"times_ns":[]}"#,
+            "log: it has no I/Os",
+        ),
+        (
+            r#""log":{"operations":"r","offsets":[1073741824],"lengths":[512],"times_ns":[]}"#,
+            "log: an I/O ends at byte 1073742336; the drive has 1 GiB",
+        ),
+        (
+            r#""least_rates":[{"operation":0,"iops":1,"bytes_per_s":null,"cycle_ns":7}]"#,
+            "least_rates: cycle of 7 ns is no multiple of the interval of 1000000000 ns",
+        ),
     ] {
         let error = outcome(fields).expect_err(fields).to_string();
         assert_eq!(error, format!("job 'j': {message}"), "{fields}");
