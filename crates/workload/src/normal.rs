@@ -1,12 +1,12 @@
 //! Normally distributed addresses: the ranks of the blocks around the middle one are the hot ones.
 //!
-//! A rank is the middle plus a sum of twelve uniform numbers less six, which has mean 0 and standard
-//! deviation 1 (Irwin-Hall), times the deviation; ranks outside are drawn again. No function of the
-//! C library is involved, so draws are the same on every platform. Ranks are scattered over the
-//! range by the same permutation as those of zipf.
+//! A rank is the middle plus a sum of twelve uniform numbers less six, which has mean 0 and
+//! standard deviation 1 (Irwin-Hall), times the deviation; ranks outside are drawn again. No
+//! function of the C library is involved, so draws are the same on every platform. Ranks are
+//! scattered over the range by the same permutation as those of zipf.
 //!
-//! Known error: the sum ends at six standard deviations. Validated by mean, deviation and the shares
-//! within one and two deviations.
+//! Known error: the sum ends at six standard deviations. Validated by mean, deviation and the
+//! shares within one and two deviations.
 
 use writecliff_base::Prng;
 

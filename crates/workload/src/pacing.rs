@@ -231,7 +231,7 @@ impl Linear {
 }
 
 impl Logged {
-    /// To the next I/O; to the first one of the next pass after the last one, at its own time again.
+    /// To the next I/O; after the last one, to the first one of the next pass, at its own time.
     fn step(&mut self) -> u64 {
         let now = self.times_ns[self.next];
         self.next += 1;

@@ -370,16 +370,19 @@ mod tests {
 
     /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
-        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,"trims":null,"threads":1,
+        "read_pct":0.0,"trim_pct":0.0,"block_sizes":[{"bytes":4096,"weight":1.0}],"writes":null,
+        "trims":null,"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[]},
         "run_ios":1,"hole_bytes":0,"files":1,"trim_first":false,"log":null,"compressible_pct":0.0,
-        "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn","rate_iops":null,"rate_bytes_per_s":null,
+        "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
+        "rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,
         "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,
-        "volume_bytes":null,"ios":1,"until_steady":null,"latency_target":null,"least_rates":[]}],"seed":1,"interval_ns":1000000000}"#;
+        "volume_bytes":null,"ios":1,"until_steady":null,"latency_target":null,"least_rates":[]}],
+        "seed":1,"interval_ns":1000000000}"#;
 
     #[test]
     fn defaults_are_those_of_the_python_model() {

@@ -1,8 +1,8 @@
 //! The largest queue depth that meets a latency target, found as fio finds it: doubled from 1 while
 //! the target is met, then halved between the largest that met it and the smallest that did not.
 //!
-//! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above the
-//! target may count as met. After a change of depth one interval is left out, in which I/Os of the
+//! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above
+//! the target may count as met. After a change of depth one interval is left out, in which I/Os of the
 //! former depth complete. The depth found is measured afresh for one more window.
 
 use writecliff_workload::LatencyTarget;
