@@ -2,8 +2,8 @@
 //!
 //! Source: the self-similar distribution of Gray et al. ("Quickly generating billion-record
 //! synthetic databases", SIGMOD 1994), which fio calls `pareto:h`: rank n u^(log h / log(1 - h))
-//! for a uniform u. With h = 20 % it is the rule of 80/20. Ranks are scattered over the range by the
-//! same permutation as those of zipf.
+//! for a uniform u. With h = 20 % it is the rule of 80/20. Ranks are scattered over the range by
+//! the same permutation as those of zipf.
 //!
 //! Known errors: `powf` comes from the platform's C library, so rare draws may differ between
 //! platforms. Validated by the shares that nested hot parts take.
