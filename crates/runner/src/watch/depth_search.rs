@@ -2,8 +2,8 @@
 //! the target is met, then halved between the largest that met it and the smallest that did not.
 //!
 //! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above
-//! the target may count as met. After a change of depth one interval is left out, in which I/Os of the
-//! former depth complete. The depth found is measured afresh for one more window.
+//! the target may count as met. After a change of depth one interval is left out, in which I/Os of
+//! the former depth complete. The depth found is measured afresh for one more window.
 
 use writecliff_workload::LatencyTarget;
 
