@@ -99,6 +99,11 @@ class TestReport:
         """The response times at the top of the page; None: there are none."""
         return None
 
+    @cached_property
+    def histograms_apart(self) -> Mapping[str, Histogram]:
+        """The same by operation, where there are several: reads and writes are never one figure."""
+        return {}
+
     @property
     def latency_note(self) -> str:
         """Which I/Os `histogram` is of, or why there is none."""
@@ -215,6 +220,12 @@ class TestReport:
             "files": RUN_FILES,
         }  # fmt: skip
 
+    def _latency_figures(self) -> tuple[KeyFigure, ...]:
+        if len(self.histograms_apart) > 1:
+            apart = self.histograms_apart.items()
+            return tuple(f for op, h in apart for f in latency_figures(h, f"{op.capitalize()}s"))
+        return () if self.histogram is None else latency_figures(self.histogram)
+
     @one_page()
     def model(self) -> ReportModel:
         """The whole report as plain data."""
@@ -241,7 +252,7 @@ class TestReport:
             disclosures=(*disclosures(data), *step_disclosures(steps)),
             verdict=self.verdict(),
             key_figures=(*self.key_figures(), *self.written()),
-            latency_figures=latency_figures(self.histogram) if self.histogram is not None else (),
+            latency_figures=self._latency_figures(),
             latency_note=self.latency_note,
             sections=sections,
             notes=(*_notes(data), *self.notes()),

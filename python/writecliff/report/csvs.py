@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +70,16 @@ def histogram_csv(histogram: Histogram) -> str:
     """Non-empty buckets: lower and upper limit (both inclusive, ns) and number of I/Os."""
     columns = (column.tolist() for column in histogram.buckets())
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
+
+
+def histograms_csv(histograms: Mapping[str, Histogram]) -> str:
+    """The buckets of several histograms, each with its name ("read") first."""
+    rows = (
+        (name, *row)
+        for name, histogram in histograms.items()
+        for row in zip(*(column.tolist() for column in histogram.buckets()), strict=True)
+    )
+    return csv_text(("operation", "lower_ns", "upper_ns", "count"), rows)
 
 
 def with_data(

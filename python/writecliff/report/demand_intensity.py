@@ -26,8 +26,9 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, mean_headline, ms, quantile_headline
-from writecliff.report.latency import latency_mapping, latency_table, service_note
+from writecliff.report.latency import NINES, latency_mapping, latency_table, service_note
 from writecliff.report.model import KeyFigure, Section, Table, section, table
+from writecliff.report.percentiles import percentile_figure
 from writecliff.report.steady import SteadyView
 
 if TYPE_CHECKING:
@@ -78,6 +79,21 @@ class DemandIntensityReport(TestReport):
     @cached_property
     def histogram(self) -> Histogram | None:
         return self.histograms.get("max")
+
+    @cached_property
+    def apart(self) -> Mapping[Name, Mapping[str, Histogram]]:
+        """Response times at the operating points by operation; empty where there is only one."""
+        found: dict[Name, Mapping[str, Histogram]] = {}
+        for name in NAMES:
+            rows = self.point_rows(name)[1]
+            each = {op: self.data.histogram(rows, operation=op) for op in ("read", "write")}
+            known = {op: h for op, h in each.items() if h is not None and h.count}
+            found[name] = known if len(known) > 1 else {}
+        return found
+
+    @cached_property
+    def histograms_apart(self) -> Mapping[str, Histogram]:
+        return self.apart["max"]
 
     @property
     def latency_note(self) -> str:
@@ -147,7 +163,11 @@ class DemandIntensityReport(TestReport):
         found = self._load_headlines(name, label, cell)
         slow = self.histograms.get(name)
         of = {"at": _load(cell), "steady": self.views[1].reached}
-        return found + quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
+        found += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
+        for operation, apart in self.apart[name].items():
+            key, text = f"{name}_{operation}_p9999", f"p99.99 of {operation}s at {label}"
+            found += quantile_headline(key, text, apart, 0.9999, **of)
+        return found
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
         """IOPS and average response time of a load."""
@@ -187,8 +207,13 @@ class DemandIntensityReport(TestReport):
         top, slow = self.points.get("max"), self.histograms.get("max")
         if top is None:
             return "; ".join([*said, f"no load averages below {limit}"])
-        p9999 = "-" if slow is None else units.latency(slow.quantile(0.9999).value_ns, digits=3)
-        most = f"at most {top.iops:,.0f} IOPS below {limit} average ({_load(top)}, p99.99 {p9999})"
+        apart = {f"{op}s ": h for op, h in self.apart["max"].items()}
+        slowest = ", ".join(
+            f"{of}p99.99 {units.latency(h.quantile(0.9999).value_ns, digits=3)}"
+            for of, h in (apart or ({} if slow is None else {"": slow})).items()
+        )
+        at = ", ".join(filter(None, (_load(top), slowest)))
+        most = f"at most {top.iops:,.0f} IOPS below {limit} average ({at})"
         return "; ".join([*said, most])
 
     def sections(self) -> Iterator[Section]:
@@ -241,6 +266,21 @@ class DemandIntensityReport(TestReport):
                 *histogram_figures(histogram, f"-{name}", f"{title}: "),
                 latency_table(histogram, f"Response times at {title}") if histogram else None,
             )
+        yield self._apart_section()
+
+    def _apart_section(self) -> Section:
+        """Reads and writes at the operating points, after the plots of the standard."""
+        rows, figures = [], []
+        for name, apart in self.apart.items():
+            title = f"{name.capitalize()} IOPS"
+            for operation, h in apart.items():
+                slow = (h.mean_ns, *(h.quantile(q).value_ns for q in NINES), h.max_ns)
+                rows.append((title, f"{operation}s", f"{h.count:,}", *map(units.latency, slow)))
+            about = f"{title}: response time by percentile"
+            figures.append(percentile_figure(f"percentiles-{name}", about, apart))
+        head = ("", "Operation", "I/Os", "average", *map(units.nines, NINES), "maximum")
+        times = table("Response times", head, rows, "ll") if rows else None
+        return section("Reads and writes apart", "At the operating points.", times, *figures)
 
     def _variation(self) -> Section:
         of_window = self.procedure.options.operating_points == "window"
@@ -316,7 +356,8 @@ class DemandIntensityReport(TestReport):
         if cell is None:
             return None
         latency = None if histogram is None else latency_mapping(histogram)
-        return {**_cell_mapping(cell), "latency": latency}
+        apart = {op: latency_mapping(h) for op, h in self.apart[name].items()}
+        return {**_cell_mapping(cell), "latency": latency, "latency_by_operation": apart or None}
 
 
 def _load(cell: Cell) -> str:

@@ -70,11 +70,13 @@ def _interval(quantile: Quantile, unit: units.Unit) -> str:
     return f"{units.latency(low, unit)} to {units.latency(high, unit)}"
 
 
-def latency_figures(histogram: Histogram) -> tuple[KeyFigure, ...]:
-    """Average, quantiles and maximum for the top of the page, all in one unit."""
+def latency_figures(histogram: Histogram, of: str = "") -> tuple[KeyFigure, ...]:
+    """Average, quantiles and maximum for the top of the page, all in one unit; `of` begins their
+    labels ("Reads")."""
     unit = latency_unit(histogram)
 
     def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:
+        label = f"{of}, {label.lower()}" if of else label
         if value_ns is None:
             return KeyFigure(label, units.UNKNOWN, "", units.NOT_ENOUGH)
         number, _, name = units.latency(value_ns, unit).rpartition(" ")

@@ -147,6 +147,7 @@ def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
             for point in ("Max", "Mid", "Min")
             for what in ("pre-writes", "response-time histogram", "confidence level plot")
         ),
+        *(f"{point} IOPS: response time by percentile" for point in ("Max", "Mid", "Min")),
     ]
     assert any("CPU utilisation is left out" in note for note in models["dirth"].notes)
     longest = models["dirth"].summary["operating_points"]["max"]["latency"]["max_ns"]
@@ -177,6 +178,9 @@ def test_operating_points_of_the_page_are_those_of_the_run(
         )
         assert cell.art_ns < 5e6
         assert points[name]["latency"]["count"] == rows[-1].ios
+        apart = points[name]["latency_by_operation"]
+        assert sum(apart[operation]["count"] for operation in ("read", "write")) == rows[-1].ios
+        assert apart["read"]["mean_ns"] != apart["write"]["mean_ns"]
 
 
 def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -> None:
