@@ -183,9 +183,14 @@ def new_path(folder: str, about: str, target: str | None = None) -> Path:
     """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`."""
     import re
     from datetime import datetime
+    from itertools import count
 
     short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
-    return Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+    if not path.exists():
+        return path
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(one for one in others if not one.exists())
 
 
 # -- suites, comparisons, reports -----------------------------------------------------------------

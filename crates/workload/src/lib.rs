@@ -10,6 +10,7 @@ mod address;
 pub mod assign;
 mod check;
 mod ends;
+mod file;
 mod generator;
 mod io_log;
 mod normal;
@@ -26,6 +27,7 @@ mod zoned;
 
 pub use check::{Limits, SpecError};
 pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
+pub use file::{FileStep, WorkloadFile};
 pub use generator::{IoRequest, Operation, ThreadGenerator};
 pub use io_log::IoLog;
 pub use pacing::ThreadPacing;

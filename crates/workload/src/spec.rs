@@ -11,7 +11,6 @@ use crate::check::SpecError;
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::generator::Operation;
 use crate::io_log::IoLog;
-use crate::toml_form;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Shares of a drive are rounded down to a multiple of this, the smallest mapping unit of any
@@ -255,12 +254,6 @@ impl WorkloadSpec {
     /// Serializes to the JSON that `workload_from_mapping` of the Python model reads.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain fields with text keys always serialise")
-    }
-
-    /// Parses and checks a TOML workload file, see `toml_form`; `file_name` is used in messages
-    /// only.
-    pub fn from_toml(text: &str, file_name: &str) -> Result<Self, SpecError> {
-        toml_form::read(text, file_name)
     }
 
     /// Returns the workload for a drive of `capacity`, with shares of the drive converted to bytes.

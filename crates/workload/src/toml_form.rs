@@ -22,10 +22,29 @@
 //!
 //! Numbers with a unit are text. `offset`, `range` and `volume` are sizes or shares of the drive;
 //! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
+//!
+//! Instead of `[[job]]` a file may have steps, which run one after the other:
+//!
+//! ```toml
+//! name = "a mix on a used drive"
+//! precondition = "sustained"   # the state that the file begins in
+//!
+//! [[step]]
+//! rest = "10 min"              # nothing, then a single read
+//!
+//! [[step]]
+//! name = "mix"
+//! until = "steady"             # rounds of the jobs until steady state
+//!
+//! [[step.job]]
+//! read = "70 %"
+//! duration = "60 s"            # of a round
+//! ```
 
 use writecliff_base::located::{LocatedError, LocatedToml, Table};
 
 use crate::check::SpecError;
+use crate::file::{FileStep, WorkloadFile};
 use crate::spec::{
     AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, OwnBlocks, Pattern, SegmentSpec,
     StreamOrder, WorkloadSpec, Zone,
@@ -36,26 +55,106 @@ type Read<T> = Result<T, LocatedError>;
 /// TOML integers cannot be larger.
 const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 
-pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadSpec, SpecError> {
+/// Rounds after which a load that is not steady gives up, as in the PTS.
+const MAX_ROUNDS: u64 = 25;
+/// Rounds of a measurement window.
+const WINDOW_ROUNDS: u64 = 5;
+
+/// What the steps of a file have in common.
+#[derive(Clone, Copy)]
+struct Common {
+    seed: u64,
+    interval_ns: u64,
+}
+
+pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecError> {
     let toml = LocatedToml::parse(text, file_name)?;
     let root = toml.root();
     let name = root.required_text("name")?.to_owned();
     let seed = root.optional_integer("seed", ANY)?.unwrap_or(1);
     let interval_ns = root.optional_time("interval")?.map_or(1_000_000_000, |time| time.0);
-    let tables = root.array_of_tables("job")?;
-    let no_jobs = tables.is_empty();
-    let jobs = tables.into_iter().map(job).collect::<Read<Vec<JobSpec>>>()?;
+    let precondition = root.optional_text("precondition")?.map(str::to_owned);
     if interval_ns == 0 {
         return Err(root.error("interval", "interval must be above zero", None).into());
     }
-    if no_jobs {
-        // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
-        let missing = root.missing("job");
+    let common = Common { seed, interval_ns };
+    let tables = root.array_of_tables("step")?;
+    let steps = if tables.is_empty() {
+        vec![load(root, name.clone(), common)?]
+    } else {
+        if root.has("job") {
+            let hint = "put the jobs into a step, as [[step.job]]".to_owned();
+            let message = "job and step are both given";
+            return Err(root.error("job", message, Some(hint)).into());
+        }
+        let steps = steps(tables, common);
         root.finish()?;
-        return Err(missing.into());
+        steps?
+    };
+    Ok(WorkloadFile { name, precondition, steps })
+}
+
+fn steps(tables: Vec<Table<'_>>, common: Common) -> Read<Vec<FileStep>> {
+    let mut steps: Vec<FileStep> = Vec::with_capacity(tables.len());
+    for (number, table) in tables.into_iter().enumerate() {
+        let given = table.optional_text("name")?.map(str::to_owned);
+        if given.is_some() && steps.iter().any(|step| Some(&step.workload.name) == given.as_ref()) {
+            return Err(table.error("name", "another step has this name", None));
+        }
+        let name = given.unwrap_or_else(|| format!("step {}", number + 1));
+        let seed = common.seed.wrapping_add(number as u64);
+        let common = Common { seed, ..common };
+        let rests = table.has("rest");
+        steps.push(if rests { rest(table, name, common)? } else { load(table, name, common)? });
     }
-    root.finish()?;
-    Ok(WorkloadSpec { name, jobs, seed, interval_ns })
+    Ok(steps)
+}
+
+/// A step without I/O; it ends with a single read, which finds the drive at rest.
+fn rest(table: Table<'_>, name: String, common: Common) -> Read<FileStep> {
+    let time = table.required_time("rest")?;
+    if time.0 == 0 {
+        return Err(table.error("rest", "rest must be above zero", None));
+    }
+    table.finish()?;
+    let job = JobSpec {
+        name: "rest".to_owned(),
+        read_pct: 100.0,
+        start_delay_ns: time.0,
+        ios: Some(1),
+        ..JobSpec::default()
+    };
+    let Common { seed, interval_ns } = common;
+    let workload = WorkloadSpec { name, jobs: vec![job], seed, interval_ns };
+    Ok(FileStep { workload, rest_ns: time.0, measured: false, until_steady: false, max_rounds: 1 })
+}
+
+/// The jobs of a step, or of a file that is one step.
+fn load(table: Table<'_>, name: String, common: Common) -> Read<FileStep> {
+    let until_steady = table.optional_choice("until", &[("steady", true)])?.unwrap_or(false);
+    let rounds = table.optional_integer("max_rounds", WINDOW_ROUNDS..=1_000_000)?;
+    let measured = table.optional_flag("measure")?.unwrap_or(true);
+    if rounds.is_some() && !until_steady {
+        let hint = Some("add until = \"steady\"".to_owned());
+        return Err(table.error("max_rounds", "only rounds until steady state end by it", hint));
+    }
+    if until_steady && !measured {
+        let message = "a step that runs until it is steady has to be measured";
+        return Err(table.error("measure", message, None));
+    }
+    let tables = table.array_of_tables("job")?;
+    let no_jobs = tables.is_empty();
+    let jobs = tables.into_iter().map(job).collect::<Read<Vec<JobSpec>>>()?;
+    // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
+    let missing = table.missing("job");
+    table.finish()?;
+    if no_jobs {
+        return Err(missing);
+    }
+    let max_rounds = rounds.unwrap_or(if until_steady { MAX_ROUNDS } else { 1 });
+    let Common { seed, interval_ns } = common;
+    let workload = WorkloadSpec { name, jobs, seed, interval_ns };
+    Ok(FileStep { workload, rest_ns: 0, measured, until_steady, max_rounds })
 }
 
 fn job(table: Table<'_>) -> Read<JobSpec> {

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
-from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
-from writecliff.cli.output import emit_json, log
-from writecliff.cli.results import result_mapping, result_table
+from writecliff.cli.options import (
+    NEW_RUN,
+    NO_TARGET,
+    RunOptions,
+    TargetOptions,
+    Whole,
+    new_path,
+    opened,
+)
+from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.progress import ProgressView
+from writecliff.cli.results import result_table
+from writecliff.cli.runner import check_permission, show_plan, stored_run
 from writecliff.cli.screen import Screen
-from writecliff.cli.ticker import Ticker
 from writecliff.errors import ConfigError
 from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine, StepResult
+    from writecliff.procedures.model import Procedure, Stage
+    from writecliff.report.workload import WorkloadRunReport
 
 GROUP = "workloads and traces", 1
+Form = Literal["table", "json", "fio-json"]
 
 
 def run(
-    file: Path,
+    file: Path | None = None,
     *,
     target: TargetOptions = NO_TARGET,
+    run: RunOptions = NEW_RUN,
     seed: Whole = None,
-    precondition: Literal["none", "fill", "sustained", "act"] = "none",
-    output_format: Literal["table", "json", "fio-json"] = "table",
+    precondition: str | None = None,
+    output_format: Form = "table",
     json: bool = False,
-    quiet: bool = False,
 ) -> int:
-    """Run a job or workload file on a drive and show the results.
+    """Run a job or workload file on a drive: results, and a run directory with a report.
+
+    The run can be resumed, reported and compared like that of a test.
 
     Parameters
     ----------
@@ -40,16 +54,23 @@ def run(
         Seed of all random choices (default: that of the file).
     precondition
         State to bring the drive to first. fill: write the whole capacity once, 128 KiB
-        sequentially; sustained: then twice, 4 KiB at random; act: twice sequentially, as for ACT.
-        Simulated drives are prepared once and cached; on a real drive this takes hours.
+        sequentially; sustained: then twice, 4 KiB at random; used:40%: the same with 40 % of the
+        capacity; act: twice sequentially, as for ACT; none: leave the drive as it is (default:
+        what the file says; else fill for a simulated drive whose unwritten addresses would be
+        read, none otherwise). Simulated drives are prepared once and cached; a real drive is
+        purged first, and it takes hours.
     output_format
         table for people, json (stable and small, times in ns), or fio-json as fio prints it.
     json
         Same as --output-format json.
-    quiet
-        Show no progress and no notes on stderr.
     """
-    form = "json" if json else output_format
+    form: Form = "json" if json else output_format
+    if run.resume is not None:
+        return _resumed(file, target, run, form, given=precondition is not None or seed is not None)
+    if file is None:
+        raise ConfigError(
+            "missing argument FILE for `writecliff run`", hint="see `writecliff run --help`"
+        )
     from writecliff.profiles import find_workload
 
     file = find_workload(file)
@@ -58,54 +79,132 @@ def run(
         raise ConfigError(
             f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
         )
-    from writecliff.engines.preconditioned import precondition as bring_to_state
-    from writecliff.engines.state_cache import StateCache
+    from writecliff.procedures.workload import FOR_READS, WorkloadRun
 
-    screen = Screen(quiet=quiet)
-    with opened(target, seed=1 if seed is None else seed) as engine:
-        load = load_workload(file, capacity_bytes=engine.identify().capacity_bytes, seed=seed)
+    drive_seed = 1 if seed is None else seed
+    with opened(target, seed=drive_seed) as engine:
+        identity = engine.identify()
+        load = load_workload(file, capacity_bytes=identity.capacity_bytes, seed=seed)
+        procedure = WorkloadRun.of(load, identity, precondition=precondition, seed=drive_seed)
+        screen = Screen(quiet=run.quiet)
         for note in load.notes:
             screen.log(f"note: {note}")
-        ticker = Ticker()
-        with screen.showing(ticker.render):
-            bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
-            _keep_event_log(engine)
-            results = []
-            for ramp, workload in load.steps:
-                if ramp is not None:
-                    engine.run(ramp, ticker)
-                results.append(engine.run(workload, ticker))
-                for warning in results[-1].warnings:
-                    log(f"warning: {warning}")
-        _show(load, results, form, engine)
-        if load.fio is not None:
-            from writecliff.engines.fiologs import write_logs
+        if procedure.why == FOR_READS:
+            screen.log(
+                "note: reads of what was never written need no flash: the drive is filled first "
+                "(--precondition none: it is taken as it is)"
+            )
+        if run.dry_run:
+            return show_plan(procedure, engine, form == "json")
+        if procedure.writes:
+            check_permission(identity, target)
+        directory = run.output or new_path("runs", file.stem, target.on)
+        return _execute(procedure, engine, directory, _View(screen, engine), form, load=load)
 
-            write_logs(load.fio, results)
+
+def _resumed(
+    file: Path | None, target: TargetOptions, run: RunOptions, form: Form, *, given: bool
+) -> int:
+    """Resume the run in `run.resume`, whose manifest has all that the file said."""
+    if file is not None or given:
+        what = "a workload" if file is not None else "--precondition or --seed"
+        raise ConfigError(
+            f"{what} cannot be given with --resume",
+            hint="a run is resumed as it was started: drop it",
+        )
+    if form == "fio-json":
+        raise ConfigError("--output-format fio-json cannot be given with --resume",
+                          hint="use --json")  # fmt: skip
+    from writecliff.procedures.workload import WorkloadRun
+
+    procedure, target, directory = stored_run("workload", target, run)
+    with opened(target, seed=procedure.seed) as engine:
+        if run.dry_run:
+            return show_plan(procedure, engine, form == "json")
+        if isinstance(procedure, WorkloadRun) and procedure.writes:
+            check_permission(engine.identify(), target)
+        view = _View(Screen(quiet=run.quiet), engine)
+        return _execute(procedure, engine, directory, view, form, resume=True)
+
+
+def _execute(
+    procedure: Procedure,
+    engine: Engine,
+    directory: Path,
+    view: _View,
+    form: Form,
+    *,
+    load: WorkloadFile | None = None,
+    resume: bool = False,
+) -> int:
+    from writecliff.api import execute
+    from writecliff.report import report_of
+    from writecliff.store.rundir import RunDirectory
+
+    _, page = execute(procedure, engine, directory, view, resume=resume)
+    if load is not None and load.fio is not None:
+        from writecliff.engines.fiologs import write_logs
+
+        write_logs(load.fio, view.results)
+    if form == "fio-json":
+        from writecliff.engines.fiojson import fio_json
+
+        assert load is not None and load.fio is not None
+        emit_json(fio_json(load.fio, view.results))
+        return 0
+    report = cast("WorkloadRunReport", report_of(RunDirectory.open(directory)))
+    if form == "json":
+        _show_json(report, page)
+    else:
+        _show(report, page)
     return 0
 
 
-def _keep_event_log(engine: Engine) -> None:
-    """Of a simulated drive with FDP: it logs only what its host has enabled."""
-    from writecliff.engines.sim import SimEngine
+def _show_json(report: WorkloadRunReport, page: Path) -> None:
+    from writecliff.report.comparison.answers import RUN_SCHEMA
 
-    if isinstance(engine, SimEngine):
-        engine.data_placement.fdp.enable_all_events()
+    manifest = report.data.manifest
+    emit_json(
+        {
+            "schema": RUN_SCHEMA,
+            "target": manifest.device.target,
+            **report.results(),
+            "run": report.data.run.path,
+            "report": page,
+            "warnings": manifest.warnings,
+            "verdict": report.answer(),
+        }
+    )
 
 
-def _show(load: WorkloadFile, results: list[StepResult], form: str, engine: Engine) -> None:
-    if form == "json":
-        steps = [result_mapping(w, r) for w, r in zip(load.workloads, results, strict=True)]
-        from writecliff.report.comparison.answers import RUN_SCHEMA
+def _show(report: WorkloadRunReport, page: Path) -> None:
+    titles = len(report.loads) > 1
+    for load in report.loads:
+        print((f"{load.name}\n" if titles else "") + result_table(load))
+    ends = [("run", str(report.data.run.path)), ("report", str(page)), ("verdict", report.answer())]
+    print(f"\n{pairs(ends)}")
 
-        target = engine.identify().target
-        emit_json({"schema": RUN_SCHEMA, "file": load.path, "target": target, "steps": steps})
-    elif form == "fio-json":
-        from writecliff.engines.fiojson import fio_json
 
-        assert load.fio is not None
-        emit_json(fio_json(load.fio, results))
-    else:
-        titles = len(results) > 1
-        for workload, result in zip(load.workloads, results, strict=True):
-            print((f"{workload.name}\n" if titles else "") + result_table(result))
+class _View(ProgressView):
+    """The view of a run, which keeps the whole result of each load."""
+
+    def __init__(self, screen: Screen, engine: Engine) -> None:
+        super().__init__(screen)
+        self.results: list[StepResult] = []
+        self._engine = engine
+        self._noted: set[str] = set()
+
+    def stage_begin(self, stage: Stage) -> None:
+        from writecliff.engines.sim import SimEngine
+
+        super().stage_begin(stage)
+        if isinstance(self._engine, SimEngine):  # with FDP it logs only what its host has enabled
+            self._engine.data_placement.fdp.enable_all_events()
+
+    def step_result(self, result: StepResult, *, sample: bool) -> None:
+        if sample:
+            self.results.append(result)
+        for warning in result.warnings:
+            if warning not in self._noted:
+                self._noted.add(warning)
+                self.note(warning)

@@ -138,7 +138,7 @@ class RunOptions:
     """Where a run is kept, and whether it is resumed or only planned."""
 
     output: Path | None = None
-    """Directory of the run; it must be empty or not exist (default: runs/TEST-TARGET-TIME)."""
+    """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
 
     resume: Path | None = None
     """Resume the unfinished run in this directory, with the options it was started with."""

@@ -29,7 +29,7 @@ def opening_lines(
         f"{plan.title} on {identity.target}: {drive_text(identity)}",
         f"run directory: {run_directory}",
     ]
-    if not identity.simulated:
+    if not identity.simulated and plan.write_bytes_max != 0:
         lines.append(f"all data on {identity.target} will be lost")
         lines.append(f"host writes: {written_text(plan, identity)}")
     return lines + [f"deviation: {deviation}" for deviation in plan.deviations]
@@ -114,12 +114,16 @@ class ProgressView(RunProgress):
         self._decision: Decision | None = None
         self._ends: Sequence[End] = ()
         self._fraction_at_start: float | None = None
+        self._total_ns: int | None = None  # device time of the run, where the plan knows it
+        self._place = (1, 1)  # number of the step in its round or phase, of how many
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
         for line in opening_lines(procedure, identity, plan, run_directory):
             self._screen.log(line)
+        if plan.device_time_min_ns == plan.device_time_max_ns:
+            self._total_ns = plan.device_time_max_ns or None
         self._block.enter_context(self._screen.showing(self.render))
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
@@ -139,17 +143,20 @@ class ProgressView(RunProgress):
     def stage_begin(self, stage: Stage) -> None:
         self._ends = stage.ends
         self._fraction_at_start = self._decision = None
+        if self._live:
+            self._fraction_at_start, self._paced_from_s = self._fraction(), time.monotonic()
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         self._progress = None
         where = f"round {round_number}, " if round_number else ""
-        self._step = f"{where}step {step} of {steps}: {name}"
+        self._step, self._place = f"{where}step {step} of {steps}: {name}", (step, steps)
 
     def step_progress(self, progress: Progress) -> None:
         self._progress = progress
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         self._row, self._history, self._row_s = row, history, time.monotonic()
+        self._progress = None
         if self._fraction_at_start is None:
             self._fraction_at_start = self._fraction()
             self._paced_from_s = self._row_s
@@ -172,8 +179,21 @@ class ProgressView(RunProgress):
         took = units.duration((time.monotonic() - self._began_s) * 1e9)
         self._screen.log(f"{status} after {took} of wall time: {reason}")
 
+    @property
+    def _live(self) -> bool:
+        """Whether the fraction grows within steps, not only from step to step."""
+        return self._total_ns is not None or not any(end.fraction for end in self._ends)
+
     def _fraction(self) -> float:
-        """How far the run is towards the nearest end that can be foreseen."""
+        """How far the run is: in device time where that is known, else towards the nearest end of
+        its stage that can be foreseen, else in steps."""
+        now = self._progress
+        if self._total_ns is not None:
+            past = self._history.elapsed_ns if self._history is not None else 0
+            return min(1.0, (past + (now.elapsed_ns if now else 0)) / self._total_ns)
+        if self._live:
+            step, steps = self._place
+            return (step - 1 + ((now.fraction if now else None) or 0.0)) / steps
         if self._history is None or not self._history.stages:
             return 0.0
         stage = self._history.current
@@ -184,9 +204,11 @@ class ProgressView(RunProgress):
         begun = self._fraction_at_start
         if begun is None or fraction <= begun:
             return "-"
-        # The fraction is that of the last finished step: count down from there.
-        per_fraction_s = (self._row_s - self._paced_from_s) / (fraction - begun)
-        left_s = per_fraction_s * (1 - fraction) - (time.monotonic() - self._row_s)
+        # The fraction is that of the last finished step, or of this moment: count down from there.
+        now_s = time.monotonic()
+        known_s = now_s if self._live else self._row_s
+        per_fraction_s = (known_s - self._paced_from_s) / (fraction - begun)
+        left_s = per_fraction_s * (1 - fraction) - (now_s - known_s)
         return units.duration(max(0.0, left_s) * 1e9)
 
     def render(self) -> RenderableType:
@@ -202,7 +224,7 @@ class ProgressView(RunProgress):
             Text(self._phase, style="bold"),
             ProgressBar(total=1.0, completed=fraction, width=30),
             f"{100 * fraction:.0f} %",
-            f"at most {self._time_left(fraction)} left",
+            f"{'about' if self._live else 'at most'} {self._time_left(fraction)} left",
         )
         body = Table.grid(padding=(0, 2))
         for name, value in self._figures():

@@ -17,9 +17,9 @@ from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity
+    from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.procedures.framework import RunOutcome
-    from writecliff.procedures.model import Estimate, Plan, Procedure
+    from writecliff.procedures.model import Estimate, Procedure
 
 
 def run_test(
@@ -27,21 +27,19 @@ def run_test(
 ) -> int:
     """Run the test `name` with the options that were `given`, or resume `run.resume`."""
     if run.resume is not None:
-        procedure, target, directory = _stored(name, given, target, run)
+        if given:
+            option = next(iter(given)).replace("_", "-")
+            raise ConfigError(
+                f"--{option} cannot be given with --resume",
+                hint="a run is resumed with the options it was started with",
+            )
+        procedure, target, directory = stored_run(name, target, run)
     else:
         procedure = procedure_from_mapping(name, given)
         directory = run.output or new_path("runs", name, target.on)
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
-            identity = engine.identify()
-            from writecliff.procedures.estimate import with_estimate
-
-            _show_plan(
-                with_estimate(procedure.plan(identity, engine.speed_limit), procedure, engine),
-                identity,
-                as_json,
-            )
-            return 0
+            return show_plan(procedure, engine, as_json)
         check_permission(engine.identify(), target)
         from writecliff.api import Run, execute
 
@@ -61,34 +59,29 @@ def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
         else:
             number, confirm = "no serial number", f"path: --destroy {target.on}"
         raise TargetError(
-            f"this test destroys all data on {target.on} ({who}, {size}, {number})",
+            f"this run destroys data on {target.on} ({who}, {size}, {number})",
             hint=f"confirm with the drive's {confirm}",
         )
 
 
-def _stored(
-    name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions
+def stored_run(
+    name: str, target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
-    """Procedure, target and directory of the run to resume."""
+    """Procedure, target and directory of the run to resume. Raises ConfigError, StoreError."""
     from writecliff.store.rundir import RunDirectory
 
     assert run.resume is not None
-    if given:
-        option = next(iter(given)).replace("_", "-")
-        raise ConfigError(
-            f"--{option} cannot be given with --resume",
-            hint="a run is resumed with the options it was started with",
-        )
     if run.output is not None:
         raise ConfigError("--output cannot be given with --resume", hint="drop --output")
     directory = RunDirectory.open(run.resume)
     stored = directory.manifest
+    procedure = procedure_from_mapping(stored.procedure, stored.options)
     if stored.procedure != name:
+        command = " ".join(procedure.command)
         raise ConfigError(
             f"{run.resume} is a run of {stored.procedure}, not of {name}",
-            hint=f"writecliff test {stored.procedure} --resume {run.resume}",
+            hint=f"{command} --resume {run.resume}",
         )
-    procedure = procedure_from_mapping(stored.procedure, stored.options)
     if target.on is None:
         target = replace(target, on=target_now(stored.device))
         if target.on != stored.device.target:
@@ -98,7 +91,12 @@ def _stored(
     return procedure, target, run.resume
 
 
-def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
+def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
+    """Show what a run would do and cost, and do nothing; returns the exit code."""
+    from writecliff.procedures.estimate import with_estimate
+
+    identity = engine.identify()
+    plan = with_estimate(procedure.plan(identity, engine.speed_limit), procedure, engine)
     if as_json:
         emit_json(
             {
@@ -108,7 +106,7 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
             },
             "test-plan",
         )
-        return
+        return 0
     print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
     for number, phase in enumerate(plan.phases, 1):
         print(f"{number}. {phase}")
@@ -123,6 +121,7 @@ def _show_plan(plan: Plan, identity: DeviceIdentity, as_json: bool) -> None:
     lines += [("deviation", str(deviation)) for deviation in plan.deviations]
     print(pairs(lines))
     print(NOTHING_DONE)
+    return 0
 
 
 def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:

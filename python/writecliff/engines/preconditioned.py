@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,24 +20,61 @@ RECIPES = {
     "sustained": "the whole capacity once, 128 KiB in order, then twice, 4 KiB at random",
     "act": "the whole capacity twice, 128 KiB in order: zeros, then random data (ACT's act_prep)",
 }
+USED = "used"  # "used:40%": of a part of the capacity
+_USED_TEXT = "{:g} % of the capacity once, 128 KiB in order, then twice, 4 KiB at random"
+_BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
 _SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit the same addresses
+
+
+def used_pct(name: str) -> float | None:
+    """The percentage in "used:40%"; None for another recipe. Raises ConfigError.
+
+    >>> used_pct("used:40%"), used_pct("fill")
+    (40.0, None)
+    """
+    word, _, share = name.partition(":")
+    if word != USED:
+        return None
+    try:
+        percent = float(share.removesuffix("%").strip())
+    except ValueError:
+        percent = math.nan
+    if not (share.endswith("%") and 0 < percent <= 100):
+        raise ConfigError(f"'{name}' is no share of the capacity", hint='write "used:40%"')
+    return percent
+
+
+def recipe_text(name: str) -> str:
+    """What a recipe does, in words. Raises ConfigError for an unknown one."""
+    percent = used_pct(name)
+    if percent is not None:
+        return _USED_TEXT.format(percent)
+    if name not in RECIPES:
+        known = ", ".join((*RECIPES, f"{USED}:40%"))
+        raise ConfigError(f"there is no preconditioning '{name}'", hint=f"known: {known}")
+    return RECIPES[name]
 
 
 def recipe(name: str, capacity_bytes: int) -> list[Workload]:
     """The workloads of a recipe for a drive of this capacity. Raises ConfigError.
 
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
-    128 KiB sequential writes, two capacities of 4 KiB random writes.
+    128 KiB sequential writes, two capacities of 4 KiB random writes. "used:40%" is the same with
+    the first 40 % of the capacity, as a drive whose file system is 40 % full and trims the rest.
     """
-    if name not in RECIPES:
-        known = ", ".join(RECIPES)
-        raise ConfigError(f"there is no preconditioning '{name}'", hint=f"known: {known}")
+    recipe_text(name)
+    percent = used_pct(name)
+    whole = percent is None or percent == 100
+    size = capacity_bytes
+    if percent is not None and not whole:
+        size = max(1, round(capacity_bytes * percent / 100) // _BLOCK_BYTES) * _BLOCK_BYTES
     in_order = Job(
         pattern="sequential",
-        block_sizes=(BlockSize(128 * 1024),),
+        block_sizes=(BlockSize(_BLOCK_BYTES),),
         queue_depth=_QUEUE_DEPTH,
-        volume_bytes=capacity_bytes,
+        range_bytes=None if whole else size,
+        volume_bytes=size,
     )
     if name == "act":
         zeros = replace(in_order, compressible_pct=100.0)
@@ -44,12 +82,14 @@ def recipe(name: str, capacity_bytes: int) -> list[Workload]:
             Workload("preconditioning: zeros", (zeros,), seed=_SEEDS[0]),
             Workload("preconditioning: salt", (in_order,), seed=_SEEDS[1]),
         ]
-    at_random = Job(queue_depth=_QUEUE_DEPTH, volume_bytes=2 * capacity_bytes)
+    at_random = Job(
+        queue_depth=_QUEUE_DEPTH, range_bytes=in_order.range_bytes, volume_bytes=2 * size
+    )
     steps = [
         Workload("preconditioning: fill", (in_order,), seed=_SEEDS[0]),
         Workload("preconditioning: random", (at_random,), seed=_SEEDS[1]),
     ]
-    return steps[: {"none": 0, "fill": 1, "sustained": 2}[name]]
+    return steps[: {"none": 0, "fill": 1}.get(name, 2)]
 
 
 def precondition(

@@ -100,7 +100,7 @@ def plan_of(
         _, most = _of_procedure(procedure, identity, speeds)
         likely = most.write_bytes if speeds.measured else None
     return Plan(
-        title=f"{procedure.title}, {procedure.edition}",
+        title=", ".join(filter(None, (procedure.title, procedure.edition))),
         phases=tuple(procedure.phases(identity)),
         steps_min=low.steps or 0,
         steps_max=high.steps,
@@ -133,10 +133,18 @@ def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
     """Least and most of the rounds, or of the one pass, of a stage."""
     if stage.bounds is not None:
         return stage.bounds(speeds)
-    once = _of(stage.steps(History(), 1 if stage.ends else 0), speeds)
+    steps = stage.steps(History(), 1 if stage.ends else 0)
+    once = most = _of(steps, speeds)
+    if any(_open_ended(job) for s in steps if not s.untimed for job in s.workload.jobs):
+        most = once + Bounds(seconds=None)
     if not stage.ends:
-        return once, once
-    return once * (WINDOW_ROUNDS if stage.tracking else 1), once * stage.rounds_max
+        return once, most
+    return once * (WINDOW_ROUNDS if stage.tracking else 1), most * stage.rounds_max
+
+
+def _open_ended(job: Job) -> bool:
+    """Whether only the drive knows how long a job takes; a single I/O takes no time that counts."""
+    return job.duration_ns is None and job.ios != 1
 
 
 def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
@@ -146,10 +154,11 @@ def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
         seconds, volume = _of_volumes(step.workload, speeds)
         timed = tuple(job for job in step.workload.jobs if job.duration_ns is not None)
         took = max((job.duration_ns or 0 for job in timed), default=0) / SECOND_NS
+        delay = max(job.start_delay_ns for job in step.workload.jobs) / SECOND_NS
         busy = max((_busy(job) for job in timed), default=0.0)
         rate = speeds.writes(replace(step.workload, jobs=timed)) if timed else 0.0
         written += volume + took * busy * rate
-        seconds_in_all += max(seconds, took)
+        seconds_in_all += delay + max(seconds, took)
     return Bounds(len(steps), seconds_in_all, written)
 
 
@@ -158,10 +167,19 @@ def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
     seconds = written = 0.0
     for job in workload.jobs:
         if job.duration_ns is None:
-            volume = float(job.volume_bytes or 0)
+            volume = float(_volume(job))
             seconds = max(seconds, volume / speeds.link)
             written += _write_share(job) * volume
     return seconds, written
+
+
+def _volume(job: Job) -> int:
+    """The most bytes that a job without a duration transfers."""
+    if job.log is not None:
+        return sum(job.log.lengths)
+    largest = max(size.bytes for size in job.all_block_sizes)
+    ends = (job.volume_bytes, None if job.ios is None else job.ios * largest)
+    return min((end for end in ends if end is not None), default=0)
 
 
 def _busy(job: Job) -> float:

@@ -185,7 +185,7 @@ class _Driver:
         if not self.engine_at:
             return
         self.warnings = self.journal.warnings()
-        if not simulated:
+        if not simulated and self.journal.prepares:
             # A power cycle between the sessions may have reset the cache.
             self.engine.set_write_cache(self.procedure.write_cache)
 
@@ -202,7 +202,7 @@ class _Driver:
         )
 
     def _resume_command(self) -> str:
-        words = ["writecliff", "test", self.procedure.name, "--resume", str(self.directory)]
+        words = [*self.procedure.command, "--resume", str(self.directory)]
         if self.identity.target.startswith("/dev/"):
             # A drive without a serial number is confirmed by its path.
             words += ["--destroy", self.identity.serial or self.identity.target]
@@ -337,6 +337,7 @@ class _Driver:
             result = self.engine.precondition(step.workload, hook)
         else:
             result = self.engine.run(step.workload, hook, keep_running=goes_on)
+        self.progress.step_result(result, sample=step.sample)
         record = self._record(result, position, step, known)
         row = row_of(columns_of(record))
         if known is None:

@@ -103,6 +103,11 @@ class Journal:
         return list(self._run.manifest.warnings)
 
     @property
+    def prepares(self) -> bool:
+        """Whether the run has set the write cache, as it does when it purges the drive."""
+        return self._run.manifest.write_cache is not None
+
+    @property
     def device_zero_ns(self) -> int | None:
         """Device clock at the first step of the run."""
         return self._run.manifest.extra.get("device_zero_ns")

@@ -311,7 +311,17 @@ class Plan:
 class Procedure(ABC):
     """A test with its options. Stateless: the driver holds the state."""
 
-    name: ClassVar[str]  # that of its entry in `registry.PROCEDURES`
+    name: ClassVar[str]  # that of its entry in the registry
+
+    @classmethod
+    @abstractmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The words of the command that runs and resumes it."""
+        return ("writecliff", "test", self.name)
 
     @property
     @abstractmethod

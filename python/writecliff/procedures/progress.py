@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import DeviceIdentity, Progress
+    from writecliff.engines.base import DeviceIdentity, Progress, StepResult
     from writecliff.procedures.model import History, Plan, Procedure, Stage, StepRow
     from writecliff.procedures.steady import Decision
 
@@ -39,6 +39,9 @@ class RunProgress:
 
     def step_progress(self, progress: Progress) -> None:
         """The running step has progressed."""
+
+    def step_result(self, result: StepResult, *, sample: bool) -> None:
+        """A step is measured; `result` is all of it. `sample` as in its `Step`."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         """A step is measured and stored. `again`: it was stored before, with the same row."""

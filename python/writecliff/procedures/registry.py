@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from writecliff.errors import StoreError
 
 if TYPE_CHECKING:
+    from writecliff.procedures.model import Procedure
     from writecliff.procedures.optioned import OptionedProcedure
 
 _PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
@@ -32,6 +33,11 @@ class Entry:
     campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
 
     @property
+    def own(self) -> bool:
+        """Neither of the standard nor of a campaign: a load of the user's own."""
+        return not (self.editions or self.campaign)
+
+    @property
     def name(self) -> str:
         """The name of the test in all rooms, which is that of its module."""
         return self.procedure.partition(":")[0].rpartition(".")[2]
@@ -41,9 +47,9 @@ class Entry:
         """Title and summary as one sentence."""
         return f"{self.title}: {self.summary}."
 
-    def load_procedure(self) -> type[OptionedProcedure[Any]]:
+    def load_procedure(self) -> type[Procedure]:
         """The class that runs the test."""
-        return cast("type[OptionedProcedure[Any]]", _load(_PROCEDURES, self.procedure))
+        return cast("type[Procedure]", _load(_PROCEDURES, self.procedure))
 
     def load_report(self) -> Any:
         """The class that reports the test, a `report.base.TestReport`."""
@@ -140,22 +146,34 @@ PROCEDURES: Mapping[str, Entry] = {
     )
 }
 
+# What `writecliff run` runs: a file says what is done, so it has no options of a test.
+WORKLOAD = Entry(
+    "Workload", "the steps of a workload file or fio job file", "workload:WorkloadRun", ()
+)
+
+
+def entry_of(name: str) -> Entry:
+    """What a run directory holds. Raises StoreError if this version does not know it."""
+    if name == WORKLOAD.name:
+        return WORKLOAD
+    if name not in PROCEDURES:
+        raise StoreError(
+            f"the run is of a test '{name}' that this version does not have",
+            hint=f"known tests: {', '.join(PROCEDURES)}",
+        )
+    return PROCEDURES[name]
+
 
 def suite_tests(edition: str) -> tuple[str, ...]:
     """The tests of an edition of the standard, in its order."""
     return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
 
 
-def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> OptionedProcedure[Any]:
+def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> Procedure:
     """The procedure of a stored run. Raises StoreError if this version does not have the test."""
-    return procedure_class(name).from_mapping(options)
+    return entry_of(name).load_procedure().from_mapping(options)
 
 
 def procedure_class(name: str) -> type[OptionedProcedure[Any]]:
     """The class of a test. Raises StoreError if this version does not have the test."""
-    if name not in PROCEDURES:
-        raise StoreError(
-            f"the run is of a test '{name}' that this version does not have",
-            hint=f"known tests: {', '.join(PROCEDURES)}",
-        )
-    return PROCEDURES[name].load_procedure()
+    return cast("type[OptionedProcedure[Any]]", entry_of(name).load_procedure())

@@ -4,6 +4,7 @@
     iops.py, tp.py, lat.py, wsat.py, hir.py, xsr.py, ecw.py, dirth.py
                      the reports of the tests of the standard; with cells.py (loops of cells),
                      demand_intensity*.py (ECW and DIRTH) and wsat_*.py (WSAT)
+    workload.py      the report of a load of one's own; with loads.py (what each step measured)
     campaigns/       the reports of published campaigns
     testdata.py      everything that a report needs of a run
     steady.py        steady state: sentences, table, figures, CSV, JSON
@@ -37,8 +38,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.errors import StoreError
-
 if TYPE_CHECKING:
     from writecliff.report.base import TestReport
     from writecliff.report.model import ReportModel
@@ -48,18 +47,12 @@ REPORT_NAME = "report.html"
 
 
 def report_of(run: RunDirectory) -> TestReport:
-    """The report of a run of any test. Raises StoreError: no report for the test, damaged, or
-    nothing measured yet."""
-    from writecliff.procedures.registry import PROCEDURES
+    """The report of a run of any test or workload. Raises StoreError: of a test that this version
+    does not have, damaged, or nothing measured yet."""
+    from writecliff.procedures.registry import entry_of
     from writecliff.report.testdata import load
 
-    name = run.manifest.procedure
-    if name not in PROCEDURES:
-        raise StoreError(
-            f"{run.path} is a run of {name}, which has no report",
-            hint=f"tests with reports: {', '.join(PROCEDURES)}",
-        )
-    found: TestReport = PROCEDURES[name].load_report()(load(run))
+    found: TestReport = entry_of(run.manifest.procedure).load_report()(load(run))
     return found
 
 

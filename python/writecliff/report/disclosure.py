@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.options import value_text
+from writecliff.procedures.registry import entry_of
 from writecliff.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _interruption(item: Mapping[str, Any]) -> str:
 
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
+    if purge is None and entry_of(manifest.procedure).own:
+        return []  # its verdict says how the drive began
     if purge is None:
         return ["No purge is recorded: the drive may not have been fresh at the start."]
     if purge.conformant:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.procedures.registry import PROCEDURES
+from writecliff.procedures.registry import entry_of
 from writecliff.report.model import Header, HeaderColumn
 
 if TYPE_CHECKING:
@@ -42,13 +42,16 @@ def header(data: TestData, title: str, ss_rounds: str, own: Sequence[Row] | None
     """
     manifest = data.manifest
     device = manifest.device
-    entry = PROCEDURES[manifest.procedure]
-    need = "" if entry.campaign else f" ({'REQUIRED' if entry.required else 'OPTIONAL'})"
+    entry = entry_of(manifest.procedure)
+    need = f" ({'REQUIRED' if entry.required else 'OPTIONAL'})"
+    specification = SPECIFICATION
+    if entry.campaign or entry.own:
+        need, specification = "", f"After {entry.campaign}" if entry.campaign else "Own load"
     return Header(
         test_run_date=units.date_time(manifest.created),
         report_run_date=units.date_time(manifest.updated),
         page_title=f"{title}{need} - Report Page",
-        specification=f"After {entry.campaign}" if entry.campaign else SPECIFICATION,
+        specification=specification,
         subtitle=setup(data, "subtitle"),
         revision=units.UNKNOWN if entry.campaign else manifest.edition or units.UNKNOWN,
         vendor=device.vendor or NOT_KNOWN,

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from writecliff.procedures.model import StepRow
+from writecliff.report.axes import Line
 from writecliff.report.testdata import TestData
+from writecliff.store.tables import OPERATION_NAMES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +30,7 @@ select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
            as mean_ns,
        max(latency_max_ns) as max_ns
 from intervals
-where seq in (select unnest(?::int[]))
+where seq in (select unnest(?::int[])) and operation in (select unnest(?::int[]))
 group by seq, end_ns
 order by seq, end_ns
 """
@@ -73,9 +75,11 @@ class Samples:
         return len(self.number)
 
 
-def series(data: TestData, rows: Sequence[StepRow]) -> Series:
-    """The intervals of `rows`, all jobs and operations together."""
-    found = data.run.query(_SQL, [[data.seq(row) for row in rows]])
+def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None) -> Series:
+    """The intervals of `rows`, all jobs together, of one operation or of all."""
+    names = OPERATION_NAMES if operation is None else (operation,)
+    codes = [OPERATION_NAMES.index(name) for name in names]
+    found = data.run.query(_SQL, [[data.seq(row) for row in rows], codes])
     column = {
         name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("end_ns", "ios", "bytes", "mean_ns", "max_ns")
@@ -129,3 +133,11 @@ def samples(intervals: Series, length_ns: float) -> Samples:
         mean[keep],
         highest[keep],
     )
+
+
+def with_gaps(label: str, found: Samples, column: str, length_ns: float) -> Line:
+    """A column of samples over time as a line that is broken where nothing ran."""
+    values = getattr(found, column)
+    holes = np.flatnonzero(np.diff(found.number) > 1) + 1
+    times = np.insert(found.time_ns, holes, found.time_ns[holes] - length_ns)
+    return Line(label, times.tolist(), np.insert(values, holes, np.nan).tolist())

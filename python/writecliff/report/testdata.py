@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError
 from writecliff.procedures.model import History, Procedure, Stage, StageHistory, StepRow
-from writecliff.procedures.registry import PROCEDURES
+from writecliff.procedures.registry import entry_of
 from writecliff.procedures.rejudge import rejudge
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.latency import NINES
@@ -134,7 +134,7 @@ class TestData:
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
         if not required and not self.options.get("quick"):
             return ""
-        campaign = PROCEDURES[self.manifest.procedure].campaign
+        campaign = entry_of(self.manifest.procedure).campaign
         return "NOT AS PUBLISHED" if campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:

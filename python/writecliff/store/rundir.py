@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pyarrow as pa
 
@@ -262,28 +262,37 @@ class RunDirectory:
         """A histogram for each job of a step, by the job's name, with all operations merged."""
         return self._merged(lambda label: label["job_name"], {"kind": kind}, [step])
 
+    def histograms_by_operation(
+        self, steps: Iterable[int], *, kind: str = "service"
+    ) -> dict[tuple[int, str], Histogram]:
+        """The histograms of each job (by its number) and operation of some steps, merged."""
+        return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
+
     @property
     def attributes_latency(self) -> bool:
         """Whether the drive recorded what latency is spent on."""
         return cause_column(next(iter(causes()))) in self._table("histograms").column_names
 
-    def latency_causes(self, steps: Iterable[int]) -> dict[tuple[str | None, str], LatencyCauses]:
-        """What the service times of the chosen steps were spent on, by the label of the step (None:
-        of all together) and the operation; empty if it was not recorded."""
+    def latency_causes(
+        self, steps: Iterable[int], *, by: Literal["label", "job"] = "label"
+    ) -> dict[tuple[Any, str], LatencyCauses]:
+        """What the service times of the chosen steps were spent on, by the label of the step or the
+        number of the job (None: of all together) and the operation; empty if it was not recorded.
+        """
         if not self.attributes_latency:
             return {}
         sums = ", ".join(f"sum({cause_column(c)})::ubigint as {c}" for c in causes())
         found = self.query(
-            "select label, operation, lower_ns, any_value(upper_ns) as upper_ns, "
+            f"select {by}, operation, lower_ns, any_value(upper_ns) as upper_ns, "
             f"sum(count)::ubigint as ios, {sums} "
             "from histograms join rounds using (seq) "
             f"where {cause_column(next(iter(causes())))} is not null "
             "and seq in (select unnest(?::int[])) "
-            "group by grouping sets ((label, operation, lower_ns), (operation, lower_ns)) "
-            "order by label nulls first, operation, lower_ns",
+            f"group by grouping sets (({by}, operation, lower_ns), (operation, lower_ns)) "
+            f"order by {by} nulls first, operation, lower_ns",
             [[int(step) for step in steps]],
         )
-        keys = list(zip(*(found[name].to_pylist() for name in ("label", "operation")), strict=True))
+        keys = list(zip(*(found[name].to_pylist() for name in (by, "operation")), strict=True))
         merged = {}
         for key, group in groupby(range(len(keys)), key=keys.__getitem__):
             numbers = list(group)

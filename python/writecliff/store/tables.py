@@ -12,14 +12,15 @@ times have a column for each cause; see `cause_column`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from writecliff.engines.base import OPERATIONS, StepResult
+from writecliff.engines.base import OPERATIONS, JobResult, StepResult
 from writecliff.engines.counters import declared
 from writecliff.latency_causes import LatencyCauses, causes
 from writecliff.store.record import RoundRecord
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 TableName = Literal["rounds", "intervals", "histograms"]
+OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
 # Rounds last: its part completes a step (see parts.py).
 TABLE_NAMES: tuple[TableName, ...] = ("histograms", "intervals", "rounds")
 
@@ -54,6 +56,16 @@ DATA_PLACEMENT = pa.struct(
     ]
 )  # fmt: skip
 
+JOBS = pa.list_(
+    pa.struct(
+        [
+            ("name", pa.string()),
+            ("elapsed_ns", pa.int64()),
+            *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
+        ]
+    )
+)
+
 ROUNDS_SCHEMA = pa.schema(
     [
         *_POSITION,
@@ -78,6 +90,8 @@ ROUNDS_SCHEMA = pa.schema(
         ("waf", pa.float64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
         ("data_placement", DATA_PLACEMENT),  # see `_data_placement`; null without such an interface
+        ("data_placement_json", pa.string()),  # all of it: handles and log too
+        ("jobs", JOBS),  # what each job did, in their order
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -168,13 +182,27 @@ def columns_of(record: RoundRecord) -> dict[str, Any]:
         "host_write_bytes": result.written_bytes,
         "warnings": list(result.warnings),
         "cpu_busy_pct": _cpu_busy_pct(result),
-        "data_placement": _data_placement(result),
+        **_data_placement(result),
+        "jobs": list(map(_job, result.jobs)),
         **_latency(result),
         **record.extra,
     }
     for operation in OPERATIONS:
         columns[f"{operation}_ios"], columns[f"{operation}_bytes"] = result.total(operation)
     return columns
+
+
+def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The drive's counters over rows of the table `rounds`: sums, and levels at the end of the last
+    one. None: unknown in one of them."""
+    found: dict[str, float | None] = {}
+    for name, counter in declared().items():
+        values = [row[name] for row in rows]
+        if counter.is_level:
+            found[name] = values[-1] if values else None
+        else:
+            found[name] = None if None in values else sum(values)
+    return found
 
 
 def _rounds(seq: int, record: RoundRecord) -> pa.Table:
@@ -192,15 +220,24 @@ def _cpu_busy_pct(result: StepResult) -> float | None:
     return None if value is None else float(value)
 
 
-def _data_placement(result: StepResult) -> dict[str, Any] | None:
-    """The interface as in `writecliff run --json`, without the log and the handles."""
+def _job(job: JobResult) -> dict[str, Any]:
+    """What one job did, by operation; operations that it never issued are null."""
+    row: dict[str, Any] = {"name": job.name, "elapsed_ns": job.elapsed_ns}
+    for operation, done in job.operations.items():
+        row |= {f"{operation}_ios": done.ios, f"{operation}_bytes": done.bytes}
+    return row
+
+
+def _data_placement(result: StepResult) -> dict[str, Any]:
+    """The interface as in `writecliff run --json`: a row without the log and the handles, and all
+    of it as JSON."""
     if result.data_placement is None:
-        return None
+        return {"data_placement": None, "data_placement_json": None}
     before, after = result.data_placement
     shown = after.mapping(before)
     row = {field.name: shown.get(field.name) for field in DATA_PLACEMENT}
     row["events"] = [(name, n) for name, n in shown.get("events", {}).items() if n]
-    return row
+    return {"data_placement": row, "data_placement_json": json.dumps(shown)}
 
 
 def _latency(result: StepResult) -> dict[str, float | int | None]:
@@ -292,7 +329,7 @@ def load_array_interface() -> None:
 
 
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
-    """Each stored histogram in `table` and its columns `seq` and `job_name`.
+    """Each stored histogram in `table` and its columns `seq`, `job`, `job_name` and `operation`.
 
     The rows must be sorted by seq, job, operation, kind and lower_ns.
     """
@@ -311,7 +348,7 @@ def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histog
     for key in (*keys, *(name.indices.to_numpy() for name in names)):
         changes[1:] |= key[1:] != key[:-1]
     starts = np.flatnonzero(changes)
-    labels = table.select(["seq", "job_name"]).take(starts).to_pylist()
+    labels = table.select(["seq", "job", "job_name", "operation"]).take(starts).to_pylist()
     lower, upper, count = (numbers[name] for name in ("lower_ns", "upper_ns", "count"))
     middles = lower + (upper - lower) // np.uint64(2)
     for label, start, end in zip(labels, starts, [*starts[1:], table.num_rows], strict=True):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from writecliff import units
 from writecliff.errors import ConfigError
@@ -16,21 +17,57 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WorkloadFile:
-    """What a file asks for: steps of (ramp or None, workload), to be run one after the other.
+class LoadStep:
+    """One step of a file.
 
+    workload      what runs: all of the step, or one of its rounds
+    ramp          runs just before, without being reported
+    rest_ns       of a rest: the time without I/O, which the single read of `workload` ends; else 0
+    measured      False: the step matters for the state of the drive alone
+    until_steady  rounds of `workload` repeat until steady state, `max_rounds` at most
+    """
+
+    workload: Workload
+    ramp: Workload | None = None
+    rest_ns: int = 0
+    measured: bool = True
+    until_steady: bool = False
+    max_rounds: int = 1
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """A step from what `asdict` or the native reader of workload files made of it."""
+        ramp = data.get("ramp")
+        loads = {
+            "workload": workload_from_mapping(data["workload"]),
+            "ramp": None if ramp is None else workload_from_mapping(ramp),
+        }
+        return cls(**{**data, **loads})
+
+    def seeded(self, seed: int) -> LoadStep:
+        """The same step with another seed."""
+        ramp = self.ramp and replace(self.ramp, seed=seed)
+        return replace(self, workload=replace(self.workload, seed=seed), ramp=ramp)
+
+
+@dataclass(frozen=True)
+class WorkloadFile:
+    """What a file asks for: steps, to be run one after the other.
+
+    `precondition` is the state that the file asks for ("sustained"), None if it leaves that open.
     `notes` say what differs from fio. `fio` is the job file itself, if it is one.
     """
 
     path: Path  # the file
-    steps: tuple[tuple[Workload | None, Workload], ...]  # (ramp or None, workload), in order
+    steps: tuple[LoadStep, ...]  # in order
+    precondition: str | None = None
     notes: tuple[str, ...] = ()
     fio: FioJobFile | None = None
 
     @property
     def workloads(self) -> list[Workload]:
-        """The workloads to be reported, without ramps."""
-        return [workload for _, workload in self.steps]
+        """The workloads of the steps, without ramps."""
+        return [step.workload for step in self.steps]
 
 
 def load_workload(
@@ -47,19 +84,17 @@ def load_workload(
         from writecliff.workload.fiojob import load_fio_job
 
         job_file = load_fio_job(file, device_capacity_bytes=capacity_bytes)
-        steps = tuple((step.ramp, step.workload) for step in job_file.steps)
-        loaded = WorkloadFile(file, steps, job_file.notes, job_file)
+        steps = tuple(LoadStep(step.workload, step.ramp) for step in job_file.steps)
+        loaded = WorkloadFile(file, steps, notes=job_file.notes, fio=job_file)
     else:
-        loaded = WorkloadFile(file, ((None, load_workload_toml(file, capacity_bytes)),))
+        loaded = _read_toml(file, capacity_bytes)
     for workload in loaded.workloads:
         _check_range(workload, capacity_bytes, file)
     if seed is None:
         return loaded
-    seeded = tuple(
-        (ramp and replace(ramp, seed=seed), replace(workload, seed=seed))
-        for ramp, workload in loaded.steps
-    )
-    return replace(loaded, steps=seeded)
+    apart = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
+    seeded = (step.seeded(seed + apart * number) for number, step in enumerate(loaded.steps))
+    return replace(loaded, steps=tuple(seeded))
 
 
 def check_workload_path(path: Path) -> None:
@@ -77,7 +112,14 @@ def check_workload_path(path: Path) -> None:
 
 
 def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
-    """Read a workload file. Raises ConfigError with file and line."""
+    """Read a workload file of a single step. Raises ConfigError with file and line."""
+    loaded = _read_toml(path, capacity_bytes)
+    if len(loaded.steps) != 1:
+        raise ConfigError(f"{path} has {len(loaded.steps)} steps where one is expected")
+    return loaded.steps[0].workload
+
+
+def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
 
@@ -86,8 +128,9 @@ def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text (byte {error.start})") from None
     with as_user_errors():
-        parsed = _native.parse_workload_toml(text, str(path), capacity_bytes)
-    return workload_from_mapping(json.loads(parsed))
+        parsed = json.loads(_native.parse_workload_toml(text, str(path), capacity_bytes))
+    steps = tuple(map(LoadStep.from_mapping, parsed["steps"]))
+    return WorkloadFile(path, steps, parsed["precondition"])
 
 
 def _check_range(workload: Workload, capacity_bytes: int, path: Path) -> None:

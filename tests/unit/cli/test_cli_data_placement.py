@@ -23,6 +23,11 @@ def test_device_show_says_what_the_interface_reports(cli: CommandLine) -> None:
     assert show_device("sata-tlc-120").data_placement_reports == {}
 
 
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # runs are kept where a command is started
+
+
 def test_run_shows_statistics_events_and_overflow(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from inline_snapshot import snapshot
 
 from tests.support.cli import CommandLine
 from tests.support.fake_engine import FakeEngine, interrupted_at
+from writecliff.workload.model import SECOND_NS
 
 JOB = """\
 [global]
@@ -35,7 +36,7 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table(cli: CommandLine) -> None:
-    said = cli("run two.fio --on sim:fake --quiet")
+    said = cli("run two.fio --on sim:fake --quiet --output r")
     assert (said.code, said.err) == (0, "")
     assert said.out == snapshot("""\
 two-1
@@ -48,6 +49,10 @@ job     operation    IOPS   MB/s     mean      p50      p99    p99.9  p99.99    
 second  write      79,316  324.9  12.6 µs  13.3 µs  18.4 µs  18.4 µs  127 µs  682 µs
 
 793,158 I/Os, 3.25 GB in 10 s of device time; WAF 1.00
+
+run      r
+report   r/report.html
+verdict  first: 79,316 writes/s, p99.99 127 µs; second: 79,316 writes/s, p99.99 127 µs
 """)
 
 
@@ -73,8 +78,54 @@ def test_seed_of_the_command_line_counts(cli: CommandLine) -> None:
 def test_interrupted(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = interrupted_at(2)
     said = cli("run two.fio --on sim:fake --quiet")
-    assert (said.code, said.out, said.err) == (130, "", "error: interrupted\n")
+    assert (said.code, said.out) == (130, "")
+    assert said.err.startswith("error: stopped; complete steps kept: 1, in runs/two-sim-fake-")
     assert drive.closed
+    (run,) = Path("runs").iterdir()
+    assert f"hint: resume with `writecliff run --resume {run}`" in said.err
+    drive.before_run = None
+    resumed = json.loads(cli(f"run --resume {run} --json --quiet --on sim:fake").out)
+    whole = json.loads(cli("run two.fio --on sim:fake --json --quiet").out)
+    assert [step["workload"] for step in resumed["steps"]] == ["two-1", "two-2"]
+    assert resumed["steps"][0] == whole["steps"][0]
+
+
+def test_a_run_has_a_report_and_can_be_compared(cli: CommandLine) -> None:
+    answer = json.loads(cli("run two.fio --on sim:fake --json --quiet --output r").out)
+    assert (answer["run"], answer["report"], answer["precondition"]) == (
+        "r",
+        "r/report.html",
+        "none",
+    )
+    assert answer["verdict"].startswith("first: 79,316 writes/s")
+    summary = json.loads(cli("report r --json").out)["summary"]
+    assert (summary["schema"], summary["steps"]) == ("writecliff/workload/1", answer["steps"])
+    Path("a.json").write_text(json.dumps(answer))
+    cli("run two.fio --on sim:fake --quiet --output s --seed 5")
+    found = json.loads(cli("compare r s --json").out)
+    assert {d["what"] for d in found["differences"]} == {"seed", "steps"}
+    assert {figure["noise"] for figure in found["figures"]} >= {"within", "unknown"}
+    assert json.loads(cli("compare r a.json --json").out)["figures"]
+
+
+def test_a_dry_run_does_nothing(cli: CommandLine, drive: FakeEngine) -> None:
+    plan = json.loads(cli("run two.fio --on sim:fake --dry-run --json --precondition fill").out)
+    assert plan["plan"]["phases"][0].startswith("purge, then the whole capacity once")
+    assert plan["plan"]["device_time_min_ns"] == 20 * SECOND_NS
+    assert drive.calls == []
+    assert not Path("runs").exists()
+
+
+def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
+    for words, text in (
+        ("run two.fio --resume r", "a workload cannot be given with --resume"),
+        ("run --resume r --seed 3", "--precondition or --seed cannot be given"),
+        ("run --on sim:fake", "missing argument FILE"),
+        ("run two.fio --on sim:fake --precondition half", "there is no preconditioning 'half'"),
+        ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' is no share"),
+    ):
+        said = cli(words)
+        assert (said.code, text in said.err) == (2, True), said.err
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ Options:
       slower.
   --output PATH
       Directory of the run; it must be empty or not exist (default:
-      runs/TEST-TARGET-TIME).
+      runs/NAME-TARGET-TIME).
   --resume PATH
       Resume the unfinished run in this directory, with the options it was started with.
   --dry-run

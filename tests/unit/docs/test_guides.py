@@ -26,20 +26,26 @@ def _examples(name: str) -> list[str]:
     return re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S)
 
 
-def test_there_are_three_workloads() -> None:
-    assert len(_examples("workloads.md")) == 3
+def test_there_are_four_workloads() -> None:
+    assert len(_examples("workloads.md")) == 4
 
 
 @pytest.mark.parametrize("example", _examples("workloads.md"))
 def test_each_workload_runs(
-    example: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    example: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
     drive = write_small_drive(tmp_path)
     file = tmp_path / "w.toml"
     file.write_text(example, encoding="utf-8")
     assert main(["run", str(file), "--on", f"sim:{drive}", "--json"]) == 0
-    (step,) = json.loads(capsys.readouterr().out)["steps"]
-    assert len(step["jobs"]) == example.count("[[job]]")
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    jobs = len(re.findall(r"job\]\]", example)) - example.count("measure = false")
+    assert sum(len(step["jobs"]) for step in steps) == jobs
 
 
 def test_the_device_opens_and_a_mistake_is_named_as_the_guide_says(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_what_cannot_be_reported(tmp_path: Path) -> None:
         step_s=1.0,
         changes={"procedure": "mystery"},
     )
-    with pytest.raises(StoreError, match="has no report"):
+    with pytest.raises(StoreError, match="does not have"):
         summarise(other)
 
 

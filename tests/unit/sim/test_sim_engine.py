@@ -213,7 +213,8 @@ def test_a_toml_workload_is_the_python_one() -> None:
         range = "50 %"
         duration = "2 s"
     """
-    read = workload_from_mapping(json.loads(_native.parse_workload_toml(text, "x.toml", 1 << 30)))
+    (step,) = json.loads(_native.parse_workload_toml(text, "x.toml", 1 << 30))["steps"]
+    read = workload_from_mapping(step["workload"])
     job = Job(
         read_pct=70.0,
         block_sizes=(BlockSize(8192),),

@@ -47,9 +47,16 @@ segments = { count = 2048, amount = "8 GiB" }
 ios = 5
 "#;
 
+/// The workload of a file that is one step.
+fn only(text: &str) -> WorkloadSpec {
+    let mut file = read(text, "w.toml").unwrap();
+    assert_eq!(file.steps.len(), 1);
+    file.steps.remove(0).workload
+}
+
 #[test]
 fn a_full_file_reads() {
-    let spec = read(JESD219, "w.toml").unwrap();
+    let spec = only(JESD219);
     assert_eq!(
         (spec.name.as_str(), spec.seed, spec.interval_ns),
         ("JESD219 enterprise", 7, 500_000_000)
@@ -71,7 +78,7 @@ fn a_full_file_reads() {
 
 #[test]
 fn what_was_read_survives_json() {
-    let spec = read(JESD219, "w.toml").unwrap();
+    let spec = only(JESD219);
     assert_eq!(WorkloadSpec::from_json(&spec.to_json()).unwrap(), spec);
 }
 
@@ -208,4 +215,68 @@ fn files_without_jobs_are_rejected() {
     assert_eq!(none.to_string(), "w.toml:1: missing key 'job'");
     let nameless = read("[[job]]\nios = 1\n", "w.toml").unwrap_err();
     assert_eq!(nameless.to_string(), "w.toml:1: missing key 'name'");
+}
+
+const STEPS: &str = r#"
+name = "a mix on a used drive"
+seed = 7
+precondition = "used:40%"
+
+[[step]]
+name = "fill"
+measure = false
+[[step.job]]
+volume = "100 %"
+
+[[step]]
+rest = "10 min"
+
+[[step]]
+name = "mix"
+until = "steady"
+[[step.job]]
+read = "70 %"
+duration = "60 s"
+"#;
+
+#[test]
+fn steps_are_loads_and_rests() {
+    let aged = read(STEPS, "w.toml").unwrap();
+    assert_eq!(aged.precondition.as_deref(), Some("used:40%"));
+    let [fill, rest, mix] = &aged.steps[..] else { panic!("three steps") };
+    assert_eq!((fill.measured, fill.until_steady, fill.max_rounds), (false, false, 1));
+    assert_eq!((rest.rest_ns, rest.workload.name.as_str()), (600_000_000_000, "step 2"));
+    let pause = &rest.workload.jobs[0];
+    assert_eq!((pause.start_delay_ns, pause.ios, pause.read_pct), (rest.rest_ns, Some(1), 100.0));
+    assert_eq!((mix.until_steady, mix.max_rounds, mix.measured), (true, 25, true));
+    let seeds: Vec<u64> = aged.steps.iter().map(|step| step.workload.seed).collect();
+    assert_eq!(seeds, [7, 8, 9]);
+}
+
+#[test]
+fn steps_that_cannot_be_meant_are_rejected() {
+    let job = "[[step.job]]\nios = 1\n";
+    for (steps, message) in [
+        (
+            "[[step]]\nrest = \"1 s\"\n[[step.job]]\nios = 1\n",
+            "w.toml:4: unknown key 'job' in step[0]",
+        ),
+        ("[[step]]\nrest = \"0 s\"\n", "w.toml:3: rest: rest must be above zero"),
+        ("[[step]]\nname = \"a\"\n", "w.toml:2: missing key 'job' in step[0]"),
+        (&format!("[[step]]\nuntill = \"steady\"\n{job}"), "w.toml:3: unknown key 'untill'"),
+        (&format!("[[step]]\nuntil = \"done\"\n{job}"), "w.toml:3: until: 'done' is not one of"),
+        (&format!("[[step]]\nmax_rounds = 9\n{job}"), "w.toml:3: max_rounds: only rounds"),
+        (
+            &format!("[[step]]\nuntil = \"steady\"\nmeasure = false\n{job}"),
+            "w.toml:4: measure: a step that runs until",
+        ),
+        (
+            &format!("[[step]]\nname = \"a\"\n{job}[[step]]\nname = \"a\"\n{job}"),
+            "w.toml:7: name: another step has this name",
+        ),
+        (&format!("[[job]]\nios = 1\n[[step]]\n{job}"), "w.toml:2: job: job and step are both"),
+    ] {
+        let error = read(&format!("name = \"w\"\n{steps}"), "w.toml").unwrap_err().to_string();
+        assert!(error.starts_with(message), "{steps}: {error}");
+    }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.options import value_text
 from writecliff.replay.summary import REPLAY_SCHEMA
 from writecliff.report.comparison.runs import DRIVE, Run
-from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, ms
+from writecliff.report.headline import headline, ms
+from writecliff.report.loads import step_headlines
 from writecliff.units import MB_S
 
 RUN_SCHEMA = "writecliff/workload-run/1"
 SUFFIX = ".json"
-_PERCENTILES = (99, 99.9, 99.99)
 
 
 def read_answer(path: Path) -> Run:
@@ -47,49 +47,15 @@ def _workload_run(path: Path, data: Mapping[str, Any]) -> Run:
     seeds = dict.fromkeys(str(step["seed"]) for step in steps)
     return Run(
         path=path,
-        test="run",
+        test="workload",
         created=_begun(path),
         setup={
             DRIVE: data["target"],
             "workload": Path(data["file"]).name,
             "seed": ", ".join(seeds),
         },
-        headlines=[item for step in steps for item in _step(step, many=len(steps) > 1)],
+        headlines=[item for step in steps for item in step_headlines(step, many=len(steps) > 1)],
     )
-
-
-def _step(step: Mapping[str, Any], *, many: bool) -> Iterator[Headline]:
-    """The figures of every job and operation of a step."""
-    for job in step["jobs"]:
-        for operation, done in job["operations"].items():
-            words = (step["workload"] if many else "", job["name"], f"{operation}s")
-            key, label = "/".join(words), " ".join(filter(None, words))
-            yield from headline(f"{key}/iops", f"{label}, IOPS", done["iops"], "IOPS")
-            rate = None if done["bytes_per_s"] is None else done["bytes_per_s"] / MB_S.size
-            yield from headline(f"{key}/mb_per_s", f"{label}, throughput", rate, "MB/s")
-            service, slow = done["service"], {"higher_is_better": False}
-            yield from headline(f"{key}/mean", f"{label}, average", ms(service["mean_ns"]), "ms",
-                                **slow)  # fmt: skip
-            for one in service["percentiles"]:
-                if one["pct"] in _PERCENTILES:
-                    yield from _percentile(key, label, one)
-            yield from headline(f"{key}/max", f"{label}, maximum", ms(service["max_ns"]), "ms",
-                                **slow)  # fmt: skip
-    yield from headline(
-        f"{step['workload'] if many else ''}/waf", "Write amplification", step["waf"], "",
-        higher_is_better=False,
-    )  # fmt: skip
-
-
-def _percentile(key: str, label: str, one: Mapping[str, Any]) -> list[Headline]:
-    interval = None
-    if one["low_ns"] is not None and one["high_ns"] is not None:
-        of = f"{one['pct']:g} % quantile of the I/Os"
-        interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, of)
-    return headline(
-        f"{key}/p{one['pct']:g}", f"{label}, p{one['pct']:g}", ms(one["value_ns"]), "ms",
-        higher_is_better=False, interval=interval,
-    )  # fmt: skip
 
 
 # -- replay --json ----------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.options import value_text
+from writecliff.procedures.registry import entry_of
 from writecliff.report import report_of
 from writecliff.report.base import Curve
 from writecliff.report.headline import Headline
@@ -89,7 +92,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         "PCIe": device.pcie,
         "adapter": device.adapter,
         "edition": manifest.edition,
-        **{name.replace("_", " "): _option(value) for name, value in manifest.options.items()},
+        **{name.replace("_", " "): _option(value) for name, value in _options(manifest).items()},
         "seed": str(manifest.seed),
         "purge": None if manifest.purge is None else manifest.purge.method,
         "write cache": None if cache is None else _option(cache.enabled),
@@ -102,7 +105,23 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
     return found
 
 
+def _options(manifest: Manifest) -> Mapping[str, Any]:
+    """The options of a test. Of a load of one's own, its file by name, and nothing that follows
+    from the rest."""
+    if not entry_of(manifest.procedure).own:
+        return manifest.options
+    given = manifest.options
+    return {
+        "workload": Path(given["file"]).name,
+        **{n: given[n] for n in ("steps", "precondition")},
+    }
+
+
 def _option(value: Any) -> str | None:
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        # The definition of a workload: whether it is the same is all that a table can say.
+        text = json.dumps(value, sort_keys=True)
+        return f"definition {hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if isinstance(value, list):
         value = tuple(value)
     return None if value is None else value_text(value)

@@ -1,0 +1,51 @@
+//! A workload file: what is done to a drive, one step after the other.
+
+use serde::Serialize;
+use writecliff_base::Bytes;
+
+use crate::check::SpecError;
+use crate::spec::WorkloadSpec;
+use crate::toml_form;
+
+/// A file of one or more steps. What a `precondition` may be, Python knows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkloadFile {
+    pub name: String,
+    pub precondition: Option<String>,
+    pub steps: Vec<FileStep>,
+}
+
+/// One step of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileStep {
+    pub workload: WorkloadSpec,
+    /// 0 for a load; else the time without I/O, which a single read ends.
+    pub rest_ns: u64,
+    /// `false`: the step matters for the state of the drive alone.
+    pub measured: bool,
+    /// The workload is one round; rounds repeat until steady state, `max_rounds` at most.
+    pub until_steady: bool,
+    pub max_rounds: u64,
+}
+
+impl WorkloadFile {
+    /// Parses and checks a TOML workload file, see `toml_form`; `file_name` is used in messages
+    /// only.
+    pub fn from_toml(text: &str, file_name: &str) -> Result<Self, SpecError> {
+        toml_form::read(text, file_name)
+    }
+
+    /// Returns the file for a drive of `capacity`, with shares of the drive converted to bytes.
+    #[must_use]
+    pub fn resolved(mut self, capacity: Bytes) -> Self {
+        for step in &mut self.steps {
+            step.workload = step.workload.resolved(capacity);
+        }
+        self
+    }
+
+    /// Serializes to the JSON that `load_workload` of Python reads.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain fields with text keys always serialise")
+    }
+}

@@ -1,0 +1,240 @@
+"""A load of one's own: the steps of a workload file or fio job file on a drive, as a run.
+
+Each step of the file is a stage. A load runs once, or in rounds until steady state by the rule of
+the PTS; a rest is a step without I/O; a step that is not measured only matters for the state of the
+drive, and a simulated one need not simulate time for it.
+
+The state that the first step begins in is what the user asks for, else what the file asks for, else
+what the loads need: a simulated SSD answers reads of addresses that nothing has written without its
+flash, so it is filled first if there are such reads. Without preconditioning the drive is left as
+it is: neither purged nor is its write cache set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from writecliff import units
+from writecliff.engines.base import DeviceIdentity
+from writecliff.engines.preconditioned import recipe, recipe_text, used_pct
+from writecliff.procedures.model import (
+    History,
+    Procedure,
+    Stage,
+    Step,
+    StepRow,
+    TrackingVariable,
+    step_seed,
+)
+from writecliff.procedures.options import Deviation
+from writecliff.procedures.pts import not_achieved, rounds_until_steady
+from writecliff.workload.load import LoadStep, WorkloadFile
+from writecliff.workload.model import Workload
+from writecliff.workload.unwritten import Range, reads_unwritten
+
+NONE, FILL = "none", "fill"
+ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
+    "as asked", "as the file asks", "for reads of what was never written", "not needed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRun(Procedure):
+    """The run of a file. `why` says what decided the preconditioning; `unwritten` is the name of a
+    job that still reads what nothing has written, "" if there is none."""
+
+    name = "workload"
+    file: str
+    steps: tuple[LoadStep, ...]
+    precondition: str = NONE
+    why: str = NOT_NEEDED
+    unwritten: str = ""
+    seed: int = 1  # of the drive's own random choices; workloads have theirs
+
+    @classmethod
+    def of(
+        cls,
+        file: WorkloadFile,
+        identity: DeviceIdentity,
+        *,
+        precondition: str | None = None,
+        seed: int = 1,
+    ) -> Self:
+        """The run of `file` on a drive; `precondition` (a recipe) goes before what the file asks
+        for. Raises ConfigError: no such recipe."""
+        chosen, why = NONE, NOT_NEEDED
+        if precondition is not None:
+            chosen, why = precondition, ASKED
+        elif file.precondition is not None:
+            chosen, why = file.precondition, BY_FILE
+        elif _unwritten(file.steps, NONE, identity):
+            chosen, why = FILL, FOR_READS
+        recipe_text(chosen)
+        unwritten = _unwritten(file.steps, chosen, identity)
+        return cls(file=str(file.path), steps=file.steps, precondition=chosen, why=why,
+                   unwritten=unwritten, seed=seed)  # fmt: skip
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
+        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
+        return cls(**{**data, "steps": tuple(map(LoadStep.from_mapping, data["steps"]))})
+
+    def options_mapping(self) -> dict[str, Any]:
+        return {**vars(self), "steps": list(map(asdict, self.steps))}
+
+    @property
+    def title(self) -> str:
+        return f"Workload {Path(self.file).stem}"
+
+    @property
+    def edition(self) -> str:
+        return ""
+
+    @property
+    def command(self) -> Sequence[str]:
+        return ("writecliff", "run")
+
+    def deviations(self) -> tuple[Deviation, ...]:
+        """None: there is no standard to differ from."""
+        return ()
+
+    @property
+    def write_cache(self) -> bool:
+        return True
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything of it changes the data of the drive."""
+        jobs = (job for step in self.steps for job in step.workload.jobs)
+        return self.precondition != NONE or any(job.read_pct < 100 or job.log for job in jobs)
+
+    def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        jobs = [job for step in self.steps for job in step.workload.jobs]
+        compressible = {job.compressible_pct for job in jobs}
+        share = compressible.pop() if len(compressible) == 1 else None
+        return {
+            "subtitle": f"Workload - {Path(self.file).name}",
+            "data_pattern": "by job" if share is None else f"{share:g}% compr." if share else "RND",
+            "active_range": "by job",
+            "ar_segments": "N/A",
+            "precondition": recipe_text(self.precondition),
+            "test: File": Path(self.file).name,
+            "test: Steps": str(len(self.steps)),
+            "test: Jobs": str(len(jobs)),
+            "test: Threads, most": str(max(sum(j.threads for j in s.workload.jobs)
+                                           for s in self.steps)),
+        }  # fmt: skip
+
+    def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        return [self._stage(number, step, identity) for number, step in enumerate(self.steps, 1)]
+
+    def _stage(self, number: int, step: LoadStep, identity: DeviceIdentity) -> Stage:
+        more: dict[str, Any] = {}
+        if number == 1 and self.precondition != NONE:
+            more = {"purge": True, "state": recipe(self.precondition, identity.capacity_bytes)}
+        phase, title = phase_of(number), step.workload.name
+        if not step.until_steady:
+            return Stage.once(phase, title, _round(step, 1), **more)
+        return rounds_until_steady(
+            lambda number: _round(step, number),
+            step.max_rounds,
+            *_tracking(step.workload),
+            title=title,
+            phase=phase,
+            continuous=_by_duration(step.workload),
+            **more,
+        )
+
+    def warnings(self, history: History) -> Sequence[str]:
+        found = []
+        if self.unwritten:
+            found.append(
+                f"job '{self.unwritten}' reads addresses that nothing has written: such reads need "
+                "no flash"
+            )
+        for number, step in enumerate(self.steps, 1):
+            stage = history.stages.get(phase_of(number))
+            if step.until_steady and stage is not None and not_achieved(stage):
+                name = step.workload.name
+                found.append(f"'{name}' was not steady in {stage.rounds_done} rounds")
+        return found
+
+    def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        return [*self._beginning(), *(_sentence(step) for step in self.steps)]
+
+    def _beginning(self) -> Iterator[str]:
+        if self.precondition == NONE:
+            yield "the drive as it is"
+        else:
+            yield f"purge, then {recipe_text(self.precondition)} ({self.why})"
+
+
+def phase_of(number: int) -> str:
+    """The phase of the rows of step `number` of a file, from 1."""
+    return f"step-{number}"
+
+
+def _unwritten(steps: Sequence[LoadStep], recipe_name: str, identity: DeviceIdentity) -> str:
+    """The name of a job that reads what nothing has written; "" if there is none, or if the drive
+    does not care (a hard disk) or may have been written before (a real one)."""
+    if identity.rotational or not identity.simulated:
+        return ""
+    share = used_pct(recipe_name) or 100
+    end = round(identity.capacity_bytes * share / 100)
+    before: list[Range] = [] if recipe_name == NONE else [(0, end)]
+    job = reads_unwritten(steps, identity.capacity_bytes, before)
+    return "" if job is None else job.name
+
+
+def _round(step: LoadStep, number: int) -> Sequence[Step]:
+    """The steps of a round, or of the only pass (1). Later rounds have seeds of their own, so that
+    they do not write the same addresses again."""
+    load = step.workload
+    if number > 1:
+        load = replace(load, seed=step_seed(load.seed, load.name, number))
+    untimed = not step.measured and not step.rest_ns and _by_volume(load)
+    name = load.name if not step.until_steady else f"{load.name}, round {number}"
+    run = Step(name, load, sample=step.measured, untimed=untimed)
+    if step.ramp is None or number > 1:
+        return (run,)
+    return (Step(step.ramp.name, step.ramp), run)
+
+
+def _by_duration(load: Workload) -> bool:
+    return all(job.duration_ns and job.volume_bytes is None and job.ios is None
+               for job in load.jobs)  # fmt: skip
+
+
+def _by_volume(load: Workload) -> bool:
+    """Whether the load needs no clock."""
+    return all(job.duration_ns is None and job.rate_iops is None and job.rate_bytes_per_s is None
+               for job in load.jobs)  # fmt: skip
+
+
+def _tracking(load: Workload) -> Sequence[TrackingVariable]:
+    """IOPS; with rates, which set them, the latency too."""
+    iops = TrackingVariable("IOPS", "IOPS", lambda rows: rows[-1].iops)
+    if all(job.rate_iops is None and job.rate_bytes_per_s is None for job in load.jobs):
+        return (iops,)
+    return (iops, TrackingVariable("average latency", "µs", _mean_us))
+
+
+def _mean_us(rows: Sequence[StepRow]) -> float:
+    return (rows[-1].latency_mean_ns or 0.0) / 1e3
+
+
+def _sentence(step: LoadStep) -> str:
+    """What a step does, for the plan of a run."""
+    load = step.workload
+    if step.rest_ns:
+        return f"{load.name}: no I/O for {units.duration(step.rest_ns)}, then a single read"
+    jobs = ", ".join(job.name for job in load.jobs)
+    text = f"{load.name}: {jobs}" if [job.name for job in load.jobs] != [load.name] else load.name
+    if step.ramp is not None:
+        text += ", after a ramp"
+    if step.until_steady:
+        text += f", in rounds until steady state, {step.max_rounds} at most"
+    return text if step.measured else f"{text}, for the state of the drive alone"

@@ -1,0 +1,291 @@
+"""What a load measured, reads and writes of each job apart: rows, JSON, headline figures.
+
+A load is the one row of a step, or the rows of the measurement window of a step that ran until
+steady; then I/Os, bytes and times are sums and histograms are merged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff.report.headline import NS_PER_MS, Headline, Interval, headline, mean_interval, ms
+from writecliff.report.latency import latency_mapping
+from writecliff.store.tables import OPERATION_NAMES, counted
+from writecliff.units import MB_S
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.latency_causes import LatencyCauses
+    from writecliff.procedures.model import StepRow
+    from writecliff.report.steady import SteadyView
+    from writecliff.report.testdata import TestData
+    from writecliff.workload.model import Workload
+
+PARTS = 10  # of a step, over which its mean rate has an interval
+_FEWEST_PARTS = 5
+_QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
+
+Key = tuple[int, str]  # number of a job and operation
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job did of one operation. Histograms are None where nothing was timed."""
+
+    number: int  # of the job
+    job: str
+    operation: str
+    ios: int
+    bytes: int
+    elapsed_ns: int
+    service: Histogram | None
+    response: Histogram | None  # from the intended arrival; only with a rate
+    causes: LatencyCauses | None
+
+    @property
+    def iops(self) -> float | None:
+        return self.ios / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load of a run. `view` is that of its steady state; None if it had no such end."""
+
+    data: TestData
+    workload: Workload
+    rows: Sequence[StepRow]
+    view: SteadyView | None = None
+    title: str = ""  # in reports; see `titled`
+
+    @property
+    def name(self) -> str:
+        return self.workload.name
+
+    @cached_property
+    def seqs(self) -> Sequence[int]:
+        return [self.data.seq(row) for row in self.rows]
+
+    @cached_property
+    def columns(self) -> Sequence[Mapping[str, Any]]:
+        return [self.data.columns[seq] for seq in self.seqs]
+
+    @property
+    def elapsed_ns(self) -> int:
+        return sum(row.elapsed_ns for row in self.rows)
+
+    @cached_property
+    def counters(self) -> Mapping[str, float | None]:
+        """What the drive counted, and levels at the end."""
+        return counted(self.columns)
+
+    @property
+    def waf(self) -> float | None:
+        host, nand = self.counters["host_write_bytes"], self.counters["nand_write_bytes"]
+        return nand / host if nand is not None and host else None
+
+    @property
+    def power(self) -> tuple[float | None, float | None]:
+        """Mean watts and joules per I/O."""
+        joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
+        if joules is None or not self.elapsed_ns:
+            return None, None
+        return joules / (self.elapsed_ns / 1e9), joules / ios if ios else None
+
+    @property
+    def data_placement(self) -> Mapping[str, Any] | None:
+        """The data placement interface after the load; None without one."""
+        text = self.columns[-1]["data_placement_json"] if self.columns else None
+        return None if text is None else dict(json.loads(text))
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return list(dict.fromkeys(text for row in self.columns for text in row["warnings"]))
+
+    @cached_property
+    def jobs(self) -> Mapping[str, Sequence[Done]]:
+        """What each job did, by a name that tells it from the others, in their order."""
+        run = self.data.run
+        service = run.histograms_by_operation(self.seqs)
+        response = run.histograms_by_operation(self.seqs, kind="response")
+        causes = run.latency_causes(self.seqs, by="job")
+        found: dict[str, Sequence[Done]] = {}
+        for number, of_rows in enumerate(zip(*(row["jobs"] for row in self.columns), strict=True)):
+            name, elapsed_ns = of_rows[0]["name"], sum(job["elapsed_ns"] for job in of_rows)
+            done = []
+            for operation in OPERATION_NAMES:
+                if all(job[f"{operation}_ios"] is None for job in of_rows):
+                    continue
+                ios, size = (
+                    sum(job[f"{operation}_{what}"] or 0 for job in of_rows)
+                    for what in ("ios", "bytes")
+                )
+                key = (number, operation)
+                done.append(Done(number, name, operation, ios, size, elapsed_ns, service.get(key),
+                                 response.get(key), causes.get(key)))  # fmt: skip
+            found[name if name not in found else f"{name} ({number + 1})"] = done
+        return found
+
+    @property
+    def done(self) -> Sequence[Done]:
+        """All operations of all jobs."""
+        return [one for of_job in self.jobs.values() for one in of_job]
+
+    def histograms(self) -> dict[str, Histogram]:
+        """Service times by operation, over all jobs."""
+        found = {}
+        for operation in OPERATION_NAMES:
+            merged = self.data.histogram(self.rows, operation=operation)
+            if merged is not None and merged.count:
+                found[operation] = merged
+        return found
+
+    @cached_property
+    def rates(self) -> Mapping[Key, Sequence[float]]:
+        """Samples of the I/Os per second of each job and operation: of the rounds of the window, or
+        of equal parts of the step. None for a step of few intervals."""
+        if self.view is not None:
+            return self._rates_of_rounds()
+        return self._rates_of_parts() if len(self.rows) == 1 else {}
+
+    def _rates_of_rounds(self) -> dict[Key, list[float]]:
+        found: dict[Key, list[float]] = {}
+        for row in self.columns:
+            for number, job in enumerate(row["jobs"]):
+                for operation in OPERATION_NAMES:
+                    if (ios := job[f"{operation}_ios"]) is not None and job["elapsed_ns"]:
+                        rate = ios / (job["elapsed_ns"] / 1e9)
+                        found.setdefault((number, operation), []).append(rate)
+        return found
+
+    def _rates_of_parts(self) -> dict[Key, list[float]]:
+        table = self.data.run.query(
+            "select job, operation, end_ns, ios from intervals where seq = ?", [self.seqs[0]]
+        )
+        job, operation, end_ns, ios = (column.to_numpy() for column in table.columns)
+        ends = np.unique(end_ns)
+        widths = np.diff(ends, prepend=0)
+        if len(ends) and widths[-1] < widths.max() / 2:  # cut short: its rate would be noise
+            ends = ends[:-1]
+        if len(ends) < _FEWEST_PARTS:
+            return {}
+        lasts = np.array([part[-1] for part in np.array_split(ends, min(PARTS, len(ends)))])
+        width_s = np.diff(lasts, prepend=0) / 1e9
+        part = np.searchsorted(lasts, end_ns)
+        found = {}
+        for number, code in {*zip(job.tolist(), operation.tolist(), strict=True)}:
+            mine = (job == number) & (operation == code)
+            sums = np.bincount(part[mine], weights=ios[mine], minlength=len(lasts) + 1)
+            found[number, OPERATION_NAMES[code]] = (sums[: len(lasts)] / width_s).tolist()
+        return found
+
+    def mapping(self) -> dict[str, Any]:
+        """A step of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
+        watts, per_io_j = self.power
+        return {
+            "workload": self.name,
+            "seed": self.workload.seed,
+            "elapsed_ns": self.elapsed_ns,
+            "waf": self.waf,
+            "watts": watts,
+            "joules_per_io": per_io_j,
+            "counters": dict(self.counters),
+            "jobs": [
+                {
+                    "name": job["name"],
+                    "elapsed_ns": sum(row["jobs"][number]["elapsed_ns"] for row in self.columns),
+                    "operations": {one.operation: _mapping(one) for one in done},
+                }
+                for number, (job, done) in enumerate(
+                    zip(self.columns[0]["jobs"], self.jobs.values(), strict=True)
+                )
+            ],
+            "data_placement": self.data_placement,
+            "warnings": list(self.warnings),
+            "steady_state": None if self.view is None else self.view.mapping(),
+        }
+
+    def headlines(self, *, many: bool) -> Iterator[Headline]:
+        """The headline figures; `many`: the run has other loads."""
+        rates = {f"{number}/{name}": found for (number, name), found in self.rates.items()}
+        of = f"mean over {'the rounds of the window' if self.view else 'parts of the step'}"
+        reached = self.view is None or self.view.reached
+        yield from step_headlines(self.mapping(), many=many, rates=rates, of=of, steady=reached)
+
+
+def titled(loads: Sequence[Load]) -> Sequence[Load]:
+    """Loads with titles: that of its job for a step of one job of a file of several steps, as fio
+    names jobs and not steps; else its own name."""
+    jobs = [load.workload.jobs[0].name for load in loads]
+    plain = len(loads) < 2 or any(len(load.workload.jobs) > 1 for load in loads)
+    names = [load.name for load in loads]
+    titles = names if plain or len(set(jobs)) < len(jobs) else jobs
+    return [replace(load, title=title) for load, title in zip(loads, titles, strict=True)]
+
+
+def _mapping(done: Done) -> dict[str, Any]:
+    causes = None if done.causes is None else [band.mapping() for band in done.causes.bands()]
+    return {
+        "ios": done.ios,
+        "bytes": done.bytes,
+        "iops": done.iops,
+        "bytes_per_s": done.bytes_per_s,
+        "service": None if done.service is None else latency_mapping(done.service),
+        "response": None if done.response is None else latency_mapping(done.response),
+        "causes": causes,
+    }
+
+
+def step_headlines(
+    step: Mapping[str, Any],
+    *,
+    many: bool,
+    rates: Mapping[str, Sequence[float]] | None = None,
+    of: str = "",
+    steady: bool = True,
+) -> Iterator[Headline]:
+    """The figures of every job and operation of a step of `run --json`. `rates` are samples of its
+    IOPS by "NUMBER OF THE JOB/OPERATION", whose mean has an interval."""
+    where = step["workload"] if many else ""
+    for number, job in enumerate(step["jobs"]):
+        for operation, done in job["operations"].items():
+            words = (where, job["name"], f"{operation}s")
+            key, label = "/".join(words), " ".join(filter(None, words))
+            samples = (rates or {}).get(f"{number}/{operation}", ())
+            iops, rate = done["iops"], done["bytes_per_s"]
+            interval = mean_interval(samples, iops, of) if samples and iops is not None else None
+            yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS", interval=interval,
+                                steady=steady)  # fmt: skip
+            rate = None if rate is None else rate / MB_S.size
+            yield from headline(f"{key}/mb_per_s", f"{label}, throughput", rate, "MB/s",
+                                steady=steady)  # fmt: skip
+            if done["service"] is not None:
+                yield from _latencies(key, label, done["service"], steady)
+    waf = f"{where}, write amplification" if where else "Write amplification"
+    yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False, steady=steady)
+
+
+def _latencies(
+    key: str, label: str, service: Mapping[str, Any], steady: bool
+) -> Iterator[Headline]:
+    slow: dict[str, Any] = {"higher_is_better": False, "steady": steady}
+    yield from headline(f"{key}/mean", f"{label}, average", ms(service["mean_ns"]), "ms", **slow)
+    for one in service["percentiles"]:
+        if one["pct"] not in _QUOTED:
+            continue
+        interval = None
+        if one["low_ns"] is not None and one["high_ns"] is not None:
+            of = f"{one['pct']:g} % quantile of the I/Os"
+            interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, of)
+        yield from headline(f"{key}/p{one['pct']:g}", f"{label}, p{one['pct']:g}",
+                            ms(one["value_ns"]), "ms", interval=interval, **slow)  # fmt: skip
+    yield from headline(f"{key}/max", f"{label}, maximum", ms(service["max_ns"]), "ms", **slow)

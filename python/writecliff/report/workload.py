@@ -1,0 +1,334 @@
+"""The report of a load of one's own: what each step measured, reads and writes apart.
+
+Results by step, job and operation; IOPS, latency and write amplification over the time of the run;
+latency by percentile of each step; steady state of the steps that ran until it. Summary
+"writecliff/workload/1", whose `steps` are those of `writecliff run --json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff import units
+from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
+from writecliff.procedures.wsat import FOB_DRIVE_FILLS
+from writecliff.report import plots
+from writecliff.report.axes import Axis, time_axis
+from writecliff.report.base import Curve, TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.figures import histogram_figures
+from writecliff.report.headline import Headline
+from writecliff.report.latency import NINES, latency_table, service_note
+from writecliff.report.loads import Load, titled
+from writecliff.report.model import DataFile, Figure, KeyFigure, Section, Table, section, table
+from writecliff.report.percentiles import (
+    PERCENTILE,
+    RESPONSE,
+    percentile_figure,
+    percentile_line,
+)
+from writecliff.report.series import samples, series, with_gaps
+from writecliff.report.steady import SteadyView, known
+from writecliff.store.tables import OPERATION_NAMES
+from writecliff.units import MB_S
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+    from writecliff.procedures.model import StepRow
+
+POINTS = 400  # of a series over time
+_COLLECTS = 1.05  # write amplification from which garbage collection has begun
+_KEY_LOADS, _SAID_LOADS = 4, 4
+_QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
+
+
+class WorkloadRunReport(TestReport):
+    """The report of a run of `writecliff run`."""
+
+    procedure: WorkloadRun
+
+    @cached_property
+    def loads(self) -> Sequence[Load]:
+        """The measured steps of the file, as far as the run got."""
+        found = []
+        for number, step in enumerate(self.procedure.steps, 1):
+            rows = [row for row in self.data.stage_rows(phase_of(number)) if self._sample(row)]
+            if not step.measured or not rows:
+                continue
+            view = None
+            if step.until_steady:
+                view = self.data.view(phase_of(number), step.workload.name, f"-{number}")
+                rows = [row for row in rows if row.round in view.window] or rows[-1:]
+            found.append(Load(self.data, step.workload, rows, view))
+        return titled(found)
+
+    def _sample(self, row: StepRow) -> bool:
+        return bool(self.data.columns[self.data.seq(row)]["sample"])
+
+    @cached_property
+    def views(self) -> Sequence[SteadyView]:
+        return [load.view for load in self.loads if load.view is not None]
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        """Of a run of one load; several have nothing in common."""
+        apart = list(self.loads[0].histograms().values()) if len(self.loads) == 1 else []
+        return apart[0] if len(apart) == 1 else None
+
+    @cached_property
+    def histograms_apart(self) -> Mapping[str, Histogram]:
+        return self.loads[0].histograms() if len(self.loads) == 1 else {}
+
+    @property
+    def latency_note(self) -> str:
+        if len(self.histograms_apart) > 1:
+            counts = (f"{h.count:,} {name}s" for name, h in self.histograms_apart.items())
+            return f"Service time, from issue to completion, of {' and '.join(counts)}."
+        if self.histogram is None:
+            return ""
+        (operation,) = self.histograms_apart
+        return service_note(self.histogram, f", all {operation}s", otherwise="")
+
+    # -- what is said -------------------------------------------------------------------------
+
+    def opening(self) -> Sequence[str]:
+        begun = "The drive was taken as it was"
+        if self.data.manifest.device.simulated:
+            begun = "The simulated drive was new"
+        if self.procedure.precondition != NONE:
+            begun = f"The drive was preconditioned ({self.data.manifest.setup['precondition']})"
+            begun += f", {self.procedure.why}"
+        fills = units.significant(self.data.host_write_bytes / self.data.capacity_bytes)
+        said = [
+            f"{begun}. Then {units.size(self.data.host_write_bytes)} were written in "
+            f"{units.duration(self.data.elapsed_ns)}, {fills} times its capacity."
+        ]
+        if self._fresh:
+            said.append(
+                "The drive was still fresh when it was written: less than "
+                f"{FOB_DRIVE_FILLS:g} times its capacity in all, and hardly any garbage to "
+                "collect. Sustained writes are slower: see --precondition sustained."
+            )
+        return said
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether the last writes were those of a fresh drive, which do not last."""
+        device = self.data.manifest.device
+        if not device.simulated or device.rotational:
+            return False
+        writes = [load for load in self.loads if any(o.operation == "write" for o in load.done)]
+        if not writes or writes[-1].rows[-1].drive_fills >= FOB_DRIVE_FILLS:
+            return False
+        return (writes[-1].waf or 1.0) < _COLLECTS
+
+    def answer(self) -> str:
+        said = [self._said(load) for load in self.loads[:_SAID_LOADS]]
+        if more := len(self.loads) - _SAID_LOADS:
+            said += [f"and {more} more"] if more > 0 else []
+        if self.views:
+            said.insert(0, self.verdict().headline)
+        return "; ".join(said) or "nothing was measured"
+
+    def _said(self, load: Load) -> str:
+        """A load in a few words: its rates and how slow one I/O in ten thousand is."""
+        apart = load.histograms()
+        parts = []
+        for operation in dict.fromkeys(one.operation for one in load.done):
+            iops = sum(one.iops or 0.0 for one in load.done if one.operation == operation)
+            slow = apart[operation].quantile(0.9999).value_ns if operation in apart else None
+            p9999 = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
+            parts.append(f"{units.number(iops)} {operation}s/s{p9999}")
+        name = f"{load.title}: " if len(self.loads) > 1 else ""
+        return f"{name}{' and '.join(parts)}"
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        many = len(self.loads) > 1
+        for load in self.loads[:_KEY_LOADS]:
+            for operation in dict.fromkeys(one.operation for one in load.done):
+                mine = [one for one in load.done if one.operation == operation]
+                label = f"{operation.capitalize()}s"
+                rate = sum(one.bytes_per_s or 0.0 for one in mine)
+                yield KeyFigure(
+                    f"{load.title}: {operation}s" if many else label,
+                    units.number(sum(one.iops or 0.0 for one in mine)),
+                    "IOPS",
+                    units.throughput(rate),
+                )
+
+    def headlines(self) -> Sequence[Headline]:
+        many = len(self.loads) > 1
+        return [item for load in self.loads for item in load.headlines(many=many)]
+
+    def curves(self) -> Sequence[Curve]:
+        many = len(self.loads) > 1
+        return [
+            Curve(
+                f"percentiles-{load.name}-{operation}".replace(" ", "-"),
+                f"{f'{load.name}: ' if many else ''}response time of {operation}s by percentile",
+                PERCENTILE,
+                RESPONSE,
+                [*zip(line.x, line.y, strict=True)],
+            )
+            for load in self.loads
+            for operation, h in load.histograms().items()
+            for line in (percentile_line(operation, h),)
+        ]
+
+    # -- pages --------------------------------------------------------------------------------
+
+    def sections(self) -> Iterator[Section]:
+        yield section("Results", "", *self._results(), self._bars())
+        yield self._over_time()
+        for number, load in enumerate(self.loads, 1):
+            yield self._of_load(number, load)
+
+    @cached_property
+    def _results_file(self) -> DataFile:
+        quantiles = (f"latency_{name.replace('.', '')}_ns" for _, name in _QUANTILES)
+        head = ("step", "job", "operation", "ios", "bytes", "elapsed_ns", "iops", "bytes_per_s",
+                "latency_mean_ns", *quantiles, "latency_max_ns")  # fmt: skip
+        rows = [
+            (load.name, one.job, one.operation, one.ios, one.bytes, one.elapsed_ns, one.iops,
+             one.bytes_per_s, *_latencies(one.service))
+            for load in self.loads for one in load.done
+        ]  # fmt: skip
+        return data_file("results.csv", head, rows)
+
+    def _results(self) -> Iterator[Table]:
+        rates, times = [], []
+        many = len(self.loads) > 1
+        for load in self.loads:
+            for one in load.done:
+                who = (*((load.name,) if many else ()), one.job)
+                size = units.number(one.bytes_per_s and one.bytes_per_s / MB_S.size, 1)
+                waf = units.number(load.waf, 2)
+                measured = (units.number(one.iops), size, f"{one.ios:,}", waf)
+                rates.append((*who, f"{one.operation}s", *measured))
+                for histogram, late in ((one.service, ""), (one.response, ", from arrival")):
+                    if histogram is not None:
+                        slow = map(units.latency, _latencies(histogram))
+                        times.append((*who, f"{one.operation}s{late}", *slow))
+        head = (*(("Step",) if many else ()), "Job", "Operation")
+        rate_head = (*head, "IOPS", "MB/s", "I/Os", "WAF of the step")
+        time_head = (*head, "average", *(name for _, name in _QUANTILES), "maximum")
+        note = "service times, from issue to completion"
+        yield table("Rates", rate_head, rates, "lll"[: len(head)], data=self._results_file)
+        yield table("Response times", time_head, times, "lll"[: len(head)], note=note,
+                    data=self._results_file)  # fmt: skip
+
+    def _bars(self) -> Figure | None:
+        """IOPS of the steps, reads and writes apart."""
+        if len(self.loads) < 2:
+            return None
+        names = [load.title for load in self.loads]
+        found = []
+        for operation in dict.fromkeys(one.operation for load in self.loads for one in load.done):
+            sums = [
+                [one.iops or 0.0 for one in load.done if one.operation == operation]
+                for load in self.loads
+            ]
+            values = [sum(each) if each else known(None) for each in sums]
+            found.append(plots.Bars(f"{operation}s", values))
+        return plots.bars("steps-iops", "IOPS by step", self._results_file, names, found,
+                          Axis("IOPS"), wide=len(names) > 4)  # fmt: skip
+
+    def _over_time(self) -> Section:
+        """The whole run, its rests and unmeasured steps included."""
+        rows = [row for row in self.data.rows if row.elapsed_ns]
+        total_ns = float(self.data.elapsed_ns)
+        length_ns = max(total_ns / POINTS, self._interval_ns)
+        found = {}
+        for name in OPERATION_NAMES:
+            mine = [row for row in rows if self.data.columns[self.data.seq(row)][f"{name}_ios"]]
+            if len(one := samples(series(self.data, mine, name), length_ns)):
+                begun_ns = mine[0].started_ns - rows[0].started_ns
+                found[name] = replace(one, time_ns=one.time_ns + begun_ns)
+        head = ("operation", "time_ns", "iops", "bytes_per_s", "latency_mean_ns", "latency_max_ns")
+        file = data_file("series.csv", head, (
+            (name, *map(float, values))
+            for name, one in found.items()
+            for values in zip(one.time_ns, one.iops, one.bytes_per_s, one.mean_ns, one.max_ns,
+                              strict=True)
+        ))  # fmt: skip
+        x = time_axis(total_ns, "Device time")
+
+        def drawn(name: str, title: str, y: Axis, *columns: tuple[str, str]) -> Figure | None:
+            lines = [
+                with_gaps(f"{operation}s{text}", one, column, length_ns)
+                for operation, one in found.items()
+                for column, text in columns
+            ]
+            return plots.lines(name, title, file, lines, x, y)
+
+        each = units.duration(length_ns)
+        return section(
+            "Over time",
+            f"The whole run, a point for every {each}: rates are means, maxima are maxima.",
+            drawn("time-iops", "IOPS over time", Axis("IOPS"), ("iops", "")),
+            drawn("time-latency", "Response time over time", RESPONSE,
+                  ("mean_ns", ", average"), ("max_ns", ", maximum")),
+            drawn("time-mb", "Throughput over time", Axis("Throughput", units=(MB_S,)),
+                  ("bytes_per_s", "")),
+        )  # fmt: skip
+
+    @property
+    def _interval_ns(self) -> int:
+        return max(step.workload.interval_ns for step in self.procedure.steps)
+
+    def _of_load(self, number: int, load: Load) -> Section:
+        apart = load.histograms()
+        drawn = percentile_figure(
+            f"percentiles-{number}", "Response time by percentile", apart,
+            data=f"histograms-{number}.csv",
+        )  # fmt: skip
+        parts: list[Figure | Table | None] = [drawn]
+        for operation, h in apart.items():
+            begin = f"{operation.capitalize()}s: "
+            parts += histogram_figures(h, f"-{number}-{operation}", begin)[:1]
+            parts.append(latency_table(h, f"Response times of {operation}s"))
+        view = load.view
+        if view is not None:
+            parts += [view.convergence(), *view.window_figures(), *view.tables()]
+        intro = self._jobs_text(load) + (f" {view.intro}" if view is not None else "")
+        return section(load.title, intro, *parts)
+
+    def _jobs_text(self, load: Load) -> str:
+        """What ran, job by job."""
+        jobs = [
+            f"{job.name}: {job.pattern} {'/'.join(units.block(s.bytes) for s in job.block_sizes)}, "
+            f"{job.read_pct:g} % reads, TC {job.threads}/QD {job.queue_depth}"
+            for job in load.workload.jobs[:6]
+        ]
+        more = len(load.workload.jobs) - len(jobs)
+        return "; ".join(jobs) + (f"; and {more} more jobs." if more else ".")
+
+    # -- for programs -------------------------------------------------------------------------
+
+    def results(self) -> Mapping[str, Any]:
+        return {
+            "file": self.procedure.file,
+            "precondition": self.procedure.precondition,
+            "precondition_because": self.procedure.why,
+            "steps": [load.mapping() for load in self.loads],
+        }
+
+    def files(self) -> Sequence[DataFile]:
+        return (self._results_file,)
+
+    @property
+    def file_name(self) -> str:
+        """The name of the workload file."""
+        return Path(self.procedure.file).name
+
+
+def _latencies(histogram: Histogram | None) -> Sequence[float | None]:
+    """Average, quantiles and maximum; None where too few I/Os support them."""
+    if histogram is None or not histogram.count:
+        return [None] * (len(_QUANTILES) + 2)
+    quantiles = (histogram.quantile(q).value_ns for q, _ in _QUANTILES)
+    return [histogram.mean_ns, *quantiles, histogram.max_ns]

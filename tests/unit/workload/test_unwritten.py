@@ -1,0 +1,59 @@
+"""Loads that read what nothing has written are found, and others are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from writecliff.workload.load import LoadStep
+from writecliff.workload.model import BlockSize, Job, Workload
+from writecliff.workload.unwritten import reads_unwritten
+
+MIB = 1 << 20
+CAPACITY = 100 * MIB
+READS = Job(name="reads", read_pct=100, ios=10)
+FILL = Job(name="fill", pattern="sequential", block_sizes=(BlockSize(MIB),), volume_bytes=CAPACITY)
+
+
+def step(*jobs: Job, rest_ns: int = 0) -> LoadStep:
+    return LoadStep(Workload("step", jobs), rest_ns=rest_ns)
+
+
+def part(job: Job, offset_mib: int, length_mib: int) -> Job:
+    """A job on a part of the drive, which it passes once."""
+    volume = None if job.volume_bytes is None else length_mib * MIB
+    there = {"offset_bytes": offset_mib * MIB, "range_bytes": length_mib * MIB}
+    return replace(job, volume_bytes=volume, **there)
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        ([step(READS)], "reads"),
+        ([step(FILL), step(READS)], None),
+        ([step(FILL, READS)], "reads"),  # at the same time
+        ([step(Job(volume_bytes=2 * CAPACITY)), step(READS)], "reads"),  # random writes leave gaps
+        ([step(replace(FILL, volume_bytes=50 * MIB)), step(READS)], "reads"),
+        ([step(replace(FILL, duration_ns=1)), step(READS)], "reads"),
+        ([step(replace(READS, ios=1), rest_ns=1)], None),
+        (
+            [
+                step(part(FILL, 50, 50)),
+                step(part(FILL, 20, 40)),
+                step(part(READS, 20, 80)),
+            ],
+            None,
+        ),
+        ([step(Job(ios=5))], None),
+    ],
+)
+def test_of_a_new_drive(steps: list[LoadStep], found: str | None) -> None:
+    job = reads_unwritten(steps, CAPACITY)
+    assert (None if job is None else job.name) == found
+
+
+def test_what_was_written_before_counts() -> None:
+    first = part(READS, 0, 40)
+    assert reads_unwritten([step(first)], CAPACITY, [(0, 40 * MIB)]) is None
+    assert reads_unwritten([step(READS)], CAPACITY, [(0, 40 * MIB)]) is READS
