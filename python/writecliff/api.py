@@ -351,6 +351,12 @@ class Replay:
     done: Replayed
     """What was measured: `waf`, latencies, counters."""
 
+    on: str
+    """The drive, as it was named."""
+
+    seed: int = 1
+    """The seed of all random choices."""
+
     @property
     def waf(self) -> float:
         """Write amplification of the second half of what was written."""
@@ -371,6 +377,16 @@ class Replay:
         from writecliff.replay.summary import replay_mapping
 
         return replay_mapping(self.trace, self.setup, self.done)
+
+    def store(self, output: PathLike) -> Path:
+        """Keep the replay in a run directory, which must be empty or not exist, and write its
+        report; the page. Raises ConfigError, StoreError."""
+        from writecliff.replay.record import store
+        from writecliff.report import write_report
+
+        folder, answer = Path(output), self.mapping()
+        store(folder, self.setup, self.done, answer, target=self.on, seed=self.seed)
+        return write_report(folder)
 
 
 def replay_trace(
@@ -414,7 +430,7 @@ def replay_trace(
         readers=readers,
         seed=seed,
     )
-    return Replay(Path(trace), setup, done)
+    return Replay(Path(trace), setup, done, on, seed)
 
 
 def advise_streams(

@@ -29,6 +29,7 @@ def replay(
     assign: str | None = None,
     count: Whole = None,
     mistag: float = 0.0,
+    output: Path | None = None,
     json: bool = False,
 ) -> int:
     """Replay a trace on a simulated drive and show what its streams gain.
@@ -44,38 +45,34 @@ def replay(
         Streams to use (default: all that the drive has).
     mistag
         Percentage of the writes that are assigned to a wrong stream.
+    output
+        Directory of the run, with its report; it must be empty or not exist (default:
+        runs/replay-TRACE-TARGET-TIME).
     json
         Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
     """
-    from writecliff.api import replay_trace
-    from writecliff.replay.summary import overflow_text
+    from writecliff.api import new_path, replay_trace
+    from writecliff.replay.summary import overflow_text, verdict_text
+    from writecliff.store.files import check_unused
 
+    directory = output or new_path("runs", f"replay-{trace.stem}", options.target)
+    check_unused(directory)
     replayed = replay_trace(
         trace, options.target, assign=assign, count=count, mistag_pct=mistag, **options.given()
     )
     setup, done = replayed.setup, replayed.done
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")
+    page = replayed.store(directory)
     if json:
-        emit_json(replayed.mapping())
+        emit_json({**replayed.mapping(), "run": directory, "report": page})
         return 0
     print(pairs(_lines(setup, done)))
     print()
     print(_streams(setup, done))
-    print(f"\n{_answer(setup, done)}")
+    print(f"\n{pairs((('run', str(directory)), ('report', str(page))))}")
+    print(f"\n{verdict_text(setup, done)}")
     return 0
-
-
-def _answer(setup: ReplaySetup, done: Replayed) -> str:
-    """The outcome in one line."""
-    from writecliff.replay.summary import rate_text
-
-    years = setup.years(done.waf)
-    life = "" if years is None else f"{years:.3g} years at {rate_text(setup)}, "
-    written = units.size(setup.endurance_bytes(done.waf))
-    slow = f"; reads p99.99 {latency_text(done.read_p9999_ns)}" if done.reads.count else ""
-    streams = f"{done.streams} streams by {done.scheme}" if done.streams > 1 else "one stream"
-    return f"{life}{written} written in its life: WAF {done.waf:.3f} with {streams}{slow}"
 
 
 def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:

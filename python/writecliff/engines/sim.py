@@ -96,15 +96,7 @@ class SimEngine:
         return self._drive.write_cache
 
     def identify(self) -> DeviceIdentity:
-        device = self.description
-        found = DeviceIdentity(
-            target=self._target,
-            serial=f"SIM-{device.device_hash[:12].upper()}",
-            sector_bytes=SECTOR_BYTES,
-            simulated=True,
-            rotational=device.kind == "disk",
-            **{name: getattr(device, name) for name in _AS_DESCRIBED},
-        )
+        found = identity_of(self.description, self._target)
         return described_as(found, self.described)
 
     @property
@@ -196,6 +188,18 @@ class SimEngine:
 
     def close(self) -> None:
         """Nothing to give back: the drive is memory."""
+
+
+def identity_of(device: DeviceDescription, target: str) -> DeviceIdentity:
+    """Who a simulated drive is that a user named `target`."""
+    return DeviceIdentity(
+        target=target,
+        serial=f"SIM-{device.device_hash[:12].upper()}",
+        sector_bytes=SECTOR_BYTES,
+        simulated=True,
+        rotational=device.kind == "disk",
+        **{name: getattr(device, name) for name in _AS_DESCRIBED},
+    )
 
 
 def _hook(on_progress: ProgressHook | None) -> Callable[..., None] | None:

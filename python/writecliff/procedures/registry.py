@@ -146,22 +146,25 @@ PROCEDURES: Mapping[str, Entry] = {
     )
 }
 
-# What `writecliff run` runs: a file says what is done, so it has no options of a test.
-WORKLOAD = Entry(
-    "Workload", "the steps of a workload file or fio job file", "workload:WorkloadRun", ()
-)
+# What other commands keep: a file or trace says what is done, so they have no options of a test.
+OWN: Mapping[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry("Workload", "the steps of a workload or job file", "workload:WorkloadRun", ()),
+        Entry("Replay", "a trace on a simulated drive", "trace_replay:TraceReplay", ()),
+    )
+}
 
 
 def entry_of(name: str) -> Entry:
     """What a run directory holds. Raises StoreError if this version does not know it."""
-    if name == WORKLOAD.name:
-        return WORKLOAD
-    if name not in PROCEDURES:
+    entry = PROCEDURES.get(name) or OWN.get(name)
+    if entry is None:
         raise StoreError(
             f"the run is of a test '{name}' that this version does not have",
             hint=f"known tests: {', '.join(PROCEDURES)}",
         )
-    return PROCEDURES[name]
+    return entry
 
 
 def suite_tests(edition: str) -> tuple[str, ...]:

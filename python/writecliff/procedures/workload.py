@@ -12,6 +12,8 @@ it is: neither purged nor is its write cache set.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -106,6 +108,12 @@ class WorkloadRun(Procedure):
         return True
 
     @property
+    def definition(self) -> str:
+        """Digits that tell whether two runs were of the same loads, seeds included."""
+        text = json.dumps(list(map(asdict, self.steps)), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    @property
     def writes(self) -> bool:
         """Whether anything of it changes the data of the drive."""
         jobs = (job for step in self.steps for job in step.workload.jobs)
@@ -121,7 +129,8 @@ class WorkloadRun(Procedure):
             "active_range": "by job",
             "ar_segments": "N/A",
             "precondition": recipe_text(self.precondition),
-            "test: File": Path(self.file).name,
+            "test: Workload": Path(self.file).name,
+            "test: Definition": self.definition,
             "test: Steps": str(len(self.steps)),
             "test: Jobs": str(len(jobs)),
             "test: Threads, most": str(max(sum(j.threads for j in s.workload.jobs)

@@ -83,6 +83,7 @@ def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str,
         "trace": trace_mapping(trace, setup),
         "device": device_mapping(setup),
         **result_mapping(setup, done),
+        "verdict": verdict_text(setup, done),
         "by_stream": stream_rows(setup, done),
         "series": {
             "host_bytes": done.host_bytes.tolist(),
@@ -103,6 +104,17 @@ def rate_text(setup: ReplaySetup) -> str:
     if setup.writes_per_day_bytes is not None:
         return f"{units.size(setup.writes_per_day_bytes)} written a day"
     return f"the rate of the trace, {units.throughput(setup.write_rate_bytes_per_s or 0)}"
+
+
+def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
+    """The outcome in one line, the last one of the command."""
+    years = setup.years(done.waf)
+    life = "" if years is None else f"{years:.3g} years at {rate_text(setup)}, "
+    written = units.size(setup.endurance_bytes(done.waf))
+    p9999 = units.latency(done.read_p9999_ns, digits=3)
+    slow = f"; reads p99.99 {p9999}" if done.reads.count else ""
+    streams = f"{done.streams} streams by {done.scheme}" if done.streams > 1 else "one stream"
+    return f"{life}{written} written in its life: WAF {done.waf:.3f} with {streams}{slow}"
 
 
 def overflow_text(done: Replayed) -> str | None:

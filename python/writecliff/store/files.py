@@ -43,16 +43,13 @@ def store_error(error: OSError, path: Path) -> StoreError:
     return StoreError(f"cannot write {path}: {reason}", hint=hint)
 
 
-def claim_directory(path: Path) -> None:
-    """Make the directory `path`; it may exist if it is empty.
-
-    Raises ConfigError if it holds something or is a file, StoreError if it cannot be made.
-    """
+def check_unused(path: Path) -> None:
+    """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
+    cannot be read."""
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file", hint="give a new directory")
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        used = any(path.iterdir())
+        used = path.is_dir() and any(path.iterdir())
     except OSError as error:
         raise store_error(error, path) from error
     if used:
@@ -60,6 +57,18 @@ def claim_directory(path: Path) -> None:
             f"{path} exists and is not empty",
             hint="give a new directory, or resume what it holds with --resume",
         )
+
+
+def claim_directory(path: Path) -> None:
+    """Make the directory `path`; it may exist if it is empty.
+
+    Raises ConfigError if it holds something or is a file, StoreError if it cannot be made.
+    """
+    check_unused(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise store_error(error, path) from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_run_has_a_report_and_can_be_compared(cli: CommandLine) -> None:
     Path("a.json").write_text(json.dumps(answer))
     cli("run two.fio --on sim:fake --quiet --output s --seed 5")
     found = json.loads(cli("compare r s --json").out)
-    assert {d["what"] for d in found["differences"]} == {"seed", "steps"}
+    assert {d["what"] for d in found["differences"]} == {"seed", "definition"}
     assert {figure["noise"] for figure in found["figures"]} >= {"within", "unknown"}
     assert json.loads(cli("compare r a.json --json").out)["figures"]
 

@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
+from writecliff.report import build_report
+from writecliff.store.rundir import RunDirectory
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+def cli(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    monkeypatch.chdir(tmp_path)  # runs are kept where a command is started
     return CommandLine(capsys)
 
 
@@ -43,6 +48,7 @@ def test_replays_answer_in_their_last_line_and_are_compared(
     rules = ("--streams", str(trace_folder / "rules.toml"))
     for path, more in zip(saved, ((), rules), strict=True):
         path.write_text(cli(_words(trace_folder, "replay", "--no-timed", *more, "--json")).out)
+    runs = [json.loads(path.read_text())["run"] for path in saved]
     last = cli(_words(trace_folder, "replay", "--no-timed", *rules)).out.splitlines()[-1]
     page = str(tmp_path / "c.html")
     found = json.loads(cli(["compare", *map(str, saved), "--output", page, "--json"]).out)
@@ -52,6 +58,27 @@ def test_replays_answer_in_their_last_line_and_are_compared(
     rules_waf = figures["waf"]["values"][1]["value"]
     assert f"written in its life: WAF {rules_waf:.3f} with" in last
     assert {"what": "assign", "values": ["none", "rules"], "tests": []} in found["differences"]
+    kept = json.loads(cli(["compare", *runs, "--output", page, "--json"]).out)
+    assert [one["label"] for one in kept["contenders"]] == ["assign none", "assign rules"]
+    assert kept["figures"] == [
+        {**figure, "best": kept["figures"][number]["best"]}
+        for number, figure in enumerate(found["figures"])
+    ]
+
+
+def test_a_replay_is_kept_with_its_report(cli: CommandLine, trace_folder: Path) -> None:
+    answer = json.loads(cli(_words(trace_folder, "replay", "--output", "r", "--json")).out)
+    assert (answer["run"], answer["report"]) == ("r", "r/report.html")
+    summary = json.loads(cli("report r --json").out)["summary"]
+    assert summary["schema"] == "writecliff/trace_replay/1"
+    assert summary["replay"] == {k: v for k, v in answer.items() if k not in ("run", "report")}
+    model = build_report(RunDirectory.open(Path("r")))
+    assert [part.title for part in model.sections] == ["Lifetime", "Streams", "Response times"]
+    assert {figure.name for part in model.sections for figure in part.figures} == {
+        "waf", "percentiles", "histogram-read", "histogram-write",
+    }  # fmt: skip
+    again = cli(_words(trace_folder, "replay", "--output", "r"))
+    assert (again.code, "r exists and is not empty" in again.err) == (2, True)
 
 
 def test_replay_reports_a_file_system_without_trim(cli: CommandLine, trace_folder: Path) -> None:

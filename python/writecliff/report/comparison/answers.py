@@ -13,9 +13,8 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.options import value_text
 from writecliff.replay.summary import REPLAY_SCHEMA
 from writecliff.report.comparison.runs import DRIVE, Run
-from writecliff.report.headline import headline, ms
 from writecliff.report.loads import step_headlines
-from writecliff.units import MB_S
+from writecliff.report.trace_replay import replay_headlines
 
 RUN_SCHEMA = "writecliff/workload-run/1"
 SUFFIX = ".json"
@@ -63,11 +62,9 @@ def _workload_run(path: Path, data: Mapping[str, Any]) -> Run:
 
 def _replay(path: Path, data: Mapping[str, Any]) -> Run:
     trace, device = data["trace"], data["device"]
-    rate = data["write_bytes_per_s"]
-    slow = {"higher_is_better": False}
     return Run(
         path=path,
-        test="replay",
+        test="trace_replay",
         created=_begun(path),
         setup={
             DRIVE: device["name"],
@@ -81,19 +78,8 @@ def _replay(path: Path, data: Mapping[str, Any]) -> Run:
             },
             "simulated capacity": units.size(device["simulated_capacity_bytes"]),
         },
-        headlines=[
-            *headline("years", "Lifetime at this rate", data["years"], "years"),
-            *headline("endurance_tb", "Endurance", _tb(data["endurance_bytes"]), "TB"),
-            *headline("waf", "Write amplification", data["waf"], "", **slow),
-            *headline("read_p9999", "Reads, p99.99", ms(data["read_p9999_ns"]), "ms", **slow),
-            *headline("read_mean", "Reads, average", ms(data["read_mean_ns"]), "ms", **slow),
-            *headline("write_mb_per_s", "Writes", rate and rate / MB_S.size, "MB/s"),
-        ],
+        headlines=replay_headlines(data),
     )
-
-
-def _tb(size_bytes: float | None) -> float | None:
-    return None if size_bytes is None else size_bytes / 1e12
 
 
 _READERS: Mapping[str, Callable[[Path, Mapping[str, Any]], Run]] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from writecliff.procedures.options import value_text
 from writecliff.procedures.registry import entry_of
 from writecliff.report import report_of
 from writecliff.report.base import Curve
+from writecliff.report.header import OWN_PARAMETER
 from writecliff.report.headline import Headline
 from writecliff.store.rundir import RunDirectory
 
@@ -106,22 +105,15 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
 
 
 def _options(manifest: Manifest) -> Mapping[str, Any]:
-    """The options of a test. Of a load of one's own, its file by name, and nothing that follows
-    from the rest."""
+    """The options of a test; of other runs the parameters that their reports show."""
     if not entry_of(manifest.procedure).own:
         return manifest.options
-    given = manifest.options
-    return {
-        "workload": Path(given["file"]).name,
-        **{n: given[n] for n in ("steps", "precondition")},
-    }
+    shown = {name: text for name, text in manifest.setup.items() if name.startswith(OWN_PARAMETER)}
+    known = {name.removeprefix(OWN_PARAMETER).lower(): text for name, text in shown.items()}
+    return {**known, "precondition": manifest.setup.get("precondition")}
 
 
 def _option(value: Any) -> str | None:
-    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        # The definition of a workload: whether it is the same is all that a table can say.
-        text = json.dumps(value, sort_keys=True)
-        return f"definition {hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if isinstance(value, list):
         value = tuple(value)
     return None if value is None else value_text(value)

@@ -1,0 +1,157 @@
+"""The report of a replay: lifetime, write amplification, streams, response times; summary
+"writecliff/trace_replay/1", whose `replay` is the answer of `writecliff replay --json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from writecliff import units
+from writecliff.procedures.trace_replay import PHASE, TraceReplay
+from writecliff.replay.summary import WRITEBACK_TEXT
+from writecliff.report import plots
+from writecliff.report.axes import Axis, Line
+from writecliff.report.base import TestReport
+from writecliff.report.csvs import data_file
+from writecliff.report.figures import histogram_figures
+from writecliff.report.headline import Headline, headline, ms
+from writecliff.report.latency import latency_table
+from writecliff.report.model import Figure, KeyFigure, Section, Table, Verdict, section, table
+from writecliff.report.percentiles import percentile_figure
+from writecliff.units import MB_S
+
+if TYPE_CHECKING:
+    from writecliff._native import Histogram
+
+
+class TraceReplayReport(TestReport):
+    """The report of a run of `writecliff replay`."""
+
+    procedure: TraceReplay
+
+    @property
+    def found(self) -> Mapping[str, Any]:
+        """The answer of the command."""
+        return self.procedure.answer
+
+    @cached_property
+    def histograms_apart(self) -> Mapping[str, Histogram]:
+        rows = self.data.stage_rows(PHASE)
+        each = {op: self.data.histogram(rows, operation=op) for op in ("read", "write")}
+        return {op: h for op, h in each.items() if h is not None and h.count}
+
+    @property
+    def latency_note(self) -> str:
+        if not self.histograms_apart:
+            return "No response times: the replay had no timed part."
+        return "Service time, from issue to completion, in the timed part at the end of the replay."
+
+    def verdict(self) -> Verdict:
+        trace, device = self.found["trace"], self.found["device"]
+        size = units.size(device["simulated_capacity_bytes"])
+        said = (
+            f"{units.size(trace['replayed_bytes'])} of {trace['path']} were replayed in "
+            f"{trace['rounds']} rounds on {device['name']}, cut down to {size} so that the files "
+            "fill it as assumed; the second half is measured.",
+            f"Writes reach the drive {WRITEBACK_TEXT[trace['writeback']]}.",
+        )
+        return Verdict("good", self.answer(), said)
+
+    def answer(self) -> str:
+        return str(self.found["verdict"])
+
+    def key_figures(self) -> Iterator[KeyFigure]:
+        found = self.found
+        yield KeyFigure("Write amplification", units.number(found["waf"], 3), "", "second half")
+        years = units.significant(found["years"])
+        yield KeyFigure("Lifetime", years, "years", "at the assumed rate")
+        size, _, unit = units.size(found["endurance_bytes"]).partition(" ")
+        yield KeyFigure("Endurance", size, unit, "written to the whole drive")
+
+    def written(self) -> Sequence[KeyFigure]:
+        trace, device = self.found["trace"], self.found["device"]
+        size, _, unit = units.size(trace["replayed_bytes"]).partition(" ")
+        fills = trace["replayed_bytes"] / device["simulated_capacity_bytes"]
+        rounds = f"in {trace['rounds']} rounds of the trace"
+        return (
+            KeyFigure("Written", size, unit, rounds),
+            KeyFigure("Drive fills", units.significant(fills), "", "of the simulated drive"),
+        )
+
+    def headlines(self) -> Sequence[Headline]:
+        return replay_headlines(self.found)
+
+    def results(self) -> Mapping[str, Any]:
+        return {"replay": self.found}
+
+    def sections(self) -> Iterator[Section]:
+        yield section("Lifetime", "", self._assumed(), self._waf())
+        yield section("Streams", "What each stream held.", self._streams())
+        parts: list[Figure | Table | None] = [
+            percentile_figure("percentiles", "Response time by percentile", self.histograms_apart)
+        ]
+        for operation, h in self.histograms_apart.items():
+            parts.append(latency_table(h, f"Response times of {operation}s"))
+            parts += histogram_figures(h, f"-{operation}", f"{operation.capitalize()}s: ")[:1]
+        yield section("Response times", self.latency_note, *parts)
+
+    def _assumed(self) -> Table:
+        found, trace, device = self.found, self.found["trace"], self.found["device"]
+        drift = found["waf_drift"]
+        rows = (
+            ("Write amplification", units.number(found["waf"], 3)),
+            ("Its rise from the third quarter to the fourth", units.percent(drift)),
+            ("Endurance of the whole drive", units.size(found["endurance_bytes"])),
+            ("Rate of writes", units.throughput(trace["write_rate_bytes_per_s"])),
+            ("Where the rate is from", trace["write_rate_from"]),
+            ("Lifetime in years", units.significant(found["years"])),
+            ("Rated cycles", units.number(device["rated_cycles"])),
+            ("Over-provisioning", units.pct(device["simulated_overprovision_pct"], 1)),
+            ("Files at the peak", units.size(trace["peak_bytes"])),
+        )
+        return table("Lifetime", ("", ""), rows)
+
+    def _waf(self) -> Figure | None:
+        """Write amplification between the points of the series."""
+        series = self.found["series"]
+        host, nand = (np.asarray(series[f"{name}_bytes"], np.float64) for name in ("host", "nand"))
+        steps = np.diff(host)
+        waf = np.divide(np.diff(nand), steps, out=np.full(len(steps), np.nan), where=steps > 0)
+        written = (host[:-1] + host[1:]) / 2
+        rows = zip(written.tolist(), waf.tolist(), strict=True)
+        file = data_file("waf.csv", ("host_bytes", "waf"), rows)
+        line = Line("write amplification", written.tolist(), waf.tolist())
+        x = Axis("Written by the host", units=units.BYTE_UNITS)
+        return plots.lines("waf", "Write amplification over host writes", file, [line], x,
+                           Axis("Write amplification"))  # fmt: skip
+
+    def _streams(self) -> Table:
+        rows = [
+            (
+                str(row["stream"]),
+                row["name"] or units.UNKNOWN,
+                units.size(row["written_bytes"]),
+                units.size(row["median_lifetime_bytes"]),
+                ", ".join(row["origins"]),
+            )
+            for row in self.found["by_stream"]
+        ]
+        head = ("Stream", "Name", "Written", "Median lifetime", "Mostly from")
+        return table("Streams", head, rows, "llrrl")
+
+
+def replay_headlines(answer: Mapping[str, Any]) -> list[Headline]:
+    """The figures that a replay is quoted by, from its JSON."""
+    rate, endurance = answer["write_bytes_per_s"], answer["endurance_bytes"]
+    slow = {"higher_is_better": False}
+    return [
+        *headline("years", "Lifetime at this rate", answer["years"], "years"),
+        *headline("endurance_tb", "Endurance", endurance and endurance / 1e12, "TB"),
+        *headline("waf", "Write amplification", answer["waf"], "", **slow),
+        *headline("read_p9999", "Reads, p99.99", ms(answer["read_p9999_ns"]), "ms", **slow),
+        *headline("read_mean", "Reads, average", ms(answer["read_mean_ns"]), "ms", **slow),
+        *headline("write_mb_per_s", "Writes", rate and rate / MB_S.size, "MB/s"),
+    ]
