@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
-from writecliff.engines.preconditioned import recipe, recipe_text, used_pct
+from writecliff.engines.preconditioned import recipe, recipe_text
 from writecliff.procedures.model import (
     History,
     Procedure,
@@ -34,8 +34,8 @@ from writecliff.procedures.model import (
 from writecliff.procedures.options import Deviation
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
 from writecliff.workload.load import LoadStep, WorkloadFile
-from writecliff.workload.model import Workload
-from writecliff.workload.unwritten import Range, reads_unwritten
+from writecliff.workload.model import KIB, Workload
+from writecliff.workload.unwritten import reads_unwritten
 
 NONE, FILL = "none", "fill"
 ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
@@ -45,15 +45,13 @@ ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRun(Procedure):
-    """The run of a file. `why` says what decided the preconditioning; `unwritten` is the name of a
-    job that still reads what nothing has written, "" if there is none."""
+    """The run of a file. `why` says what decided the preconditioning."""
 
     name = "workload"
     file: str
     steps: tuple[LoadStep, ...]
     precondition: str = NONE
     why: str = NOT_NEEDED
-    unwritten: str = ""
     seed: int = 1  # of the drive's own random choices; workloads have theirs
 
     @classmethod
@@ -72,12 +70,10 @@ class WorkloadRun(Procedure):
             chosen, why = precondition, ASKED
         elif file.precondition is not None:
             chosen, why = file.precondition, BY_FILE
-        elif _unwritten(file.steps, NONE, identity):
+        elif _needs_fill(file, identity):
             chosen, why = FILL, FOR_READS
         recipe_text(chosen)
-        unwritten = _unwritten(file.steps, chosen, identity)
-        return cls(file=str(file.path), steps=file.steps, precondition=chosen, why=why,
-                   unwritten=unwritten, seed=seed)  # fmt: skip
+        return cls(file=str(file.path), steps=file.steps, precondition=chosen, why=why, seed=seed)
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
@@ -159,11 +155,6 @@ class WorkloadRun(Procedure):
 
     def warnings(self, history: History) -> Sequence[str]:
         found = []
-        if self.unwritten:
-            found.append(
-                f"job '{self.unwritten}' reads addresses that nothing has written: such reads need "
-                "no flash"
-            )
         for number, step in enumerate(self.steps, 1):
             stage = history.stages.get(phase_of(number))
             if step.until_steady and stage is not None and not_achieved(stage):
@@ -186,22 +177,20 @@ def phase_of(number: int) -> str:
     return f"step-{number}"
 
 
-def _unwritten(steps: Sequence[LoadStep], recipe_name: str, identity: DeviceIdentity) -> str:
-    """The name of a job that reads what nothing has written; "" if there is none, or if the drive
-    does not care (a hard disk) or may have been written before (a real one)."""
+def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
+    """Whether loads would read what nothing has written. A hard disk reads it as anything else, and
+    a real drive may have been written before."""
     if identity.rotational or not identity.simulated:
-        return ""
-    share = used_pct(recipe_name) or 100
-    end = round(identity.capacity_bytes * share / 100)
-    before: list[Range] = [] if recipe_name == NONE else [(0, end)]
-    job = reads_unwritten(steps, identity.capacity_bytes, before)
-    return "" if job is None else job.name
+        return False
+    return reads_unwritten(file.steps, identity.capacity_bytes)
 
 
 def _round(step: LoadStep, number: int) -> Sequence[Step]:
     """The steps of a round, or of the only pass (1). Later rounds have seeds of their own, so that
     they do not write the same addresses again."""
     load = step.workload
+    if step.rest_ns:  # its read finds what the drive was preconditioned with
+        load = replace(load, jobs=tuple(replace(job, range_bytes=4 * KIB) for job in load.jobs))
     if number > 1:
         load = replace(load, seed=step_seed(load.seed, load.name, number))
     untimed = not step.measured and not step.rest_ns and _by_volume(load)

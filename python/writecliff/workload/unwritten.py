@@ -10,22 +10,19 @@ from writecliff.workload.model import Job
 Range = tuple[int, int]  # begin and end in bytes
 
 
-def reads_unwritten(
-    steps: Iterable[LoadStep], capacity_bytes: int, written: Iterable[Range] = ()
-) -> Job | None:
-    """The first job that reads addresses which neither `written` nor the steps before it cover;
-    None if there is none.
+def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
+    """Whether a job reads addresses of a new drive that the steps before it do not cover.
 
     A step covers what it writes in order from begin to end. Random writes leave gaps.
     """
-    covered = list(written)
+    covered: list[Range] = []
     for step in steps:
-        for job in step.workload.jobs if not step.rest_ns else ():
-            if job.read_pct > 0 and not _within(_range(job, capacity_bytes), covered):
-                return job
-        ranges = [(job, _range(job, capacity_bytes)) for job in step.workload.jobs]
+        jobs = () if step.rest_ns else step.workload.jobs
+        ranges = [(job, _range(job, capacity_bytes)) for job in jobs]
+        if any(job.read_pct > 0 and not _within(there, covered) for job, there in ranges):
+            return True
         covered += [there for job, there in ranges if _fills(job, there)]
-    return None
+    return False
 
 
 def _range(job: Job, capacity_bytes: int) -> Range:

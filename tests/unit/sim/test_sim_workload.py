@@ -94,8 +94,8 @@ def test_reads_of_a_new_drive_find_it_filled(
     assert "--precondition none" in said.err
     insist = ["--precondition", "none", "--json"]
     as_it_is = json.loads(cli(["run", "reads.toml", "--on", f"sim:{target}", *insist]).out)
-    (warning,) = as_it_is["warnings"]
-    assert "reads addresses that nothing has written" in warning
+    assert "had never been written" in as_it_is["steps"][0]["warnings"][0]
+    assert filled["steps"][0]["warnings"] == []
     means = [
         answer["steps"][0]["jobs"][0]["operations"]["read"]["service"]["mean_ns"]
         for answer in (filled, as_it_is)
@@ -109,6 +109,7 @@ def test_steps_rests_and_rounds(target: str) -> None:
     overwrite, rest, *rounds, log = rows
     assert (overwrite.elapsed_ns, overwrite.drive_fills) == (0, pytest.approx(1.4, rel=0.01))
     assert (rest.ios, round(rest.elapsed_ns / 1e9, 2)) == (1, 2.0)
+    assert RunDirectory.open(Path("r")).rounds().column("warnings").to_pylist() == [[]] * len(rows)
     assert len({row.phase for row in rounds}) == 1 and len(rounds) >= 5
     assert log.label == "log"
     report = report_of(RunDirectory.open(Path("r")))
