@@ -133,7 +133,7 @@ class ProgressView(RunProgress):
         )
 
     def phase(self, name: str, detail: str = "") -> None:
-        self._phase, self._step = name, ""
+        self._phase, self._step, self._progress = name, "", None
         if detail:
             self._screen.log(f"{name}: {detail}")
 
@@ -188,6 +188,8 @@ class ProgressView(RunProgress):
         """How far the run is: in device time where that is known, else towards the nearest end of
         its stage that can be foreseen, else in steps."""
         now = self._progress
+        if self._phase == "preconditioning":
+            return (now.fraction if now else None) or 0.0
         if self._total_ns is not None:
             past = self._history.elapsed_ns if self._history is not None else 0
             return min(1.0, (past + (now.elapsed_ns if now else 0)) / self._total_ns)
@@ -203,13 +205,14 @@ class ProgressView(RunProgress):
     def _time_left(self, fraction: float) -> str:
         begun = self._fraction_at_start
         if begun is None or fraction <= begun:
-            return "-"
+            return ""
         # The fraction is that of the last finished step, or of this moment: count down from there.
         now_s = time.monotonic()
         known_s = now_s if self._live else self._row_s
         per_fraction_s = (known_s - self._paced_from_s) / (fraction - begun)
         left_s = per_fraction_s * (1 - fraction) - (now_s - known_s)
-        return units.duration(max(0.0, left_s) * 1e9)
+        left = units.duration(max(0.0, left_s) * 1e9)
+        return f"{'about' if self._live else 'at most'} {left} left"
 
     def render(self) -> RenderableType:
         """Where the test is, what the drive does, how steady it is, how long it may still take."""
@@ -224,7 +227,7 @@ class ProgressView(RunProgress):
             Text(self._phase, style="bold"),
             ProgressBar(total=1.0, completed=fraction, width=30),
             f"{100 * fraction:.0f} %",
-            f"{'about' if self._live else 'at most'} {self._time_left(fraction)} left",
+            self._time_left(fraction),
         )
         body = Table.grid(padding=(0, 2))
         for name, value in self._figures():

@@ -59,7 +59,7 @@ def check_permission(identity: DeviceIdentity, target: TargetOptions) -> None:
         else:
             number, confirm = "no serial number", f"path: --destroy {target.on}"
         raise TargetError(
-            f"this run destroys data on {target.on} ({who}, {size}, {number})",
+            f"this run destroys all data on {target.on} ({who}, {size}, {number})",
             hint=f"confirm with the drive's {confirm}",
         )
 

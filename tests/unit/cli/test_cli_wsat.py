@@ -217,10 +217,10 @@ def test_live_view_shows_where_the_test_is(
     said = cli("test wsat --on sim:fake --end time --time-hours 0.2 --round-minutes 2 --output r")
     assert said.code == 0
     assert len(screens) == 12
-    without_time_left = re.sub(r"at most .* left", "at most T left", screens[-1])
+    without_time_left = re.sub(r"about .* left", "about T left", screens[-1])
     screen = "\n".join(line.rstrip() for line in without_time_left.splitlines())
     assert screen == snapshot("""\
-rounds ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 100 % at most T left
+rounds ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 100 % about T left
 round 6, step 2 of 2: minute 12
 IOPS          79,578
 WAF           1.00
@@ -241,7 +241,7 @@ def test_a_real_drive_needs_its_serial_number(
     said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
     assert said.code == 2
     assert said.err == snapshot("""\
-error: this test destroys all data on /dev/fake (Fake Formula 480, 480 GB, serial number FAKE0001)
+error: this run destroys all data on /dev/fake (Fake Formula 480, 480 GB, serial number FAKE0001)
 hint: confirm with the drive's serial number: --destroy SERIAL
 """)
     assert drive.calls == []
