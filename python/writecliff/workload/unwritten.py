@@ -19,10 +19,14 @@ def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
     for step in steps:
         jobs = () if step.rest_ns else step.workload.jobs
         ranges = [(job, _range(job, capacity_bytes)) for job in jobs]
-        if any(job.read_pct > 0 and not _within(there, covered) for job, there in ranges):
+        if any(_reads(job) and not _within(there, covered) for job, there in ranges):
             return True
         covered += [there for job, there in ranges if _fills(job, there)]
     return False
+
+
+def _reads(job: Job) -> bool:
+    return job.read_pct > 0 if job.log is None else "r" in job.log.operations
 
 
 def _range(job: Job, capacity_bytes: int) -> Range:
@@ -34,10 +38,11 @@ def _fills(job: Job, there: Range) -> bool:
     """Whether a job writes its whole range, as far as its definition tells. What is left of a last
     block does not count."""
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
-    by_volume = job.duration_ns is None and job.ios is None and job.segments is None
-    largest = max(size.bytes for size in job.block_sizes)
+    by_volume = job.duration_ns is None and job.ios is None
+    whole = job.segments is None and job.log is None and not job.hole_bytes
+    largest = max(size.bytes for size in job.all_block_sizes)
     needed = there[1] - there[0] - largest
-    return only_writes and by_volume and (job.volume_bytes or 0) > needed
+    return only_writes and by_volume and whole and (job.volume_bytes or 0) > needed
 
 
 def _within(wanted: Range, covered: Iterable[Range]) -> bool:
