@@ -102,7 +102,7 @@ files = 4
 trim_first = true
 ios = 1
 "#;
-    let spec = read(lines, "w.toml").unwrap();
+    let spec = only(lines);
     let [random, sequential] = &spec.jobs[..] else { panic!("two jobs") };
     let writes = random.writes.as_ref().unwrap();
     assert_eq!((writes.block_sizes.len(), writes.align_bytes), (2, Some(8192)));
