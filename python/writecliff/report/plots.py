@@ -133,8 +133,8 @@ def two_axes(
         _draw(on, labels, x_unit, unit, looks=looks, dashes=dashes or "-")
         ax.apply(on, "y", axis, unit, _all(found, 2) / unit.size)
         label_in = figure.get_figwidth() - 0.08 if dashes else 0.08
-        title = axis.title(unit)
-        style.write_above(figure, label_in, title, row=1, right=bool(dashes), of=on)
+        label = axis.title(unit)
+        style.write_above(figure, label_in, label, row=1, right=bool(dashes), of=on)
     every = np.concatenate([_all(found, 1) for _, found in parts])
     ax.apply(plot, "x", x, x_unit, every / x_unit.size)
     style.legend(figure, plot, other)

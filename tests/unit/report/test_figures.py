@@ -57,6 +57,13 @@ def test_the_same_data_give_the_same_bytes(kind: str) -> None:
 
 
 @EVERY
+def test_a_figure_has_the_head_that_it_was_given(kind: str) -> None:
+    figure = GALLERY[kind]()
+    assert figure is not None
+    assert (figure.name, figure.title, figure.data) == HEAD
+
+
+@EVERY
 def test_every_text_and_colour_follows_the_page(kind: str) -> None:
     """In a dark page nothing stays dark on dark: series and ink are the page's variables."""
     svg = draw(kind)
