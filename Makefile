@@ -14,7 +14,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
 
-demo: setup ## run the main job on the embedded simulated drive; ends by naming its report
+demo: setup ## run the main job on the embedded simulated drive; ends by naming its report and saying the outcome
 	@rm -rf demo
 	@$(BIN)/writecliff demo --output demo
 
