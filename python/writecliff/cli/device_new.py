@@ -201,12 +201,12 @@ def _value(value: float, unit: str) -> str:
 
 def _verdict(rows: Sequence[Row]) -> str:
     """The outcome in one line."""
-    errors = {row.figure.label: row.error_pct for row in rows if row.error_pct is not None}
+    errors = [(abs(error), error, row) for row in rows if (error := row.error_pct) is not None]
     if not errors:
         return "no figure of the sheet could be simulated"
-    worst = max(errors, key=lambda label: abs(errors[label]))
-    near = sum(abs(error) <= 10 for error in errors.values())
+    near = sum(size <= 10 for size, *_ in errors)
+    _, error, worst = max(errors, key=lambda one: one[0])
     return (
-        f"{near} of {len(rows)} figures of the sheet are met within 10 %; the worst is {worst}, "
-        f"{errors[worst]:+.1f} %"
+        f"{near} of {len(rows)} figures of the sheet are met within 10 %; the worst is "
+        f"{worst.figure.metric} of {worst.figure.label}, {error:+.1f} %"
     )

@@ -47,6 +47,10 @@ class Simulations:
         self._lock = Lock()
         self._results: dict[Candidate, dict[Load, Mapping[str, float]]] = {}
 
+    def stop(self) -> None:
+        """End what is being simulated, with `Stopped`."""
+        self._observer.stop.set()
+
     def text(self, drive: str) -> str:
         """The device file of a drive, read once. Raises ConfigError."""
         return self._file(drive)[0]

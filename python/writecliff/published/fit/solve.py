@@ -9,6 +9,7 @@ change any figure.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -122,16 +123,28 @@ class Fit:
     def run(self, *, whole: bool = False) -> FitResult:
         """Find the parameters that bring the simulated drives nearest to the figures. The search is
         on drives that are scaled down; with `whole`, those found are simulated at full size too."""
+        if not whole or self.problem.spec.scale <= 1:
+            return self._search()
+        start, simulations = self.at, self.problem.simulations
+        full = Problem(replace(self.problem.spec, scale=1.0), self.problem.figures, simulations)
+        # A large drive takes minutes to prepare. Its state depends on no time, so it is made with
+        # the first values beside the search, and copied at the end.
+        with ThreadPoolExecutor(1) as beside:
+            begun = beside.submit(full.rows, start)
+            try:
+                result = self._search()
+                self._log("simulating the drives at full size")
+                before = begun.result()
+            except BaseException:
+                simulations.stop()
+                raise
+        return replace(result, before=before, whole=full.rows(self.at))
+
+    def _search(self) -> FitResult:
         before = self.rows
         self.at = optimum(self.problem, self.at, self._report)
         self.rows = self.problem.rows(self.at)
-        result = self._result(before, Residuals(before, self.coordinates))
-        if not whole or self.problem.spec.scale <= 1:
-            return result
-        self._log("simulating the drives at full size")
-        full = replace(self.problem.spec, scale=1.0)
-        problem = Problem(full, self.problem.figures, self.problem.simulations)
-        return replace(result, whole=problem.rows(self.at))
+        return self._result(before, Residuals(before, self.coordinates))
 
     def _report(self, rows: Sequence[Row]) -> None:
         count = self.problem.simulations.count
