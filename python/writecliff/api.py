@@ -121,9 +121,11 @@ def run_test(
     what happens. `options` are those of the test, with underscores: `quick=True, seed=2`. Raises
     ConfigError, TargetError, EngineError, StoreError.
     """
+    from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
 
-    procedure = procedure_from_mapping(test, options)
+    simulated = is_simulated(on) if isinstance(on, str) else on.identify().simulated
+    procedure = procedure_from_mapping(test, options, simulated=simulated)
     with _opened(on, procedure.seed) as engine:
         directory = Path(output or new_path("runs", test, engine.identify().target))
         execute(procedure, engine, directory, progress)

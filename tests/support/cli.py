@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 
 import pytest
 
 from tests.support.fake_engine import FakeEngine
 from writecliff.cli.main import main
-from writecliff.engines.target import target_now
 from writecliff.errors import TargetError
 
 
@@ -43,7 +40,4 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
             raise TargetError(f"no simulated drive '{text}'", hint="see `writecliff device list`")
         return make()
 
-    module = ModuleType("writecliff.engines.target")
-    module.open_target = open_target  # type: ignore[attr-defined]
-    module.target_now = target_now  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "writecliff.engines.target", module)
+    monkeypatch.setattr("writecliff.engines.target.open_target", open_target)

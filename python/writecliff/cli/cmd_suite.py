@@ -16,6 +16,7 @@ from writecliff.cli.options import (
     check_jobs,
     new_path,
     opened,
+    test_names,
 )
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
 from writecliff.cli.sets import new_folder, run_members, stored_folder
@@ -54,7 +55,8 @@ def suite(
     set_
         An option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
-        A shortened form; every page is stamped NOT PTS-CONFORMANT.
+        On a simulated drive, the whole suite at a fraction of its capacity; on a real one, a form
+        too short for steady state. Every page is stamped NOT PTS-CONFORMANT.
     no_purge
         Begin every test without a purge, for a real drive that was purged by other means (behind
         USB, RAID or virtio, or with the vendor's tool); every page is stamped.
@@ -79,22 +81,13 @@ def suite(
     if seed is not None:
         common["seed"] = seed
     members = plan_suite(
-        edition, target.on or "", tests=_names(tests), common=common, special=_settings(set_)
+        edition, target.on or "", tests=test_names(tests), common=common, special=_settings(set_)
     )
     if dry_run:
         return _show_plan({name: m.options for name, m in members.items()}, target, json)
     path = options.output or new_path("suites", edition, target.on)
     folder = new_folder(path, "suite", edition, members, target)
     return run_members(folder, target, options, as_json=json)
-
-
-def _names(text: str | None) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ConfigError("--tests is empty", hint="give a list such as iops,tp,lat")
-    return names
 
 
 def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
@@ -116,6 +109,7 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
     """Bounds on a real drive, estimates by pilots on a simulated one."""
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.registry import procedure_from_mapping
+    from writecliff.procedures.scaling import quick_engine
 
     plans: dict[str, Plan] = {}
     with opened(target, seed=1) as engine:
@@ -123,9 +117,9 @@ def _show_plan(tests: Mapping[str, Mapping[str, Any]], target: TargetOptions, as
         for name, options in tests.items():
             if identity.simulated:
                 log(f"estimating {name}")
-            procedure = procedure_from_mapping(name, options)
+            procedure = procedure_from_mapping(name, options, simulated=identity.simulated)
             plan = procedure.plan(identity, engine.speed_limit)
-            plans[name] = with_estimate(plan, procedure, engine)
+            plans[name] = with_estimate(plan, procedure, quick_engine(procedure, engine))
     if as_json:
         emit_json({"dry_run": True, "target": identity, "tests": plans}, "suite-plan")
         return 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cyclopts import App
 
+from writecliff import units
 from writecliff.cli.output import emit_json, log, table
 
 if TYPE_CHECKING:
+    from writecliff.suite.children import ChildEvent
+    from writecliff.validate.quick import QuickRow
     from writecliff.validate.stream_rows import Crossover, StreamsReport
     from writecliff.validate.theory import TheoryCase
 
@@ -167,4 +171,90 @@ def _crossover_line(found: Crossover) -> str:
         f"sequential writer {rates}: persistent isolation pays from an over-provisioning {where} "
         f"(published: between {100 * found.published[0]:g} and {100 * found.published[1]:g} %): "
         + ("reproduced" if found.reproduced else "not reproduced")
+    )
+
+
+@app.command
+def quick(
+    *,
+    on: str = "sim:sata-tlc-120",
+    tests: str | None = None,
+    output: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Compare a quick suite with the full-length one; exit code 1 if a figure is off.
+
+    Runs both suites of PTS-E on a simulated drive, which takes minutes of processor time for small
+    drives and hours for large ones. A headline figure may be off by 10 %. The slowest I/Os, which a
+    scaled drive does not tell, are not given by the quick suite; response times at operating points
+    are judged if both suites chose the same load.
+
+    Parameters
+    ----------
+    on
+        The drive: sim:NAME or sim:PATH.toml.
+    tests
+        A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
+    output
+        Keep both suites here, as "full" and "quick"; those that are there already are used.
+    json
+        Print {"schema", "tolerance_pct", "ok", "rows": [{"test", "key", "label", "unit", "scale",
+        "full", "quick", "at", "quick_at", "error_pct", "ok"}]}.
+    """
+    from tempfile import TemporaryDirectory
+
+    from writecliff.cli.options import test_names
+    from writecliff.validate.quick import TOLERANCE_PCT, compare, suite_of
+
+    chosen = test_names(tests)
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) if output is None else output
+        folder.mkdir(parents=True, exist_ok=True)
+        suites = [
+            suite_of(on, folder / name, quick=name == "quick", tests=chosen, log=_line)
+            for name in ("full", "quick")
+        ]
+        rows = compare(*suites)
+    ok = bool(rows) and all(row.ok for row in rows)
+    if json:
+        found = [row.mapping() for row in rows]
+        emit_json({"tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": found}, "validate-quick")
+    else:
+        print(_quick_table(rows))
+    if not ok:
+        log(f"a figure is off by more than {TOLERANCE_PCT:g} %")
+    return 0 if ok else 1
+
+
+def _line(event: ChildEvent) -> None:
+    if event.kind == "line":
+        log(f"{event.name}: {event.text}")
+
+
+def _judged(row: QuickRow) -> str:
+    if not row.ok:
+        return "OFF"
+    if not row.same_load:
+        return f"at {row.quick_at}, not {row.at}"
+    return "not given" if row.quick is None else "ok"
+
+
+def _quick_table(rows: list[QuickRow]) -> str:
+    header = ("test", "figure", "scale", "full length", "quick", "unit", "error", "")
+    return table(
+        header,
+        [
+            (
+                row.test,
+                row.label,
+                f"1/{row.scale:g}",
+                units.significant(row.full, 4),
+                units.significant(row.quick, 4),
+                row.unit,
+                "-" if row.error_pct is None else f"{row.error_pct:+.1f} %",
+                _judged(row),
+            )
+            for row in rows
+        ],
+        "llrrrlrl",
     )

@@ -42,6 +42,16 @@ def check_jobs(jobs: int | None) -> None:
         raise ConfigError(f"--jobs must be at least 1, not {jobs}")
 
 
+def test_names(text: str | None) -> list[str] | None:
+    """The names in a list of tests; None: all. Raises ConfigError for an empty list."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError("--tests is empty", hint="give a list such as iops,tp,lat")
+    return names
+
+
 _DESCRIBED = ("nand_type", "form_factor", "sponsor", "note")
 
 

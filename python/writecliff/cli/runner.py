@@ -12,11 +12,12 @@ from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
 from writecliff.cli.screen import Screen
-from writecliff.engines.target import target_now
+from writecliff.engines.target import is_simulated, target_now
 from writecliff.errors import ConfigError, TargetError
 from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
+    from writecliff.api import Run
     from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.procedures.framework import RunOutcome
     from writecliff.procedures.model import Estimate, Procedure
@@ -35,7 +36,8 @@ def run_test(
             )
         procedure, target, directory = stored_run(name, target, run)
     else:
-        procedure = procedure_from_mapping(name, given)
+        simulated = is_simulated(target.on or "")
+        procedure = procedure_from_mapping(name, given, simulated=simulated)
         directory = run.output or new_path("runs", name, target.on)
     with opened(target, seed=procedure.seed) as engine:
         if run.dry_run:
@@ -45,7 +47,7 @@ def run_test(
 
         view = ProgressView(Screen(quiet=run.quiet))
         outcome, page = execute(procedure, engine, directory, view, resume=run.resume is not None)
-    _show_outcome(outcome, page, Run(outcome.run_directory).verdict, as_json)
+    _show_outcome(procedure, outcome, page, Run(outcome.run_directory), as_json)
     return 0
 
 
@@ -94,7 +96,9 @@ def stored_run(
 def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
     """Show what a run would do and cost, and do nothing; returns the exit code."""
     from writecliff.procedures.estimate import with_estimate
+    from writecliff.procedures.scaling import quick_engine
 
+    engine = quick_engine(procedure, engine)
     identity = engine.identify()
     plan = with_estimate(procedure.plan(identity, engine.speed_limit), procedure, engine)
     if as_json:
@@ -115,7 +119,8 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool) -> int:
         ("steps", str, plan.steps_min, plan.steps_max),
         ("device time", units.duration, plan.device_time_min_ns, plan.device_time_max_ns),
     )
-    lines = [(name, _bounds(text, low, high)) for name, text, low, high in bounds]
+    lines = [("quick", identity.scale_text)] if identity.scale_text else []
+    lines += [(name, _bounds(text, low, high)) for name, text, low, high in bounds]
     lines += [("host writes", written_text(plan, identity))]
     lines += estimate_lines(plan.estimate, identity)
     lines += [("deviation", str(deviation)) for deviation in plan.deviations]
@@ -153,18 +158,23 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     ]
 
 
-def _show_outcome(outcome: RunOutcome, report: Path, answer: str, as_json: bool) -> None:
-    from writecliff.report.steady import SteadyView, views_text
+def _show_outcome(
+    procedure: Procedure, outcome: RunOutcome, page: Path, run: Run, as_json: bool
+) -> None:
+    from writecliff.report.steady import SteadyView
+    from writecliff.report.steady_stages import views_text
 
     last = outcome.history.rows[-1]
     stages = [stage for stage in outcome.history.stages.values() if stage.tracker is not None]
-    views = [SteadyView(stage, stage.phase) for stage in stages]
+    views = [SteadyView(stage, stage.phase, short=procedure.is_short) for stage in stages]
+    device = run.directory.manifest.device
     if as_json:
         emit_json(
             {
                 "run": outcome.run_directory,
-                "report": report,
+                "report": page,
                 "status": "complete",
+                "scale": device.scale,
                 "ended_by": outcome.ended_by,
                 "steps": len(outcome.history.rows),
                 "stages": [view.mapping() for view in views],
@@ -173,7 +183,7 @@ def _show_outcome(outcome: RunOutcome, report: Path, answer: str, as_json: bool)
                 "drive_fills": last.drive_fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
-                "verdict": answer,
+                "verdict": run.verdict,
             },
             "test-outcome",
         )
@@ -183,13 +193,14 @@ def _show_outcome(outcome: RunOutcome, report: Path, answer: str, as_json: bool)
         pairs(
             (
                 ("run", str(outcome.run_directory)),
+                *([("quick", device.scale_text)] if device.scale_text else []),
                 ("ended by", outcome.reason),
                 ("steady state", views_text(views) or "not required"),
                 ("device time", units.duration(outcome.history.elapsed_ns)),
                 ("written", f"{written} ({last.drive_fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
-                ("report", str(report)),
-                ("verdict", answer),
+                ("report", str(page)),
+                ("verdict", run.verdict),
             )
         )
     )

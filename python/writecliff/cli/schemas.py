@@ -50,6 +50,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "run": "the run directory",
             "report": "its page",
             "status": '`"complete"`',
+            "scale": "the drive was simulated so many times smaller (`--quick`); 1: whole",
             "ended_by": "the rule that ended it",
             "steps": "how many were measured",
             "stages": "their steady state",
@@ -270,6 +271,15 @@ SCHEMAS: Mapping[str, Schema] = {
     "validate-reduction": Schema(
         "validate reduction",
         {"tolerance_pct": "", "ok": "no case is off", "rows": "a case each, with its theory"},
+    ),
+    "validate-quick": Schema(
+        "validate quick",
+        {
+            "tolerance_pct": "",
+            "ok": "no figure is off",
+            "rows": "`test`, `key`, `label`, `unit`, `scale` of the quick suite, `full`, `quick` "
+            "(`null`: not given), the loads `at` and `quick_at`, `error_pct` and `ok` of each",
+        },
     ),
     "validate-streams": Schema(
         "validate streams",

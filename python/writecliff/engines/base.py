@@ -63,12 +63,18 @@ class DeviceIdentity:
     simulated: bool  # or a real drive
     rotational: bool | None = None  # a hard disk; None where the kernel cannot know
     rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
+    scale: float = 1.0  # simulated drives: simulated so many times smaller, in as much less time
     backing: str | None = None  # what identifies a target without a serial number
     form_factor: str | None = None  # "2.5 inches"
     adapter: str | None = None  # the host adapter that a real drive is behind
     pcie: str | None = None  # the PCIe link of an NVMe drive, or of the adapter: "Gen 4 x 4"
     # What the user says for the report's header: "sponsor", "note".
     remarks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def scale_text(self) -> str:
+        """ "simulated at 1/32 of its capacity"; "" for a drive that is tested whole."""
+        return "" if self.scale == 1.0 else f"simulated at 1/{self.scale:g} of its capacity"
 
 
 def described_as(identity: DeviceIdentity, said: Mapping[str, str]) -> DeviceIdentity:
@@ -296,10 +302,12 @@ class Engine(Protocol):
 
 @runtime_checkable
 class ScalableEngine(Engine, Protocol):
-    """An engine that can also run on a smaller drive of the same kind, as estimates do."""
+    """An engine that can also run on a smaller drive of the same kind, as estimates and quick tests
+    do."""
 
     def scales(self) -> Sequence[float]:
-        """How many times smaller the drive can be, largest first."""
+        """How many times smaller than the whole drive it can be, largest first, beyond what it
+        is."""
         ...
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:

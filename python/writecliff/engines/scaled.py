@@ -1,13 +1,13 @@
 """A simulated drive at a fraction of its size that answers as the whole drive would.
 
-For estimates before a run. How the device file shrinks is said where it does, in
-`crates/ssd/src/device_file/scaled.rs`; here the load shrinks with it, and what was measured grows
-again.
+For estimates before a run, and for quick tests. How the device file shrinks is said where it does,
+in `crates/ssd/src/device_file/scaled.rs`; here the load shrinks with it, and what was measured
+grows again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +29,6 @@ from writecliff.engines.base import (
 )
 from writecliff.engines.counters import Counters
 from writecliff.engines.sim import SimEngine
-from writecliff.errors import EngineError
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.model import Job, Segments, Workload
 
@@ -49,14 +48,17 @@ class ScaledEngine:
         self, full: SimEngine, scale: float, *, largest_io_bytes: int = SLOT_BYTES
     ) -> None:
         self.scale = scale
-        self._identity = full.identify()
+        self._full = full
+        self._identity = replace(full.identify(), scale=scale)
         with as_user_errors():
             device = full.device.scaled(scale, largest_io_bytes)
-        self._small = SimEngine.from_device(device, seed=full.seed)
+        self._small = SimEngine.from_device(
+            device, seed=full.seed, attribute_latency=full.attribute_latency
+        )
         self._capacity_bytes = self._small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:
-        """The whole drive."""
+        """The whole drive, and how many times smaller it is simulated."""
         return self._identity
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
@@ -92,14 +94,23 @@ class ScaledEngine:
         return self._small.counters().scaled(self.scale)
 
     def health(self) -> Mapping[str, object] | None:
-        return None
+        return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
     def save(self, path: Path) -> bool:
-        """Its states would be taken for states of the whole drive: none are written."""
-        return False
+        """Write the state of the small drive, which no drive of another size takes."""
+        return self._small.save(path)
 
     def restore(self, path: Path) -> None:
-        raise EngineError("a scaled drive has no saved states")
+        """Go back to a saved state of the same drive at the same scale. Raises ConfigError."""
+        self._small.restore(path)
+
+    def scales(self) -> Sequence[float]:
+        """The scales of the whole drive that are larger."""
+        return [scale for scale in self._full.scales() if scale > self.scale]
+
+    def scaled(self, scale: float, *, largest_io_bytes: int) -> ScaledEngine:
+        """The whole drive at `scale`. Raises ConfigError: not possible."""
+        return ScaledEngine(self._full, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
         self._small.close()

@@ -63,9 +63,12 @@ class SimEngine:
         return cls.from_device(open_device(text, file_name), seed=seed)
 
     @classmethod
-    def from_device(cls, device: _native.Device, *, seed: int = 1) -> Self:
+    def from_device(
+        cls, device: _native.Device, *, seed: int = 1, attribute_latency: bool = False
+    ) -> Self:
         """A drive from a parsed device file."""
         engine = cls.__new__(cls)
+        engine._attribute_latency = attribute_latency
         engine._open(device, target=f"sim:{device.file_name}", seed=seed)
         return engine
 
@@ -90,6 +93,10 @@ class SimEngine:
     @property
     def description(self) -> DeviceDescription:
         return describe(self.device)
+
+    @property
+    def attribute_latency(self) -> bool:
+        return self._attribute_latency
 
     @property
     def write_cache(self) -> bool:

@@ -17,6 +17,11 @@ SIMULATED = "sim:"
 FORMS = "sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME"
 
 
+def is_simulated(target: str) -> bool:
+    """Whether the target is a simulated drive."""
+    return target.startswith(SIMULATED)
+
+
 def open_target(
     text: str,
     *,
@@ -35,7 +40,7 @@ def open_target(
     `attribute_latency` has a simulated drive record what latency is spent on. Raises TargetError,
     ConfigError.
     """
-    if text.startswith(SIMULATED) and text != SIMULATED:
+    if is_simulated(text) and text != SIMULATED:
         from writecliff.engines.sim import SimEngine
 
         name = text.removeprefix(SIMULATED)

@@ -7,8 +7,8 @@ the loops of every stage without knowing the procedure.
 The first pilot is the smallest. Each further one is twice as large, until two of them agree or the
 next would exceed the time limit. The error of a small drive (its buffer is large for its steps, and
 so are the I/Os outstanding at their ends) grows with k. So the last two pilots are extrapolated to
-k = 1, and their difference is part of the estimate. Real drives have no pilots, only the bounds of
-`bounds.py`.
+the scale of the run, which is k = 1 except for quick tests (`scaling.py`), and their difference is
+part of the estimate. Real drives have no pilots, only the bounds of `bounds.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from writecliff.engines.base import ScalableEngine
 from writecliff.procedures.framework import simulate
 from writecliff.procedures.model import Estimate, History, Plan, Procedure
 from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.scaling import largest_io_bytes, possible_scales
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import Engine, Progress
-    from writecliff.workload.model import Job
+    from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
 BUDGET_S = 10.0  # processor time of all pilots, so that a busy machine runs the same ones
 PATIENCE_S = 3.0  # before this, agreement is not enough: small pilots may agree on wrong rounds
@@ -115,9 +115,11 @@ def estimate(
     run would raise, such as for a workload that the drive cannot run.
     """
     began_s = clock()
-    largest = _largest_io_bytes(procedure, engine)
+    largest, identity = largest_io_bytes(procedure, engine), engine.identify()
     done: list[_Pilot] = []
-    for scale in _scales(procedure, engine):
+    # A drive that cannot be scaled is tried as it is.
+    possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_STEP_NS)
+    for scale in possible or [identity.scale]:
         left_s = budget_s - (clock() - began_s)
         if done and GROWTH * done[-1].took_s > left_s:
             break
@@ -131,58 +133,24 @@ def estimate(
         spent_s = clock() - began_s
         if len(done) > 1 and spent_s >= PATIENCE_S and _agree(done[-2], done[-1]):
             break
-    return _estimate(done, engine.identify().capacity_bytes, clock() - began_s) if done else None
+    return _estimate(done, identity, clock() - began_s) if done else None
 
 
 def _agree(before: _Pilot, last: _Pilot) -> bool:
     return last.apart(before) <= AGREEMENT and last.rounds() == before.rounds()
 
 
-def _scales(procedure: Procedure, engine: ScalableEngine) -> list[float]:
-    """The scales to try, in order: those that leave steps long enough. A drive that cannot be
-    scaled is tried as it is."""
-    shortest_ns = _shortest_step_ns(procedure, engine)
-    scales = engine.scales()
-    possible = [k for k in scales if not shortest_ns or shortest_ns / k >= SHORTEST_STEP_NS]
-    return possible or [1.0]
-
-
-def _jobs(procedure: Procedure, engine: ScalableEngine) -> list[Job]:
-    """The jobs of all steps, as far as they are known before the run."""
-    stages = procedure.stages(engine.identify())
-    loads = [
-        load
-        for stage in stages
-        for load in (
-            *stage.state,
-            *(step.workload for step in stage.prepare),
-            *(step.workload for step in stage.steps(History(), 1 if stage.ends else 0)),
-        )
-    ]
-    return [job for load in loads for job in load.jobs]
-
-
-def _shortest_step_ns(procedure: Procedure, engine: ScalableEngine) -> int:
-    """The shortest duration of a step or burst; 0 if no step has a duration."""
-    durations = [job.burst_ns or job.duration_ns for job in _jobs(procedure, engine)]
-    return min((ns for ns in durations if ns), default=0)
-
-
-def _largest_io_bytes(procedure: Procedure, engine: ScalableEngine) -> int:
-    return max(size.bytes for job in _jobs(procedure, engine) for size in job.block_sizes)
-
-
-def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimate:
+def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estimate:
     last = done[-1]
-    elapsed_ns, written, read, steps = _at_full_scale(done)
+    elapsed_ns, written, read, steps = _totals_at(drive.scale, done)
     return Estimate(
         device_time_ns=elapsed_ns,
         write_bytes=written,
         read_bytes=read,
-        drive_fills=written / capacity_bytes,
+        drive_fills=written / drive.capacity_bytes,
         steps=steps,
         rounds=last.rounds(),
-        wall_time_s=_wall_s(done) + STEP_WALL_S * steps,
+        wall_time_s=_wall_s(drive.scale, done) + STEP_WALL_S * steps,
         scale=last.scale,
         pilots=len(done),
         took_s=took_s,
@@ -190,25 +158,25 @@ def _estimate(done: list[_Pilot], capacity_bytes: int, took_s: float) -> Estimat
     )
 
 
-def _at_full_scale(done: list[_Pilot]) -> tuple[int, ...]:
-    """The totals of the last two pilots, extrapolated linearly to scale 1. The totals of the last
+def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
+    """The totals of the last two pilots, extrapolated linearly to `scale`. The totals of the last
     one alone if the two agree, or took different numbers of rounds."""
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
         return last.totals()
     before = done[-2]
-    share = (last.scale - 1) / (before.scale - last.scale)
+    share = (last.scale - scale) / (before.scale - last.scale)
     pairs = zip(before.totals(), last.totals(), strict=True)
     return tuple(max(0, round(b + (b - a) * share)) for a, b in pairs)
 
 
-def _wall_s(done: list[_Pilot]) -> float:
-    """The time to simulate the whole run, less what two pilots show not to depend on the scale."""
+def _wall_s(scale: float, done: list[_Pilot]) -> float:
+    """The time to simulate the run at `scale`, less what two pilots show not to depend on it."""
     last = done[-1]
-    simple = last.took_s * last.scale
+    simple = last.took_s * last.scale / scale
     if len(done) == 1:
         return simple
     first = done[0]
     per_share = (last.took_s - first.took_s) / (1 / last.scale - 1 / first.scale)
     fixed = max(0.0, last.took_s - per_share / last.scale)
-    return min(simple, fixed + per_share) if per_share > 0 else simple
+    return min(simple, fixed + per_share / scale) if per_share > 0 else simple

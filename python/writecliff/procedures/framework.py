@@ -39,6 +39,7 @@ from writecliff.procedures.model import (
     StepRow,
 )
 from writecliff.procedures.progress import RunProgress
+from writecliff.procedures.scaling import quick_engine
 from writecliff.store.record import RoundRecord
 from writecliff.store.tables import columns_of, load_array_interface
 
@@ -72,10 +73,12 @@ def run_procedure(
 ) -> RunOutcome:
     """Run `procedure` on the drive of `engine` and store everything in `run_directory`.
 
-    With `resume` the directory has an unfinished run of the same procedure on the same drive.
+    A quick test of a simulated drive runs on a smaller one (`scaling.py`). With `resume` the
+    directory has an unfinished run of the same procedure on the same drive.
     Raises EngineError (the drive failed; the run is kept as failed), RunInterrupted (stopped by the
     user; resumable), StoreError, TargetError (another drive), ConfigError (nothing to resume).
     """
+    engine = quick_engine(procedure, engine)
     checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
     identity = engine.identify()
     journal = Journal(run_directory, procedure, identity)

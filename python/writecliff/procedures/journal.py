@@ -20,7 +20,7 @@ from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
-_SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash")
+_SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash", "scale")
 
 
 def stored_rows(run: RunDirectory) -> list[StepRow]:

@@ -368,6 +368,16 @@ class Procedure(ABC):
     def seed(self) -> int:
         """The seed from which the seeds of all steps are derived."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether it may take a short cut: a smaller simulated drive, or shorter steps."""
+        return False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its steps are shorter than they have to be for what the test is to show."""
+        return False
+
     @abstractmethod
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         """The stages of the test in order; the first one purges."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 from writecliff.procedures.model import Procedure, Step, step_seed
 from writecliff.procedures.options import (
     Deviation,
     O,
     deviations,
+    is_short,
     options_from_mapping,
     options_to_mapping,
     settled,
@@ -20,22 +21,29 @@ from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job, Pattern, W
 
 
 class OptionedProcedure(Procedure, Generic[O]):
-    """A test with options of type `O`. Raises ConfigError for options that are not allowed."""
+    """A test with options of type `O`. Raises ConfigError for options that are not allowed.
+
+    The option `quick` shortens a test. On a `simulated` drive it leaves a test that `scales` as
+    long as it is: the drive is scaled down instead (`scaling.py`).
+    """
 
     options_type: type[O]
+    scales: ClassVar[bool] = True
 
-    def __init__(self, options: O | None = None) -> None:
-        self.options = self.settle(self.options_type() if options is None else options)
+    def __init__(self, options: O | None = None, *, simulated: bool = False) -> None:
+        given = self.options_type() if options is None else options
+        shorten = given.quick and not (simulated and self.scales)
+        self.options = self.settle(given, shorten=shorten)
         self.check()
 
-    def settle(self, options: O) -> O:
+    def settle(self, options: O, *, shorten: bool) -> O:
         """`options` with all values that were left open filled in."""
-        return settled(options)
+        return settled(options, shorten=shorten)
 
     @classmethod
-    def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
-        return cls(options_from_mapping(cls.options_type, data))
+    def from_mapping(cls, data: Mapping[str, Any], *, simulated: bool = False) -> Self:
+        """The procedure with the options `data`, which may be its `options_mapping`."""
+        return cls(options_from_mapping(cls.options_type, data), simulated=simulated)
 
     def check(self) -> None:
         """Raise ConfigError for options that contradict each other."""
@@ -56,6 +64,14 @@ class OptionedProcedure(Procedure, Generic[O]):
     @property
     def seed(self) -> int:
         return self.options.seed
+
+    @property
+    def quick(self) -> bool:
+        return self.options.quick
+
+    @property
+    def is_short(self) -> bool:
+        return is_short(self.options)
 
     def options_mapping(self) -> dict[str, Any]:
         return options_to_mapping(self.options)

@@ -15,6 +15,10 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 from writecliff.errors import ConfigError
 
 Level = Literal["required", "recommended"]
+QUICK_HELP = (
+    "a shortened form, too short for steady state; tests of the standard on simulated drives keep"
+    " their length, at a fraction of the capacity; its report is stamped"
+)
 CAMPAIGN = "the campaign"  # the clause of a rule that a published campaign sets, not the standard
 
 
@@ -125,7 +129,7 @@ def option(
 ) -> Any:
     """Declare a dataclass field as an option of a test.
 
-    A default of None stands for `quick` in a shortened run, otherwise for the rule's value; `unset`
+    A default of None stands for `quick` in the short form, otherwise for the rule's value; `unset`
     says what it stands for where there is neither. `choices` are the words that a text, or each
     word of a list, may be. `help` does not name the default: the command line adds it.
     """
@@ -172,8 +176,9 @@ def campaign_option(value: Any, help: str, **limits: Any) -> Any:
     return required_option(CAMPAIGN, value, help, **limits)
 
 
-def settled(options: O) -> O:
-    """`options` with the open values filled in by the rules, and checked.
+def settled(options: O, *, shorten: bool) -> O:
+    """`options` with the open values filled in by the rules, or with `shorten` by those of the
+    short form, and checked.
 
     Raises ConfigError for a word or number that is not allowed.
     """
@@ -181,7 +186,7 @@ def settled(options: O) -> O:
     for item in fields(options):
         value = getattr(options, item.name)
         rule, short = rule_of(item), item.metadata["quick"]
-        if value is None and options.quick and short is not None:
+        if value is None and shorten and short is not None:
             filled[item.name] = short
         elif value is None and rule is not None:
             filled[item.name] = rule.value(options.rule_keys)
@@ -200,6 +205,15 @@ def _check(item: Field[Any], value: Any) -> None:
             raise ConfigError.unknown(item.name.replace("_", " "), str(one), choices)
         if within is not None and one is not None:
             within.check(item.name, one)
+
+
+def is_short(options: CommonOptions) -> bool:
+    """Whether `quick` has shortened a test: an option has the value of the short form."""
+    return options.quick and any(
+        getattr(options, item.name) == item.metadata["quick"]
+        for item in fields(options)
+        if item.metadata["quick"] is not None
+    )
 
 
 def rule_of(item: Field[Any]) -> Rule | None:

@@ -26,6 +26,7 @@ from writecliff.procedures.optioned import OptionedProcedure
 from writecliff.procedures.options import (
     PERCENT,
     QUEUE_DEPTH,
+    QUICK_HELP,
     SEED,
     SOME_PERCENT,
     THREADS,
@@ -82,7 +83,7 @@ class PtsOptions:
 
     edition: str = option("pts-e", "edition: enterprise or client", choices=EDITIONS)
     revision: str = option("1.x", "revision of the standard", choices=REVISIONS)
-    quick: bool = option(False, "a shortened form for demos; its report is stamped")
+    quick: bool = option(False, QUICK_HELP)
     no_purge: bool = no_purge_option("PTS purge")
     write_cache: bool = required_option(
         "PTS write cache", {"pts-e": False, "pts-c": True}, "state of the volatile write cache"

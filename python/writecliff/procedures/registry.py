@@ -172,8 +172,15 @@ def suite_tests(edition: str) -> tuple[str, ...]:
     return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
 
 
-def procedure_from_mapping(name: str, options: Mapping[str, Any]) -> Procedure:
-    """The procedure of a stored run. Raises StoreError if this version does not have the test."""
+def procedure_from_mapping(
+    name: str, options: Mapping[str, Any], *, simulated: bool = False
+) -> Procedure:
+    """The procedure of a stored run, or of a new test of a drive that is `simulated`.
+
+    Raises StoreError if this version does not have the test.
+    """
+    if simulated and name in PROCEDURES:
+        return procedure_class(name).from_mapping(options, simulated=True)
     return entry_of(name).load_procedure().from_mapping(options)
 
 

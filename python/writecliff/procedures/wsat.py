@@ -9,8 +9,10 @@ apart. All steps are one load, without a gap. A run ends at the first of the ena
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-All three are on in both editions; the standard lets the operator choose and requires the choice to
-be reported. The steady-state figures are computed at every sample even when `steady` is off.
+The standard lets the operator choose and requires the choice to be reported. `capacity` is off
+unless it is chosen: a small or fast drive is written four times before there are five samples, and
+is not saturated then. The steady-state figures are computed at every sample even when `steady` is
+off.
 
 Revision 2.0 has optional stimuli in place of the random 4 KiB writes; see `wsat_stimuli.py`.
 """
@@ -60,7 +62,7 @@ class WsatOptions(LoadOptions):
     """Options of WSAT. Those left out take the value of the edition."""
 
     end: tuple[str, ...] = option(
-        END_NAMES, "what may end the run; the first one reached does", choices=END_NAMES
+        ("steady", "time"), "what may end the run; the first one reached does", choices=END_NAMES
     )
     stimulus: str = option(
         DEFAULT,

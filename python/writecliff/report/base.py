@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
-from writecliff.report import steady
+from writecliff.report import steady_stages
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
 from writecliff.report.disclosure import disclosures, grave_idle, idle_text
@@ -76,7 +76,7 @@ class TestReport:
     @property
     def set_up_rounds(self) -> str:
         """The steady-state rounds in the column "Set Up Parameters" of the header block."""
-        return steady.views_text(self.views) if self.views else NOT_APPLICABLE
+        return steady_stages.views_text(self.views) if self.views else NOT_APPLICABLE
 
     def test_parameters(self) -> Rows | None:
         """The fourth column of the header block: ten rows, or None for those of the procedure."""
@@ -88,7 +88,7 @@ class TestReport:
 
     def verdict(self) -> Verdict:
         """The first box of the page."""
-        return steady.verdict(self.views, self.opening())
+        return steady_stages.verdict(self.views, self.opening())
 
     def key_figures(self) -> Iterable[KeyFigure]:
         """The results at the top of the page."""
@@ -128,6 +128,12 @@ class TestReport:
     def headlines(self) -> Sequence[Headline]:
         """What the run is quoted by, the most telling figure first; unknown ones are left out."""
         return ()
+
+    @property
+    def tells_tails(self) -> bool:
+        """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what
+        they wait for, such as an erase, is shorter."""
+        return self.data.manifest.device.scale == 1.0
 
     def curves(self) -> Sequence[Curve]:
         """What comparisons draw of this test."""
@@ -212,7 +218,7 @@ class TestReport:
             "device": {
                 name: getattr(device, name)
                 for name in ("target", "vendor", "model", "serial", "firmware", "capacity_bytes",
-                             "simulated", "device_hash")
+                             "simulated", "scale", "device_hash")
             },
             **self.results(),
             **({"latency_causes": bands_mapping(self.causes)} if self.causes else {}),
@@ -247,7 +253,7 @@ class TestReport:
             (data.steps_file, *self.files()),
         )
         return ReportModel(
-            title=f"{self.title}{steady.flag(self.views)}: {_drive_text(data)}",
+            title=f"{self.title}{steady_stages.flag(self.views)}: {_drive_text(data)}",
             header=header(data, self.title, self.set_up_rounds, self.test_parameters()),
             disclosures=(*disclosures(data), *step_disclosures(steps)),
             verdict=self.verdict(),

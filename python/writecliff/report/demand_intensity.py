@@ -161,13 +161,17 @@ class DemandIntensityReport(TestReport):
         if cell is None:
             return []
         found = self._load_headlines(name, label, cell)
-        slow = self.histograms.get(name)
+        slow = self._tail(name)
         of = {"at": _load(cell), "steady": self.views[1].reached}
         found += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
         for operation, apart in self.apart[name].items():
             key, text = f"{name}_{operation}_p9999", f"p99.99 of {operation}s at {label}"
             found += quantile_headline(key, text, apart, 0.9999, **of)
         return found
+
+    def _tail(self, name: Name) -> Histogram | None:
+        """The response times at an operating point if the slowest ones are those of the drive."""
+        return self.histograms.get(name) if self.tells_tails else None
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
         """IOPS and average response time of a load."""
@@ -204,7 +208,7 @@ class DemandIntensityReport(TestReport):
         at = f"{self.knee.iops:,.0f} IOPS with {units.latency(self.knee.art_ns, digits=3)} average"
         said = [f"{self.verdict().headline}. Knee at {_load(self.knee)}: {at}"]
         limit = f"{self.procedure.options.art_limit_ms:g} ms"
-        top, slow = self.points.get("max"), self.histograms.get("max")
+        top, slow = self.points.get("max"), self._tail("max")
         if top is None:
             return "; ".join([*said, f"no load averages below {limit}"])
         apart = {f"{op}s ": h for op, h in self.apart["max"].items()}

@@ -25,6 +25,7 @@ def disclosures(data: TestData) -> tuple[str, ...]:
     manifest = data.manifest
     found = [
         *_ending(data),
+        *_scale(data),
         *(_interruption(item) for item in manifest.interruptions),
         *_purge(manifest),
         *_write_cache(manifest),
@@ -50,6 +51,19 @@ def _ending(data: TestData) -> list[str]:
             if data.manifest.status == "running":
                 because = " (its process ended without a result)"
             return [f"The run was interrupted{because} and not resumed. {kept}"]
+
+
+def _scale(data: TestData) -> list[str]:
+    device = data.manifest.device
+    if not device.scale_text:
+        return []
+    scale = f"{device.scale:g}"
+    return [
+        f"Quick test: the drive was {device.scale_text} and in 1/{scale} of all times, so that the "
+        f"test is as long in drive fills. Times and amounts are those of the whole drive; "
+        f"response times are of 1/{scale} of its I/Os. The slowest ones are too short: erases and "
+        "other stalls shrink with the blocks."
+    ]
 
 
 def _interruption(item: Mapping[str, Any]) -> str:

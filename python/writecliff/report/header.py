@@ -155,7 +155,7 @@ def _set_up(data: TestData, ss_rounds: str) -> Rows:
 def _note(data: TestData) -> str:
     """What the user says of the run."""
     device = data.manifest.device
-    simulated = "Simulated drive" if device.simulated else ""
+    simulated = (device.scale_text or "simulated drive").capitalize() if device.simulated else ""
     return "; ".join(filter(None, (simulated, device.remarks.get("note")))) or units.UNKNOWN
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import steady
+from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.cells import CellReport
 from writecliff.report.csvs import lines_csv
@@ -85,7 +85,7 @@ class IopsReport(CellReport):
 
     def results(self) -> dict[str, Any]:
         return {
-            "steady_state": steady.views_mapping(self.views),
+            "steady_state": steady_stages.views_mapping(self.views),
             "results": [
                 {"block_bytes": cell[0], "read_pct": cell[1], "iops": self.iops(cell)}
                 for cell in self.cells

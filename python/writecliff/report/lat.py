@@ -11,7 +11,7 @@ from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.lat import TRACKED
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import steady
+from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.cells import CellReport, RowValue
 from writecliff.report.figures import histogram_figures
@@ -55,6 +55,8 @@ class LatReport(CellReport):
             of: dict[str, Any] = {"higher_is_better": False, "steady": self.view.reached}
             means = map(ms, self.view.samples(cell, _mean))
             found += mean_headline(f"{key}_mean", f"{label} average", means, "ms", **of)
+            if not self.tells_tails:
+                continue
             longest = ms(self.view.highest(cell, _max))
             found += headline(f"{key}_max", f"{label} maximum", longest, "ms", **of)
             histogram = self.histograms.get(cell[1])
@@ -164,7 +166,7 @@ class LatReport(CellReport):
 
     def results(self) -> dict[str, Any]:
         return {
-            "steady_state": steady.views_mapping(self.views),
+            "steady_state": steady_stages.views_mapping(self.views),
             "max_latency": self.max_kind,
             "results": [
                 {

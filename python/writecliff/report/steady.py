@@ -22,16 +22,15 @@ from writecliff.procedures.steady import (
     SteadyState,
 )
 from writecliff.report.csvs import data_file
-from writecliff.report.model import DataFile, Figure, KeyFigure, Table, Verdict, table
+from writecliff.report.model import DataFile, Figure, KeyFigure, Table, table
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Axis
 
-State = Literal["steady", "left", "not reached", "undecided", "not steady", "not achieved"]
-_WORST_FIRST: Sequence[State] = (
-    "not achieved", "not steady", "undecided", "not reached", "left", "steady",
-)  # fmt: skip
-UNSTEADY = "NOT STEADY STATE"
+State = Literal[
+    "steady", "left", "not known", "not reached", "undecided", "not steady", "not achieved"
+]
+UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _AXIS_LABELS = {"MB/s": "Throughput (MB/s)", "µs": "Average latency (µs)"}
 
@@ -42,13 +41,15 @@ class SteadyView:
 
     `label` tells the stage from others of the run ("1024KiB", "Preconditioning"), `suffix` does so
     in the names of figures and files ("-1024k"). `ended`: the run is complete, so a stage that is
-    not steady will not become so.
+    not steady will not become so. `short`: the test was shortened (`--quick` on a real drive), so
+    that its rounds cannot tell whether the drive would become steady.
     """
 
     stage: StageHistory | None
     label: str = ""
     suffix: str = ""
     ended: bool = True
+    short: bool = False
 
     # -- what the procedure decided -----------------------------------------------------------
 
@@ -62,6 +63,8 @@ class SteadyView:
         verdict = self.stage.tracker.verdict
         if verdict != "steady" and self.stage.tracker.first_steady is not None:
             return "left"
+        if self.short and self.ended and verdict != "steady":
+            return "not known"
         return "not achieved" if verdict == "not steady" and self.ended else verdict
 
     @property
@@ -141,6 +144,11 @@ class SteadyView:
     # -- words --------------------------------------------------------------------------------
 
     @property
+    def flag(self) -> str:
+        """What marks a stage that is not steady."""
+        return UNKNOWN if self.state == "not known" else UNSTEADY
+
+    @property
     def text(self) -> str:
         """The window as the header block of the standard shows it, or why there is none."""
         match self.state:
@@ -151,6 +159,8 @@ class SteadyView:
                 return f"undecided ({len(self.rounds)} of {WINDOW_ROUNDS} rounds)"
             case "not achieved":
                 return "NOT ACHIEVED"
+            case "not known":
+                return f"not known ({len(self.rounds)} short rounds)"
             case "not steady":
                 return f"not steady in {len(self.rounds)} rounds so far"
             case _:
@@ -185,37 +195,38 @@ class SteadyView:
     def intro(self) -> str:
         """What the figures and tables of the window show."""
         if not self.judged:
-            return f"{UNSTEADY}: {len(self.rounds)} of the {WINDOW_ROUNDS} rounds that it takes."
+            return f"{self.flag}: {len(self.rounds)} of the {WINDOW_ROUNDS} rounds that it takes."
         names = ", ".join(variable.name for variable, _ in self.judged)
         first, last = self.window[0], self.window[-1]
         together = " by all of them in one window" if len(self.judged) > 1 else ""
         if self.reached:
             return f"Tracked: {names}. The rule is met{together}, rounds {first} to {last}."
         return (
-            f"Tracked: {names}. {UNSTEADY}: no {WINDOW_ROUNDS} rounds meet the rule{together}; the "
-            f"last ones, {first} to {last}, are shown."
+            f"Tracked: {names}. {self.flag}: no {WINDOW_ROUNDS} rounds meet the rule{together}; "
+            f"the last ones, {first} to {last}, are shown."
         )
 
     @property
     def source(self) -> str:
         """Which rounds the results are means of."""
         if not self.window:
-            return f"No round is complete: {UNSTEADY}."
+            return f"No round is complete: {self.flag}."
         first, last = self.window[0], self.window[-1]
         if self.steady:
             return f"Means over the rounds of the measurement window, {first} to {last}."
         rounds = f"rounds {first} to {last}" if last > first else f"round {last}"
-        return f"{UNSTEADY}: means over the last {rounds}; the drive is not steady."
+        still = "" if self.state == "not known" else "; the drive is not steady"
+        return f"{self.flag}: means over the last {rounds}{still}."
 
     def flagged(self, title: str) -> str:
         """`title`, marked unless the stage is steady."""
-        return title if self.steady else f"{title} - {UNSTEADY}"
+        return title if self.steady else f"{title} - {self.flag}"
 
     def note(self, what: str = "") -> str:
         """The rounds that a figure is the mean of, or `what` it is; marked unless steady."""
         if not what and self.window:
             what = f"mean of rounds {self.window[0]} to {self.window[-1]}"
-        return what if self.steady else f"{UNSTEADY}: {what}".removesuffix(": ")
+        return what if self.steady else f"{self.flag}: {what}".removesuffix(": ")
 
     def key_figure(
         self, label: str, value: float | None, unit: str, *, digits: int | None = None
@@ -228,7 +239,7 @@ class SteadyView:
 
     def tables(self) -> tuple[Table, ...]:
         """The determination table of each tracking variable."""
-        return tuple(_determination_table(*judged) for judged in self.judged)
+        return tuple(_determination_table(*judged, self.flag) for judged in self.judged)
 
     def data(self, name: str = "") -> DataFile:
         """The tracking variables of every round as CSV."""
@@ -248,7 +259,7 @@ class SteadyView:
             many = len(self.judged) > 1
             name = f"steady-window{self.suffix}" + (f"-{number}" if many else "")
             full = f"{title}, {variable.name}"
-            shown = full if state.steady else f"{full} - {UNSTEADY}"
+            shown = full if state.steady else f"{full} - {self.flag}"
             found.append(
                 steady_window(name, shown, self.data(data), state, _axis(variable), variable.name)
             )
@@ -352,8 +363,8 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
     return "falling" if state.slope < 0 else "rising"
 
 
-def _determination_table(variable: TrackingVariable, state: SteadyState) -> Table:
-    """The steady-state determination table of the standard."""
+def _determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
+    """The steady-state determination table of the standard, marked with `flag` unless steady."""
     digits = 1 if variable.unit == "IOPS" else 3
 
     def value(number: float) -> str:
@@ -382,7 +393,7 @@ def _determination_table(variable: TrackingVariable, state: SteadyState) -> Tabl
             ("Correlation coefficient r", "", units.number(state.r, 4), ""),
         ),
         "lrrl",
-        note="" if state.steady else UNSTEADY,
+        note="" if state.steady else flag,
         data=_determination_file(variable.unit, state),
     )
 
@@ -418,71 +429,3 @@ def window_mapping(state: SteadyState) -> dict[str, Any]:
         "formula": state.formula,
         "steady": state.steady,
     }
-
-
-# -- all stages of a run ----------------------------------------------------------------------
-
-
-def worst(views: Sequence[SteadyView]) -> State:
-    """The state of the stage that is furthest from steady; "steady" if there is none."""
-    return min((view.state for view in views), key=_WORST_FIRST.index, default="steady")
-
-
-def flag(views: Sequence[SteadyView]) -> str:
-    """What a title adds: nothing if all stages are steady."""
-    return "" if worst(views) == "steady" else f" - {UNSTEADY}"
-
-
-def views_text(views: Sequence[SteadyView]) -> str:
-    """The windows of all stages for the header block."""
-    if len(views) == 1:
-        return views[0].text
-    return "; ".join(f"{view.label}: {view.text}" for view in views)
-
-
-def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
-    """The JSON form of all stages."""
-    return {
-        "state": worst(views).replace(" ", "_"),
-        "reached": all(view.steady for view in views),
-        "loops": [view.mapping() for view in views],
-    }
-
-
-def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
-    """The first box of the page: `opening`, then what is said of each stage; the stage that is
-    furthest from steady decides the headline."""
-    meaning = [*opening, *(text for view in views for text in view.sentences)]
-    if not views:
-        return Verdict("good", "Measured without a steady-state criterion", tuple(meaning))
-    state = worst(views)
-    one = next(view for view in views if view.state == state)
-    where = f" ({one.label})" if one.label else ""
-    if state == "steady":
-        headline = f"Steady state reached, {_windows(views)}"
-        drift = drifting(one.determination) if one.determination and len(views) == 1 else None
-        return Verdict("good", headline + (f", still {drift}" if drift else ""), tuple(meaning))
-    if state == "left":
-        rounds = f"rounds {one.window[0]} to {one.window[-1]}"
-        headline = f"{UNSTEADY} at the end: reached in {rounds}, then left again{where}"
-        return Verdict("warning", headline, tuple(meaning))
-    meaning.append(
-        "The figures below are of a drive in transition and must not be quoted as sustained "
-        "performance."
-    )
-    said = {
-        "not achieved": f"NOT ACHIEVED in {len(one.rounds)} rounds",
-        "not steady": f"not reached so far, after {len(one.rounds)} rounds",
-        "undecided": "too early to tell",
-        "not reached": "the run did not get there",
-    }[state]
-    return Verdict("bad", f"{UNSTEADY}: {said}{where}", tuple(meaning))
-
-
-def _windows(views: Sequence[SteadyView]) -> str:
-    """ "rounds 1 to 5", or "1024KiB: rounds 1 to 5; 128KiB: rounds 2 to 6"."""
-    return "; ".join(
-        (f"{view.label}: " if len(views) > 1 else "")
-        + f"rounds {view.window[0]} to {view.window[-1]}"
-        for view in views
-    )

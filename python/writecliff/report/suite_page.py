@@ -123,7 +123,9 @@ def _disclosures(reports: Reports) -> Iterator[str]:
         for view in report.views:
             if not view.reached:
                 where = f"{view.label}: " if view.label else ""
-                yield f"{name}: NOT STEADY STATE ({where}{len(view.rounds)} rounds)."
+                yield f"{name}: {view.flag} ({where}{len(view.rounds)} rounds)."
+        if scaled := report.data.manifest.device.scale_text:
+            yield f"{name}: {scaled}."
         if report.data.manifest.interruptions:
             yield f"{name}: the run was interrupted and resumed; see its report."
 

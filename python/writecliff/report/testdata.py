@@ -121,7 +121,13 @@ class TestData:
 
     def view(self, phase: str, label: str = "", suffix: str = "") -> SteadyView:
         """The steady-state view of a stage."""
-        return SteadyView(self.stage(phase), label, suffix, ended=self.status == "complete")
+        return SteadyView(
+            self.stage(phase),
+            label,
+            suffix,
+            ended=self.status == "complete",
+            short=self.procedure.is_short,
+        )
 
     @property
     def conformant(self) -> bool:

@@ -10,7 +10,7 @@ from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
-from writecliff.report import plots, steady
+from writecliff.report import plots, steady_stages
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
@@ -121,7 +121,7 @@ class TpReport(TestReport):
 
     def results(self) -> dict[str, Any]:
         return {
-            "steady_state": steady.views_mapping(self.views),
+            "steady_state": steady_stages.views_mapping(self.views),
             "results": [
                 {"block_bytes": s, "read_pct": read, "bytes_per_s": view.mean((s, read), _rate)}
                 for s, view in self.loops.items()

@@ -48,9 +48,10 @@ class WsatReport(TestReport):
             "waf", "Write amplification", wsat.by_round(mean_waf), "", value=wsat.window_waf, **of
         )
         times = wsat.by_round(mean_latency_ns) if wsat.latency_source == "window" else ()
+        slow = self.histogram if self.tells_tails else None
         return [
             *saturated,
-            *quantile_headline("latency_p9999", "p99.99", self.histogram, 0.9999, **steady),
+            *quantile_headline("latency_p9999", "p99.99", slow, 0.9999, **steady),
             *mean_headline(
                 "latency_mean", "Average latency", map(ms, times), "ms", value=self._mean_ms(), **of
             ),

@@ -185,8 +185,9 @@ class XsrReport(TestReport):
             for name, rate in (("mean", one.mean_bytes_per_s), ("end", one.end_bytes_per_s)):
                 value = None if rate is None else rate / MB_S.size
                 found += headline(f"{key}_{name}_mb_per_s", f"{label}, {name}", value, "MB/s")
-            peak, of = ms(one.mrt_peak_ns), {"higher_is_better": False}
-            found += headline(f"{key}_latency_max", f"{label}, longest I/O", peak, "ms", **of)
+            if self.tells_tails:
+                peak, of = ms(one.mrt_peak_ns), {"higher_is_better": False}
+                found += headline(f"{key}_latency_max", f"{label}, longest I/O", peak, "ms", **of)
         minutes = self.recovery_minutes(NEARLY)
         label = "Recovery to within 1 %"
         return [

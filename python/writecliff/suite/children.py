@@ -132,12 +132,14 @@ def _main(spec: ChildSpec, pipe: Connection, parent: int) -> None:
 
 
 def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
-    from writecliff.engines.target import open_target
+    from writecliff.engines.target import is_simulated, open_target
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.registry import procedure_from_mapping
 
-    procedure = procedure_from_mapping(spec.member.test, spec.member.options)
-    engine = open_target(spec.member.target, seed=procedure.seed, **spec.opening)
+    member = spec.member
+    simulated = is_simulated(member.target)
+    procedure = procedure_from_mapping(member.test, member.options, simulated=simulated)
+    engine = open_target(member.target, seed=procedure.seed, **spec.opening)
     try:
         progress = _PipeProgress(spec.name, pipe)
         run_procedure(procedure, engine, spec.directory, progress, resume=spec.resume)
@@ -172,7 +174,8 @@ class _PipeProgress(RunProgress):
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        self._line(f"started: {plan.title}")
+        scaled = f", {identity.scale_text}" if identity.scale_text else ""
+        self._line(f"started: {plan.title}{scaled}")
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
         self._line(f"resumed after {rows_stored} stored steps")

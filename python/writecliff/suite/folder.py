@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from writecliff.engines.target import target_now
+from writecliff.engines.target import is_simulated, target_now
 from writecliff.errors import ConfigError
 from writecliff.store.checksums import damaged, read_document, write_document
 from writecliff.store.files import claim_directory
@@ -76,7 +76,7 @@ class SuiteFolder:
     @property
     def simulated(self) -> bool:
         """Whether all members run on simulated drives."""
-        return all(member.target.startswith("sim:") for member in self.members.values())
+        return all(is_simulated(member.target) for member in self.members.values())
 
     @property
     def targets(self) -> tuple[str, ...]:

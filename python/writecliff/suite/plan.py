@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 from writecliff.procedures.pts import EDITIONS
 from writecliff.procedures.registry import procedure_from_mapping, suite_tests
@@ -39,7 +40,8 @@ def plan_suite(
     for name in chosen:
         options = {"edition": edition, **(common or {}), **special.get(name, {})}
         # Refuses what does not fit, before anything runs.
-        procedure = procedure_from_mapping(name, options)
-        procedure.check_purge(simulated=target.startswith("sim:"))
+        simulated = is_simulated(target)
+        procedure = procedure_from_mapping(name, options, simulated=simulated)
+        procedure.check_purge(simulated=simulated)
         members[name] = Member(name, options, target)
     return members

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from writecliff.engines.target import is_simulated
 from writecliff.errors import EngineError, WritecliffError
 from writecliff.parallel import Stopped, Task, drive_memory_bytes, run_side_by_side
 from writecliff.signals import handling
@@ -105,7 +106,7 @@ def _spec(
 
 
 def _memory_bytes(target: str) -> int:
-    if not target.startswith("sim:"):
+    if not is_simulated(target):
         return PROCESS_BYTES
     from writecliff.devices import show_device
 

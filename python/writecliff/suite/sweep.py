@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.suite.folder import Member
@@ -73,7 +74,7 @@ def plan_sweep(
             members[name] = Member(test, dict(common), f"sim:{path}")
         else:
             members[name] = Member(test, {**common, option: value}, target)
-        procedure_from_mapping(test, members[name].options)
+        procedure_from_mapping(test, members[name].options, simulated=is_simulated(target))
     return Sweep(members, devices)
 
 
@@ -92,7 +93,7 @@ def _device(target: str, percent: float) -> str:
     from writecliff.devices import describe_device, read_device_file
     from writecliff.devices.edit import with_values
 
-    if not target.startswith("sim:"):
+    if not is_simulated(target):
         raise ConfigError(
             f"the over-provisioning of {target} cannot be changed",
             hint="vary active_range_pct: what is never written serves as spare space",

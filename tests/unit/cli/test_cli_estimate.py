@@ -14,7 +14,7 @@ from tests.support.small_drive import write_small_drive
 from writecliff.procedures.journal import stored_rows
 from writecliff.store.rundir import RunDirectory
 
-RUN = "test wsat --on sim:small.toml --sample-seconds 6 --round-minutes 0.1"
+RUN = "test wsat --on sim:small.toml --end capacity --sample-seconds 6 --round-minutes 0.1"
 
 
 @pytest.fixture

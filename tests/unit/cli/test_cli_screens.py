@@ -222,7 +222,8 @@ def test_wsat_screen(cli: CommandLine) -> None:
   --revision 1.x|2.0
       Revision of the standard (default: 1.x).
   --quick
-      A shortened form for demos; its report is stamped.
+      A shortened form, too short for steady state; tests of the standard on simulated
+      drives keep their length, at a fraction of the capacity; its report is stamped.
   --no-purge
       Begin without a purge, for a real drive that was purged by other means (behind
       USB, RAID or virtio, or with the vendor's tool); its report is stamped.
@@ -241,7 +242,7 @@ def test_wsat_screen(cli: CommandLine) -> None:
       Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
   --end STR
       What may end the run; the first one reached does; a list of steady,capacity,time
-      (default: all).
+      (default: steady,time).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
       The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
   --sample-seconds FLOAT

@@ -35,11 +35,11 @@ Write Saturation Test, PTS-C 1.2 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
 2. write cache on (WCE)
 3. random 4 KiB writes, TC 2 / QD 8, in steps of 60 s
 4. one step in 31, the last of a round, is a steady-state sample
-5. until steady state over 5 rounds or 4 x user capacity written or 24 h of writes, whichever comes first
+5. until steady state over 5 rounds or 24 h of writes, whichever comes first
 
-steps        54 to 1440
-device time  54 min to 24 h
-host writes  at most 1.96 TB (4.1 drive fills)
+steps        155 to 1440
+device time  2 h 35 min to 24 h
+host writes  at most 51.8 TB (108.0 drive fills)
 expected     within these bounds; no pilot run was possible
 deviation    queue_depth is 8; recommended by PTS WSAT: 16
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from writecliff.devices import open_device
 from writecliff.engines.base import StepResult
 from writecliff.engines.scaled import ScaledEngine
 from writecliff.engines.sim import SimEngine
-from writecliff.errors import EngineError
+from writecliff.errors import ConfigError
 from writecliff.procedures.estimate import estimate, with_estimate
 from writecliff.procedures.framework import simulate
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
@@ -131,7 +132,7 @@ def test_a_scaled_drive_stops_warms_up_and_ages_at_the_same_share_of_its_time(
 def test_a_step_on_a_scaled_drive_reads_as_on_the_whole(job: Job, tmp_path: Path) -> None:
     full = SimEngine(str(write_small_drive(tmp_path)))
     small = ScaledEngine(full, 4.0)
-    assert small.identify() == full.identify()
+    assert small.identify() == replace(full.identify(), scale=4.0)
     everything = (Job(pattern="sequential", volume_bytes=960_000_000, queue_depth=32),)
     results = []
     for engine in (full, small):
@@ -154,9 +155,15 @@ def counted(result: StepResult) -> int:
     return after - before
 
 
-def test_scaled_drives_have_no_states(tmp_path: Path) -> None:
-    small = ScaledEngine(SimEngine(str(write_small_drive(tmp_path))), 2.0)
-    assert small.save(tmp_path / "state.wcs") is False
-    assert not (tmp_path / "state.wcs").exists()
-    with pytest.raises(EngineError, match="no saved states"):
-        small.restore(tmp_path / "state.wcs")
+def test_the_state_of_a_scaled_drive_is_for_that_scale(tmp_path: Path) -> None:
+    full = SimEngine(str(write_small_drive(tmp_path)))
+    state = tmp_path / "state.wcs"
+    small = ScaledEngine(full, 2.0)
+    small.precondition(Workload("fill", (Job(pattern="sequential", volume_bytes=96_000_000),)))
+    assert small.save(state)
+    again = ScaledEngine(full, 2.0)
+    again.restore(state)
+    assert again.counters() == small.counters()
+    for other in (full, ScaledEngine(full, 4.0)):
+        with pytest.raises(ConfigError):
+            other.restore(state)

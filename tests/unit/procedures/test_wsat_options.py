@@ -157,7 +157,7 @@ def test_the_time_end_comes_when_the_plan_says(seconds: float, tmp_path: Path) -
 
 
 def test_plan_of_all_ends_with_histogram() -> None:
-    bounds = plan(revision="2.0")
+    bounds = plan(revision="2.0", end=("steady", "capacity", "time"))
     assert (bounds.steps_min, bounds.steps_max) == (54 + 1, 360 + 1)
     assert bounds.phases[-1] == "response-time histogram, 1200 s"
 

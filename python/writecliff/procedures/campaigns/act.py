@@ -53,8 +53,8 @@ class Act(CampaignProcedure[ActOptions]):
     name = "act"
     options_type = ActOptions
 
-    def settle(self, options: ActOptions) -> ActOptions:
-        o = super().settle(options)
+    def settle(self, options: ActOptions, *, shorten: bool) -> ActOptions:
+        o = super().settle(options, shorten=shorten)
         multiple = load_multiple(o.load)
         if multiple != round(multiple) and o.search:
             raise ConfigError(f"a search requires a whole multiple as load, not {o.load}")

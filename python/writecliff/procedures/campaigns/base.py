@@ -13,6 +13,7 @@ from writecliff.procedures.optioned import OptionedProcedure
 from writecliff.procedures.options import (
     CAMPAIGN,
     PERCENT,
+    QUICK_HELP,
     SEED,
     Within,
     campaign_option,
@@ -29,7 +30,7 @@ PRICE = Within(0, 1e9, open_low=True)
 class CampaignOptions:
     """Options of every campaign. Those left out take the campaign's value."""
 
-    quick: bool = option(False, "a shortened form for demos; its report is stamped")
+    quick: bool = option(False, QUICK_HELP)
     no_purge: bool = no_purge_option(CAMPAIGN)
     write_cache: bool = campaign_option(True, "state of the volatile write cache")
     compressible_pct: float = campaign_option(
@@ -46,7 +47,10 @@ K = TypeVar("K", bound=CampaignOptions)
 
 
 class CampaignProcedure(OptionedProcedure[K]):
-    """A published campaign."""
+    """A published campaign. `quick` shortens it on simulated drives too: what it measures from
+    second to second, such as consistency or lag, does not scale."""
+
+    scales = False
 
     @property
     def edition(self) -> str:

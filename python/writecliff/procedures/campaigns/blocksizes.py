@@ -41,6 +41,7 @@ class BlockSizes(IopsLoop[BlockSizesOptions]):
     name = "blocksizes"
     subtitle = "Block Size x RW Mix, IOPS, latency and power"
     options_type = BlockSizesOptions
+    scales = False
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         rounds = super().stages(identity)

@@ -10,7 +10,7 @@ from writecliff import units
 from writecliff.procedures.campaigns.blocksizes import POWER
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StepRow
-from writecliff.report import steady
+from writecliff.report import steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.campaigns.power import PowerSeries, power_figure, power_of
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
@@ -84,7 +84,7 @@ class BlockSizesReport(CampaignReport, CellReport):
 
     def more_results(self) -> dict[str, Any]:
         measured = self.power is not None
-        return {"steady_state": steady.views_mapping(self.views), "power_measured": measured}
+        return {"steady_state": steady_stages.views_mapping(self.views), "power_measured": measured}
 
     def files(self) -> tuple[DataFile, ...]:
         return (self.results_file, *(() if self.power is None else (self.power.file(),)))

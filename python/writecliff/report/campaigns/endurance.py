@@ -10,7 +10,7 @@ from typing import Any
 from writecliff import units
 from writecliff.procedures.campaigns.endurance import SPEED
 from writecliff.procedures.model import StepRow
-from writecliff.report import plots, steady
+from writecliff.report import plots, steady_stages
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
 from writecliff.report.model import KeyFigure, Section, Verdict, section, table
@@ -128,7 +128,7 @@ class EnduranceReport(CampaignReport):
         )
 
     def more_results(self) -> dict[str, Any]:
-        return {"steady_state": steady.views_mapping(self.views)}
+        return {"steady_state": steady_stages.views_mapping(self.views)}
 
     def notes(self) -> tuple[str, ...]:
         return (

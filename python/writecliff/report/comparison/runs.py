@@ -88,6 +88,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         "interface": device.interface,
         "flash": device.nand_type,
         "sector": f"{device.sector_bytes} B",
+        "scale": device.scale_text or None,
         "PCIe": device.pcie,
         "adapter": device.adapter,
         "edition": manifest.edition,

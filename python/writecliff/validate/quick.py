@@ -1,0 +1,100 @@
+"""Quick suites against full-length ones: what `--quick` on a simulated drive costs in accuracy.
+
+Both suites run on the same drive with the same seed. Every headline figure of the full-length one
+is compared with that of the quick one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff.report import report_of
+from writecliff.store.rundir import RunDirectory
+from writecliff.suite.folder import SuiteFolder
+from writecliff.suite.plan import plan_suite
+from writecliff.suite.runner import Log, run_suite
+
+TOLERANCE_PCT = 10.0
+_TAILS = ("_max", "_p9999")
+
+
+@dataclass(frozen=True)
+class QuickRow:
+    """A headline figure of both suites. `quick` is None if the quick one does not have it."""
+
+    test: str
+    key: str
+    label: str
+    unit: str
+    scale: float  # of the drive in the quick suite
+    full: float
+    quick: float | None
+    at: str = ""  # the load that each run itself chose to measure it at: "TC8/QD32"
+    quick_at: str = ""
+
+    @property
+    def same_load(self) -> bool:
+        """Whether both runs chose the same load; times at different ones do not compare."""
+        return self.at == self.quick_at or self.unit == "IOPS"
+
+    @property
+    def error_pct(self) -> float | None:
+        if self.quick is None or not self.same_load:
+            return None
+        return 100 * (self.quick / self.full - 1) if self.full else 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the quick figure is within the tolerance. The slowest I/Os, which a scaled drive
+        does not tell, need not be given, and a time at another load is not judged."""
+        if self.error_pct is None:
+            return self.key.endswith(_TAILS) or not self.same_load
+        return abs(self.error_pct) <= TOLERANCE_PCT
+
+    def mapping(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {**asdict(self), "error_pct": self.error_pct, "ok": self.ok}
+
+
+def suite_of(
+    target: str,
+    path: Path,
+    *,
+    quick: bool,
+    tests: Sequence[str] | None = None,
+    log: Log = lambda event: None,
+) -> SuiteFolder:
+    """Run the tests of PTS-E on a simulated drive into `path`, or go on with a suite begun there.
+
+    Raises ConfigError, EngineError.
+    """
+    if path.exists():
+        folder = SuiteFolder.open(path)
+    else:
+        members = plan_suite("pts-e", target, tests=tests, common={"quick": quick})
+        folder = SuiteFolder.create(path, "suite", "pts-e", members)
+    run_suite(folder, log, opening={}, finish=_no_page)
+    return folder
+
+
+def _no_page(run: Path) -> None:
+    """In place of the report of a test."""
+
+
+def compare(full: SuiteFolder, quick: SuiteFolder) -> list[QuickRow]:
+    """Every headline figure of the full-length suite beside that of the quick one."""
+    rows = []
+    for name in full.members:
+        whole = report_of(RunDirectory.open(full.run_directory(name)))
+        small = report_of(RunDirectory.open(quick.run_directory(name)))
+        figures = {item.key: item for item in small.headlines()}
+        scale = small.data.manifest.device.scale
+        for item in whole.headlines():
+            found = figures.get(item.key)
+            value, at = (None, item.at) if found is None else (found.value, found.at)
+            what = (name, item.key, item.label, item.unit)
+            rows.append(QuickRow(*what, scale, item.value, value, item.at, at))
+    return rows
