@@ -414,7 +414,8 @@ fn limits<T: Display>(range: &RangeInclusive<T>, unit: &str) -> String {
 
 /// A bare number as the share that it may stand for: 0.7 and 70 as `"70 %"`.
 fn share_text(value: f64) -> String {
-    format!("\"{} %\"", if value > 0.0 && value < 1.0 { 100.0 * value } else { value })
+    let pct = if value > 0.0 && value < 1.0 { 100.0 * value } else { value };
+    format!("\"{} %\"", (1e9 * pct).round() / 1e9) // 7 for 0.07, not 7.000000000000001
 }
 
 /// `"7 %"` or `"7%"` as 7.0; `None` for anything else.

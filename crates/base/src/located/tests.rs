@@ -96,7 +96,9 @@ fn a_number_without_a_unit_is_rejected() {
     let error = failure("block = 4096", |t| t.required_size("block"));
     assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
     assert_eq!(error.hint.as_deref(), Some("write for example block = \"16 KiB\""));
-    for (text, meant) in [("70", "70"), ("0.7", "70"), ("\"70\"", "70"), ("\"x\"", "7")] {
+    for (text, meant) in
+        [("70", "70"), ("0.7", "70"), ("0.07", "7"), ("\"70\"", "70"), ("\"x\"", "7")]
+    {
         let share = failure(&format!("s = {text}"), |t| t.required_percent("s", 0.0..=100.0));
         let hint = share.hint.unwrap();
         assert!(hint.ends_with(&format!(" \"{meant} %\"")), "{hint}");

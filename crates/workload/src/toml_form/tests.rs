@@ -168,7 +168,7 @@ fn errors_name_the_line_and_suggest_a_correction() {
             "give duration, volume or ios",
         ),
         ("ios = 1\nread = \"130 %\"", "w.toml:4: read: 130 % is outside 0 % to 100 %", ""),
-        ("ios = 1\nread = 0.3", "w.toml:4: read: a number with a unit must be text", "\"7 %\""),
+        ("ios = 1\nread = 0.3", "w.toml:4: read: a number with a unit must be text", "\"30 %\""),
         ("ios = 1\nrange = \"120 %\"", "w.toml:4: range: 120 % is outside 0 % to 100 %", ""),
         (
             "ios = 1\nrange = \"8 Gib\"",
