@@ -34,7 +34,7 @@ def fio(
     *words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
     on: Annotated[str | None, Parameter(name="--on")] = None,
     seed: Whole = None,
-    precondition: str = "none",
+    precondition: str | None = None,
     quiet: bool = False,
 ) -> int:
     """Run a command line of fio on a simulated drive.
@@ -50,7 +50,8 @@ def fio(
     seed
         Seed of the drive and of all random choices (default: randseed of the jobs).
     precondition
-        State to bring the drive to first: none, fill, sustained or act, as of `writecliff run`.
+        State to bring the drive to first, as of `writecliff run` (default: fill if unwritten
+        addresses would be read, else none).
     quiet
         Show no progress and no notes on stderr.
     """
@@ -69,7 +70,8 @@ def fio(
         _check_readonly(command, job_file)
         if command.parse_only:
             return 0
-        results = _run(job_file, engine, screen, precondition, seed)
+        state = precondition or _needed_state(job_file, engine, screen)
+        results = _run(job_file, engine, screen, state, seed)
         _show(command, job_file, results, str(on).removeprefix("sim:"))
     missed = any(job.ended_by == "least_rate" for result in results for job in result.jobs)
     return 1 if missed else 0
@@ -80,6 +82,22 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
         for job in workload.jobs:
             if job.read_pct < 100 or job.log is not None:
                 raise ConfigError(f"job {job.name} writes, and --readonly is given")
+
+
+def _needed_state(job_file: FioJobFile, engine: Engine, screen: Screen) -> str:
+    """A drive answers reads of what was never written without its flash, so it is filled first."""
+    from writecliff.workload.load import LoadStep
+    from writecliff.workload.unwritten import reads_unwritten
+
+    identity = engine.identify()
+    steps = [LoadStep(step.workload, step.ramp) for step in job_file.steps]
+    if identity.rotational or not reads_unwritten(steps, identity.capacity_bytes):
+        return "none"
+    screen.log(
+        "note: reads of what was never written need no flash: the drive is filled first "
+        "(--precondition none: it is taken as it is)"
+    )
+    return "fill"
 
 
 def _run(

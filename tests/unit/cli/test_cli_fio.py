@@ -54,6 +54,22 @@ def test_notes_logs_and_parse_only(cli: CommandLine, drive: FakeEngine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "filled"),
+    [
+        ("--rw=randread", True), ("--rw=write", False), ("--rw=randread --precondition=none", False),
+        ("--rw=write --name=y --stonewall --rw=randread", False),
+    ],
+)  # fmt: skip
+def test_a_drive_is_filled_before_reads_of_the_unwritten(
+    words: str, filled: bool, cli: CommandLine, drive: FakeEngine
+) -> None:
+    said = cli(f"fio --on sim:fake --size=64m --bs=64k --name=x {words}")
+    assert said.code == 0
+    assert ("the drive is filled first" in said.err) == filled
+    assert (drive.written_bytes > drive.capacity_bytes / 2) == filled
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (f"fio {JOB}", "no target given"),
