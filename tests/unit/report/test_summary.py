@@ -85,8 +85,8 @@ def test_shape_is_stable(good_run: Path) -> None:
             "updated", "versions",
         ],
         "device": [
-            "capacity_bytes", "device_hash", "firmware", "model", "serial", "simulated", "target",
-            "vendor",
+            "capacity_bytes", "device_hash", "firmware", "model", "scale", "serial", "simulated",
+            "target", "vendor",
         ],
         "steady_state": [
             "first_reached_at_round", "label", "maybe_fresh", "phase", "reached", "rounds_done",
