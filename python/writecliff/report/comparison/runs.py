@@ -111,7 +111,7 @@ def _options(manifest: Manifest) -> Mapping[str, Any]:
         return manifest.options
     shown = {name: text for name, text in manifest.setup.items() if name.startswith(OWN_PARAMETER)}
     known = {name.removeprefix(OWN_PARAMETER).lower(): text for name, text in shown.items()}
-    return {**known, "precondition": manifest.setup.get("precondition")}
+    return {**known, "precondition": manifest.options.get("precondition")}
 
 
 def _option(value: Any) -> str | None:
