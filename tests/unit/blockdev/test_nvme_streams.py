@@ -47,7 +47,7 @@ def test_the_open_streams_are_those_that_the_drive_names(
     unknown = ("streams_opened", "overflow_writes", "hbmw_bytes", "mbmw_bytes", "dlwa")
     assert {shown[name] for name in unknown} == {None}
     assert "handles" not in shown
-    assert data_placement_lines(before, after) == [
+    assert data_placement_lines(after.mapping(before)) == [
         "streams open: 2, 7 (of 16 beside the default one)"
     ]
 

@@ -50,7 +50,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "bursts_per_step": 2,
         "max_rounds": 8,
     },
-    "xsr": {"quick": True, "sequential_hours": 20 / 3600, "random_hours": 15 / 3600},
+    "xsr": {"sequential_hours": 20 / 3600, "random_hours": 15 / 3600, "sample_seconds": 1.0},
     "ecw": {**LOOP, "revision": "2.0"},
     "dirth": LOOP,
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff import Job, SimEngine, Workload, _native
-from writecliff.cli.results import result_mapping, result_table
 from writecliff.devices import open_device
 from writecliff.engines.base import StepResult
 from writecliff.errors import ConfigError
@@ -93,10 +94,6 @@ def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
     assert float((np.array(watts) * widths).sum()) == pytest.approx(joules, rel=1e-6)
     # At least the controller, at most all dies programming besides.
     assert all(2.0 <= value < 2.0 + 8 * 0.06 + 8 * 0.05 + 0.1 for value in watts)
-    mapping = result_mapping(Workload("load", (Job(duration_ns=1),)), result)
-    assert mapping["watts"] == pytest.approx(joules / 3, rel=0.01)
-    assert mapping["joules_per_io"] == pytest.approx(joules / result.total()[0])
-    assert " W, " in result_table(result).splitlines()[-1]
 
 
 def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> None:
@@ -117,8 +114,28 @@ def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:
     result = run(engine_with(tmp_path), seconds=1)
     assert result.counters_after.energy_j is None
     assert np.isnan(result.intervals["watts"]).all()
-    assert result_mapping(Workload("load", (Job(duration_ns=1),)), result)["watts"] is None
-    assert " W, " not in result_table(result)
+
+
+@pytest.mark.parametrize("sections", [(POWER,), ()])
+def test_a_run_shows_the_power_that_its_drive_tells(
+    sections: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli = CommandLine(capsys)
+    drive, load = tmp_path / "d.toml", tmp_path / "w.toml"
+    drive.write_text("\n".join((write_small_drive(tmp_path).read_text(), *sections)))
+    load.write_text('name = "w"\n\n[[job]]\nqueue_depth = 8\nduration = "1 s"\n')
+    words = ["run", str(load), "--on", f"sim:{drive}", "--output"]
+    found = json.loads(cli([*words, str(tmp_path / "json"), "--json"]).out)["steps"][0]
+    said = cli([*words, str(tmp_path / "text")]).out
+    if not sections:
+        assert (found["watts"], found["joules_per_io"]) == (None, None)
+        assert " W, " not in said
+        return
+    (job,) = found["jobs"]
+    ios = sum(operation["ios"] for operation in job["operations"].values())
+    seconds = found["elapsed_ns"] / SECOND_NS
+    assert 2.0 <= found["watts"] == pytest.approx(found["joules_per_io"] * ios / seconds)
+    assert f"{found['watts']:.2f} W, " in said
 
 
 def test_read_retries_make_reads_longer_and_are_counted(tmp_path: Path) -> None:
