@@ -42,7 +42,7 @@ SHORTER: dict[str, dict[str, str]] = {
         "step_seconds": "0.3",
         "histogram_seconds": "2",
     },
-    "wsat": {"drive_fills": "1"},
+    "wsat": {"end": "steady,capacity", "drive_fills": "1"},
     "hir": {
         "waits_seconds": "1",
         "burst_seconds": "1",
@@ -79,7 +79,17 @@ def run(name: str, module: str, *words: str) -> Ran:
 
 def wsat(drive: Drive, folder: Path) -> Ran:
     where = ["--on", drive.path, "--destroy", drive.serial, "--output", str(folder)]
-    return run(folder.name, "writecliff", "test", "wsat", "--quick", "--json", *where)
+    return run(
+        folder.name,
+        "writecliff",
+        "test",
+        "wsat",
+        "--quick",
+        "--end",
+        "steady,capacity",
+        "--json",
+        *where,
+    )
 
 
 def suite(drive: Drive, folder: Path) -> Ran:

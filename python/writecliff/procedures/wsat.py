@@ -77,7 +77,11 @@ class WsatOptions(LoadOptions):
         CLAUSE, 31.0, "minutes from sample to sample", within=MINUTES, quick=0.1
     )
     time_hours: float = required_option(
-        CLAUSE, {"1.x": 24.0, "2.0": 6.0}, "device time of the end 'time' in hours", within=HOURS
+        CLAUSE,
+        {"1.x": 24.0, "2.0": 6.0},
+        "device time of the end 'time' in hours",
+        within=HOURS,
+        quick=0.5,
     )
     drive_fills: float = required_option(
         CLAUSE,

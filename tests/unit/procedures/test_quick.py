@@ -25,6 +25,7 @@ from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
 from writecliff.validate.quick import QuickRow, compare
+from writecliff.workload.model import SECOND_NS
 
 QUICK = {"quick": True}
 # On a drive of 960 MB these steps are worth as much as minutes on one of 120 GB.
@@ -121,6 +122,13 @@ def test_a_short_test_of_a_real_drive_says_what_it_cannot_know(tmp_path: Path) -
     steady = report_of(RunDirectory.open(tmp_path / "s")).verdict()
     assert steady.level == "warning"
     assert "of a shortened test" in steady.headline
+
+
+def test_a_short_test_of_a_real_drive_ends_within_the_hour() -> None:
+    """Also on a drive that never settles."""
+    plan = procedure_from_mapping("wsat", QUICK).plan(FakeEngine(kind="fio").identify())
+    assert plan.device_time_max_ns is not None
+    assert plan.device_time_max_ns < 3600 * SECOND_NS
 
 
 def test_a_quick_run_resumes_on_a_drive_of_its_scale(tmp_path: Path) -> None:
