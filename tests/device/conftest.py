@@ -16,6 +16,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from tests.support.dangers import Bench  # noqa: E402
+from tests.support.processes import fio_children  # noqa: E402
 
 MIB = 1 << 20
 
@@ -79,10 +80,7 @@ def loop(attach: Callable[..., str], image: Path) -> str:
 def no_fio_left() -> Iterator[None]:
     """After the test none of our children may be a fio, running or zombie."""
     yield
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-    for pid in children.read_text().split():
-        comm = Path(f"/proc/{pid}/comm")
-        assert not (comm.exists() and comm.read_text().strip() == "fio")
+    assert not fio_children()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import fio_children
 from writecliff.engines.base import Progress, StepResult
 from writecliff.engines.fio import FioEngine
 from writecliff.errors import EngineError
@@ -19,7 +20,7 @@ MIB = 1 << 20
 SECOND = 1_000_000_000
 STEP_NS = SECOND // 2
 LOAD = Job(name="load", threads=2, queue_depth=4, duration_ns=STEP_NS)
-pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
+pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
 def opened(loop: str) -> FioEngine:
@@ -30,12 +31,6 @@ def step(number: int, job: Job = LOAD) -> Workload:
     return Workload(f"minute {number}", (job,), seed=number, interval_ns=SECOND // 8)
 
 
-def fios() -> list[int]:
-    """The fio processes of ours that run now."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "fio\n"]
-
-
 def ios_at_end(result: StepResult) -> int:
     """By fio, since its load began."""
     document = result.raw["fio"]
@@ -43,16 +38,17 @@ def ios_at_end(result: StepResult) -> int:
     return sum(document["jobs"][0]["write"]["lat_ns"]["bins"].values())
 
 
+@pytest.mark.measures
 def test_steps_are_cut_out_of_one_load(loop: str) -> None:
     with opened(loop) as engine:
         results, pids = [], set()
         for number in range(5):
             results.append(engine.run(step(number), keep_running=True))
-            pids.update(fios())
+            pids.update(fio_children())
         assert len(pids) == 1
-        assert fios()
+        assert fio_children()
         engine.stop_load()
-        assert not fios()
+        assert not fio_children()
     total = 0
     for before, after in itertools.pairwise(results):
         assert after.started_ns == before.started_ns + before.elapsed_ns
@@ -72,11 +68,12 @@ def test_steps_are_cut_out_of_one_load(loop: str) -> None:
         assert len(set(result.intervals["end_ns"])) >= 3
 
 
+@pytest.mark.measures
 def test_the_last_step_ends_the_load(loop: str) -> None:
     with opened(loop) as engine:
         engine.run(step(1), keep_running=True)
         last = engine.run(step(2))
-        assert not fios()
+        assert not fio_children()
         assert last.raw["fio_since_ms"] == pytest.approx(500, rel=0.3)
         alone = engine.run(step(3))
         assert alone.raw["fio_since_ms"] == 0
@@ -85,19 +82,19 @@ def test_the_last_step_ends_the_load(loop: str) -> None:
 def test_another_load_a_purge_or_closing_ends_the_load(loop: str) -> None:
     with opened(loop) as engine:
         first = engine.run(step(1), keep_running=True)
-        (before,) = fios()
+        (before,) = fio_children()
         reads = Job(name="load", read_pct=100, duration_ns=STEP_NS)
         other = engine.run(step(2, reads), keep_running=True)
-        (after,) = fios()
+        (after,) = fio_children()
         assert (set(first.jobs[0].operations), set(other.jobs[0].operations)) == (
             {"write"},
             {"read"},
         )
         assert before != after
         engine.purge()
-        assert not fios()
+        assert not fio_children()
         engine.run(step(3), keep_running=True)
-    assert not fios()
+    assert not fio_children()
 
 
 def test_a_sequential_stream_goes_on_and_wraps(loop: str) -> None:
@@ -121,6 +118,7 @@ def test_a_sequential_stream_goes_on_and_wraps(loop: str) -> None:
     assert not any(data[size:])
 
 
+@pytest.mark.measures
 def test_an_interruption_keeps_the_part_and_ends_the_load(loop: str) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.elapsed_ns > STEP_NS // 2:
@@ -130,7 +128,7 @@ def test_an_interruption_keeps_the_part_and_ends_the_load(loop: str) -> None:
         engine.run(step(1), keep_running=True)
         with pytest.raises(EngineError, match="interrupted") as caught:
             engine.run(step(2), interrupt, keep_running=True)
-        assert not fios()
+        assert not fio_children()
         partial = caught.value.partial
         assert partial is not None
         assert 0 < partial.elapsed_ns < STEP_NS * 2
@@ -141,6 +139,6 @@ def test_an_interruption_keeps_the_part_and_ends_the_load(loop: str) -> None:
 def test_a_load_that_dies_between_two_steps_is_an_error(loop: str) -> None:
     with opened(loop) as engine:
         engine.run(step(1), keep_running=True)
-        os.kill(fios()[0], 9)
+        os.kill(fio_children()[0], 9)
         with pytest.raises(EngineError, match="killed by SIGKILL"):
             engine.run(step(2), keep_running=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
+from tests.support.processes import fio_children
 from writecliff.engines.base import Engine, Progress, StepResult
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.disturbance import PREFIX
@@ -23,7 +24,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 
 MIB = 1 << 20
 SECOND = 1_000_000_000
-pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
+pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
 def opened(loop: str) -> FioEngine:
@@ -41,6 +42,7 @@ def remarks(result: StepResult) -> tuple[str, ...]:
     return tuple(text for text in result.warnings if not text.startswith(PREFIX))
 
 
+@pytest.mark.measures
 def test_figures_are_fios_own(loop: str) -> None:
     jobs = (
         Job(name="mix", read_pct=70, threads=2, queue_depth=4, duration_ns=SECOND * 3 // 2),
@@ -237,10 +239,11 @@ def test_streams_that_cannot_be_applied_are_refused(loop: str) -> None:
         engine.run(Workload("w", (Job(ios=8, stream=1),)))
 
 
+@pytest.mark.measures
 def test_killed_in_the_middle_keeps_what_was_measured(loop: str) -> None:
     def kill(progress: Progress) -> None:
         if progress.ios and progress.elapsed_ns > SECOND // 2:
-            os.kill(fio_child(), signal.SIGKILL)
+            os.kill(fio_children()[0], signal.SIGKILL)
 
     with opened(loop) as engine:
         with pytest.raises(EngineError, match="fio failed: killed by SIGKILL") as caught:
@@ -252,14 +255,6 @@ def test_killed_in_the_middle_keeps_what_was_measured(loop: str) -> None:
         assert SECOND // 2 < partial.elapsed_ns < 10 * SECOND
         assert partial.intervals["ios"].sum() == partial.total()[0]
         assert engine.run(Workload("again", (Job(ios=8),))).total() == (8, 8 * 4096)
-
-
-def fio_child() -> int:
-    me = os.getpid()
-    for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split():
-        if Path(f"/proc/{pid}/comm").read_text().strip() == "fio":
-            return int(pid)
-    raise AssertionError("no fio is running")
 
 
 def test_ctrl_c_keeps_what_was_measured(loop: str) -> None:
