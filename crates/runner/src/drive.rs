@@ -78,6 +78,10 @@ impl<'a, D: DriveModel> Run<'a, D> {
         let capacity = drive.capacity();
         let open = |job: &Job| job.is_open.then(Histogram::new);
         let mut jobs: Vec<Job> = spec.jobs.iter().map(|job| Job::new(job, start_ns)).collect();
+        let all_end_ns = jobs.iter().filter(|job| job.ends_all).filter_map(|job| job.deadline_ns);
+        if let Some(end_ns) = all_end_ns.min() {
+            end_all(&mut jobs, end_ns);
+        }
         let mut threads = host::threads(&spec.jobs, capacity, spec.seed)?;
         for (index, (job, spec_of_job)) in jobs.iter_mut().zip(&spec.jobs).enumerate() {
             job.watch = Watch::of(spec_of_job, index, spec.interval_ns);
@@ -196,6 +200,11 @@ impl<'a, D: DriveModel> Run<'a, D> {
             if let Some(response) = &mut result.response {
                 response.record(now - arrival_ns);
             }
+        }
+        let job = &self.jobs[job];
+        if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
+            end_all(&mut self.jobs, now);
+            self.timers.clear(); // of threads that would find their jobs ended
         }
         self.issue(thread as usize, now);
     }
@@ -401,6 +410,13 @@ impl<'a, D: DriveModel> Run<'a, D> {
             }
         }
         warnings
+    }
+}
+
+/// Ends all jobs at `end_ns`, unless they end before.
+fn end_all(jobs: &mut [Job], end_ns: u64) {
+    for job in jobs {
+        job.deadline_ns = Some(job.deadline_ns.map_or(end_ns, |own| own.min(end_ns)));
     }
 }
 

@@ -125,6 +125,9 @@ impl<D: DriveModel> Run<'_, D> {
         let thread = &mut self.threads[index];
         let job = &mut self.jobs[thread.job];
         if !job.may_issue(0) {
+            if job.ends_all {
+                self.jobs.iter_mut().for_each(|job| job.ios_left = Some(0));
+            }
             return false;
         }
         let request = thread.requests.next(self.drive);

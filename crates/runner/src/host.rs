@@ -84,6 +84,8 @@ pub(crate) struct Job {
     pub cycle: Option<Cycle>,
     /// Ends by what is measured; none on the fast-forward clock, which measures nothing.
     pub watch: Option<Box<Watch>>,
+    /// All jobs end with this one.
+    pub ends_all: bool,
     pub ended_by: Option<EndedBy>,
 }
 
@@ -127,6 +129,7 @@ impl Job {
                 || spec.log.as_ref().is_some_and(|log| !log.times_ns.is_empty()),
             cycle: Cycle::of(spec, start_ns),
             watch: None,
+            ends_all: spec.ends_all,
             ended_by: None,
         }
     }

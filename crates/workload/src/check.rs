@@ -234,6 +234,10 @@ impl JobSpec {
         ensure(self.hole_bytes == 0 || sequential, "hole", || {
             "holes need a sequential pattern".to_owned()
         })?;
+        whole_sectors("hole_after", self.hole_after_bytes)?;
+        ensure(self.hole_after_bytes == 0 || self.hole_bytes > 0, "hole_after", || {
+            "there is no hole".to_owned()
+        })?;
         ensure((1..=FILES_MAX).contains(&self.files), "files", || {
             format!("{} is outside 1 to {FILES_MAX}", self.files)
         })?;

@@ -153,6 +153,8 @@ pub struct JobSpec {
     pub run_ios: u64,
     /// Sequential: left out after each I/O; below 0, gone back.
     pub hole_bytes: i64,
+    /// Sequential: holes come after this much instead of after each I/O.
+    pub hole_after_bytes: u64,
     /// Sequential: equal parts of the range, whose I/Os follow each other in turn.
     pub files: u32,
     /// Each block is trimmed, then written. `read_pct` and `trim_pct` must be 0.
@@ -186,6 +188,8 @@ pub struct JobSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_pct: Option<f64>,
     pub ios: Option<u64>,
+    /// All jobs end when this one has ended.
+    pub ends_all: bool,
     pub until_steady: Option<SteadyEnd>,
     pub latency_target: Option<LatencyTarget>,
     pub least_rates: Vec<LeastRate>,
@@ -213,6 +217,7 @@ impl Default for JobSpec {
             addresses: AddressSpec::default(),
             run_ios: 1,
             hole_bytes: 0,
+            hole_after_bytes: 0,
             files: 1,
             trim_first: false,
             log: None,
@@ -235,6 +240,7 @@ impl Default for JobSpec {
             volume_bytes: None,
             volume_pct: None,
             ios: None,
+            ends_all: false,
             until_steady: None,
             latency_target: None,
             least_rates: Vec::new(),
@@ -368,13 +374,15 @@ mod tests {
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
         "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[]},
-        "run_ios":1,"hole_bytes":0,"files":1,"trim_first":false,"log":null,"compressible_pct":0.0,
+        "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,
+        "trim_first":false,"log":null,"compressible_pct":0.0,
         "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
         "rate_iops":null,"rate_bytes_per_s":null,
         "arrival":"linear","think_ns":0,"think_after_ios":1,
         "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,
-        "volume_bytes":null,"ios":1,"until_steady":null,"latency_target":null,"least_rates":[]}],
+        "volume_bytes":null,"ios":1,"ends_all":false,"until_steady":null,
+        "latency_target":null,"least_rates":[]}],
         "seed":1,"interval_ns":1000000000}"#;
 
     #[test]

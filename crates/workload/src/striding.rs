@@ -3,7 +3,8 @@
 //! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O begins where the last one of its
 //! operation and file ended, plus the hole. The first one begins at 0 all the same, so a job that
 //! goes back begins there and continues from the end of the file. What would leave the file starts
-//! over: at the beginning, or the hole before the end.
+//! over: at the beginning, or the hole before the end. Holes may also come after a stretch of I/Os
+//! only, as with fio's `zonemode=strided`.
 //!
 //! Files are equal parts of the range, without room in between; each I/O goes to the next one.
 
@@ -16,9 +17,12 @@ use crate::spec::JobSpec;
 #[derive(Clone, Debug)]
 pub(crate) struct Striding {
     positions: Vec<[u64; 3]>,
+    /// Bytes since the last hole, alike.
+    stretches: Vec<[u64; 3]>,
     turn: usize,
     file_bytes: u64,
     hole: i64,
+    hole_after: u64,
 }
 
 impl Striding {
@@ -28,7 +32,9 @@ impl Striding {
         let file_bytes = range.0 / files / unit * unit;
         let position = start % file_bytes.max(1);
         let positions = vec![[position; 3]; job.files as usize];
-        Self { positions, turn: 0, file_bytes, hole: job.hole_bytes }
+        let stretches = vec![[0; 3]; job.files as usize];
+        let (hole, hole_after) = (job.hole_bytes, job.hole_after_bytes);
+        Self { positions, stretches, turn: 0, file_bytes, hole, hole_after }
     }
 
     /// Whether each file has room for a block of `largest` bytes.
@@ -40,10 +46,12 @@ impl Striding {
         let file = self.turn;
         self.turn = (file + 1) % self.positions.len();
         let position = &mut self.positions[file][operation as usize];
+        let stretch = &mut self.stretches[file][operation as usize];
         let length = u64::from(length);
         let last = self.file_bytes - length;
         let mut at = *position;
-        if at > 0 && self.hole != 0 {
+        if at > 0 && self.hole != 0 && *stretch >= self.hole_after {
+            *stretch = 0;
             let back = last.saturating_add_signed(self.hole.saturating_add_unsigned(length));
             let restart = if self.hole > 0 { 0 } else { back.min(last) };
             at = at.checked_add_signed(self.hole).filter(|at| *at <= last).unwrap_or(restart);
@@ -51,6 +59,7 @@ impl Striding {
             at = 0;
         }
         *position = at + length;
+        *stretch += length;
         file as u64 * self.file_bytes + at
     }
 }
@@ -60,14 +69,23 @@ mod tests {
     use super::*;
 
     fn offsets(hole_bytes: i64, files: u32, range: u64, count: usize) -> Vec<u64> {
-        let job = JobSpec { hole_bytes, files, ..JobSpec::default() };
-        let mut striding = Striding::new(&job, Bytes(range), 4096, 0);
+        offsets_of(&JobSpec { hole_bytes, files, ..JobSpec::default() }, range, count)
+    }
+
+    fn offsets_of(job: &JobSpec, range: u64, count: usize) -> Vec<u64> {
+        let mut striding = Striding::new(job, Bytes(range), 4096, 0);
         (0..count).map(|_| striding.next(Operation::Write, 4096) / 4096).collect()
     }
 
     #[test]
     fn holes_are_left_out_and_the_end_starts_over() {
         assert_eq!(offsets(8192, 1, 10 * 4096, 6), [0, 3, 6, 9, 0, 3]);
+    }
+
+    #[test]
+    fn holes_come_after_a_stretch() {
+        let job = JobSpec { hole_bytes: 3 * 4096, hole_after_bytes: 8192, ..JobSpec::default() };
+        assert_eq!(offsets_of(&job, 10 * 4096, 7), [0, 1, 5, 6, 0, 1, 5]);
     }
 
     #[test]

@@ -161,6 +161,7 @@ class Job:
     addresses: Addresses = field(default_factory=Addresses)  # of random I/O
     run_ios: int = 1  # random: consecutive I/Os from each random address on
     hole_bytes: int = 0  # sequential: left out after each I/O; below 0: gone back
+    hole_after_bytes: int = 0  # holes come after this much instead of after each I/O
     files: int = 1  # sequential: equal parts of the range, whose I/Os take turns
     trim_first: bool = False  # each block is trimmed, then written
     log: IoLog | None = None  # in place of generated I/Os
@@ -182,6 +183,7 @@ class Job:
     duration_ns: int | None = None  # end: device time
     volume_bytes: int | None = None  # end: bytes transferred
     ios: int | None = None  # end: number of I/Os
+    ends_all: bool = False  # all jobs end with this one
     until_steady: SteadyEnd | None = None  # end: steady state
     latency_target: LatencyTarget | None = None  # end: the queue depth that meets it is found
     least_rates: tuple[LeastRate, ...] = ()  # end: an operation is slower than one of them

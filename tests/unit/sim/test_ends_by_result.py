@@ -54,6 +54,22 @@ def test_a_search_finds_the_depth_that_meets_the_target(engine: SimEngine) -> No
     assert found.operations["read"].ios < 0.2 * found.elapsed_ns / 20_000
 
 
+def test_all_jobs_end_with_one(engine: SimEngine) -> None:
+    slow = Job(name="slow", rate_iops=2.0, duration_ns=60_000 * MS)
+    busy = Job(name="busy", read_pct=100.0, queue_depth=4, duration_ns=60_000 * MS)
+    for first in (
+        Job(name="first", read_pct=100.0, ios=500, ends_all=True),
+        Job(name="first", read_pct=100.0, duration_ns=50 * MS, ends_all=True),
+    ):
+        result = engine.run(Workload("load", (slow, busy, first)))
+        assert result.elapsed_ns < 200 * MS
+        assert [job.elapsed_ns <= result.elapsed_ns for job in result.jobs] == [True] * 3
+    filled = engine.precondition(
+        Workload("w", (Job(volume_bytes=10**9), Job(ios=100, ends_all=True)))
+    )
+    assert filled.counters_after.host_write_bytes - filled.counters_before.host_write_bytes < 10**8
+
+
 def test_a_job_below_its_least_rate_ends_with_a_warning(engine: SimEngine) -> None:
     least = LeastRate(operation=0, iops=500.0, cycle_ns=100 * MS)
     job = Job(read_pct=100.0, rate_iops=100.0, duration_ns=5000 * MS, least_rates=(least,))

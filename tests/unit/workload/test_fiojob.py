@@ -139,7 +139,12 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
     ("percentage_random=0", {}),
     ("rw=randwrite\npercentage_random=50,100", {}),
     ("kb_base=1000\nsize=512k\nbs=512", {"volume_bytes": 512_000}),
-    ("exitall", {}),
+    ("exitall", {"ends_all": True}),
+    ("rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=2g",
+     {"hole_bytes": 2 << 30, "hole_after_bytes": 64 * 1024}),
+    ("rw=read\nzonesize=64k\nzonerange=128k",
+     {"hole_bytes": 64 * 1024, "hole_after_bytes": 64 * 1024}),
+    ("rw=read\nzonesize=64k", {"hole_bytes": 0}),
     ("name=other", {"name": "other"}),
 ]  # fmt: skip
 
@@ -162,7 +167,10 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("iodpeth=4", "unknown option 'iodpeth'", "did you mean 'iodepth'?"),
     ("zzzzqqqq=1", "unknown option 'zzzzqqqq'", "docs"),
     ("exec_prerun=rm -rf /", "option exec_prerun is not supported", "not executed"),
-    ("zonemode=zbd", "option zonemode is not supported", "zoned"),
+    ("zonemode=zbd", "zoned drives are not simulated", ""),
+    ("rw=randread\nzonesize=64k\nzoneskip=1m", "random I/O in strided zones", "a job for each"),
+    ("rw=read:4k\nzonesize=64k\nzoneskip=1m", "holes within zones", ""),
+    ("rw=read\nzonesize=64k\nzoneskip=1000", "zoneskip is no whole sectors", "512"),
     ("profile", "option profile is not supported", "built-in"),
     ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
     ("rw=randread\npercentage_random=50", "wholly random", "two jobs"),
@@ -206,7 +214,6 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("bssplit=4k/80:8k/50", "add up to 130 %", ""),
     ("bssplit=4k/50\nbsrange=4k-8k", "exclude each other", "keep one"),
     ("direct=yes", "neither 0 nor 1", ""),
-    ("numjobs=2\nexitall", "exitall", "runtime"),
     ("rate=1m\nthinktime=1ms\nrate_ignore_thinktime=1", "catches up", "leave it out"),
     ("rate=1m\nthinktime=1ms\nthinktime_iotime=1", "thinktime_iotime and rate", "keep one"),
     ("thinktime=1ms\nthinktime_iotime=1\nthinktime_blocks=2", "thinktime_blocks", "keep one"),
@@ -260,7 +267,7 @@ def test_all_problems_of_a_file_are_told_at_once(load) -> None:  # type: ignore[
     with pytest.raises(ConfigError) as caught:
         load(
             "[global]\nsize=1m\n[a]\nbs=1000\nioengine=libaio\niodepth=4\niodepth_low=2\n"
-            "[b]\niodpeth=4\nzonemode=zbd\n[c]\nbs=${NONE}\n[d]\nioengine=net\nbs=77\n",
+            "[b]\niodpeth=4\nopendir=/x\n[c]\nbs=${NONE}\n[d]\nioengine=net\nbs=77\n",
             environment={},
         )
     first, *lines = str(caught.value).split("\n")
@@ -370,6 +377,24 @@ def test_sections_can_be_chosen(load) -> None:  # type: ignore[no-untyped-def]
         load(text, sections=("a", "d"))
     with pytest.raises(ConfigError, match=r"different drives \(/dev/sdb, /dev/sdc\)"):
         load(text)
+
+
+def test_files_share_the_drive_of_the_run(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load("[global]\nsize=1m\n[a]\nfilename=one\n[b]\nfilename=two\n")
+    assert [note.split(":")[0] for note in job_file.notes] == ["filename=one", "filename=two"]
+    assert all(note.endswith("whose addresses its jobs share") for note in job_file.notes)
+
+
+def test_jobs_that_end_others(load) -> None:  # type: ignore[no-untyped-def]
+    job_file = load(
+        "[global]\nsize=1m\nexitall\n[a]\nnew_group\n[b]\nexit_what=stonewall\nnew_group\n"
+        "[c]\nstonewall\nexit_what=all\n[d]\nstonewall\n"
+    )
+    ends = {job.name: job.ends_all for load in job_file.workloads for job in load.jobs}
+    assert ends == {"a": False, "b": True, "c": True}  # a is a group of its own, d never runs
+    assert any("exit_what=all: the steps after" in note for note in job_file.notes)
+    with pytest.raises(ConfigError, match="one of several reporting groups"):
+        load("[global]\nsize=1m\nexitall\n[a]\nnumjobs=2\n[b]\nnew_group\n")
 
 
 def test_threads_with_their_own_ranges_are_jobs_of_their_own(load) -> None:  # type: ignore[no-untyped-def]

@@ -18,6 +18,7 @@ from writecliff.workload.fiojob.engines import ASYNCHRONOUS, NOT_A_DRIVE, SYNCHR
 
 BLOCK_ENGINES = sorted(SYNCHRONOUS | ASYNCHRONOUS)
 KINDS = [
+    "rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=256k", "rw=randwrite\nexitall",
     "rw=randread", "rw=write\nverify=crc32c\nverify_backlog=8\ndo_verify=1",
     "rw=read:-8k", "rw=write:8k\nloops=2", "rw=randrw:4\nrwmixwrite=40", "rw=trimwrite",
     "rw=randrw\nbssplit=4k/40:16k/60,16k/100\ncmdprio_bssplit=4k/25/1/1:16k/75,16k/0",

@@ -101,9 +101,17 @@ back = "8 KiB"
 files = 4
 trim_first = true
 ios = 1
+[[job]]
+pattern = "sequential"
+hole = "2 MiB"
+hole_after = "1 MiB"
+ios = 1
+ends_all = true
 "#;
     let spec = only(lines);
-    let [random, sequential] = &spec.jobs[..] else { panic!("two jobs") };
+    let [random, sequential, strided] = &spec.jobs[..] else { panic!("three jobs") };
+    assert_eq!((strided.hole_bytes, strided.hole_after_bytes), (2 << 20, 1 << 20));
+    assert!(strided.ends_all && !sequential.ends_all);
     let writes = random.writes.as_ref().unwrap();
     assert_eq!((writes.block_sizes.len(), writes.align_bytes), (2, Some(8192)));
     assert_eq!((random.addresses.hot_pct, random.run_ios), (Some(20.0), 16));

@@ -28,9 +28,13 @@ def add_direction(section: Section) -> None:
     modifier = ""
     if job.run_ios > 1:
         modifier = f":{job.run_ios}"
-    elif job.hole_bytes:
+    elif job.hole_bytes and not job.hole_after_bytes:
         modifier = f":{job.hole_bytes}"
     section.add("rw", _direction(section) + modifier)
+    if job.hole_after_bytes:
+        section.add("zonemode", "strided")
+        section.add("zonesize", job.hole_after_bytes)
+        section.add("zoneskip", job.hole_bytes)
     if job.trim_pct == 0 and 0 < job.read_pct < 100:
         section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
         if job.pattern == "sequential":

@@ -114,6 +114,8 @@ def add_ends(section: Section) -> None:
     block = max(size.bytes for size in job.all_block_sizes)
     if job.duration_ns is None and job.volume_bytes is None and job.ios is None:
         section.refuse("has no end", "give duration_ns, volume_bytes or ios")
+    if job.ends_all:
+        section.add("exitall")
     if job.duration_ns is not None:
         section.add("runtime", f"{max(1, round(job.duration_ns / 1000))}us")
     if job.volume_bytes is None and job.ios is None:

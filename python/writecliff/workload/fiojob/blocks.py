@@ -36,6 +36,7 @@ class Operations:
     trim_first: bool = False
     run_ios: int = 1
     hole_bytes: int = 0
+    hole_after_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,33 @@ def operations(settings: Settings) -> Operations:
         )
     trim_pct = 100.0 if used == ("trim",) else 0.0
     trim_first = used[0] == "trim" and len(used) > 1
-    return Operations(pattern, used, read_pct, trim_pct, trim_first, run_ios, hole_bytes)
+    zone = _strided_zone(settings, pattern)
+    if zone is not None and hole_bytes:
+        raise settings.error("rw", f"rw={settings.rw}: holes within zones are not available")
+    hole_bytes, after_bytes = zone or (hole_bytes, 0)
+    return Operations(
+        pattern, used, read_pct, trim_pct, trim_first, run_ios, hole_bytes, after_bytes
+    )
+
+
+def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | None:
+    """(bytes of a hole, bytes before it) of strided zones, which zonesize alone asks for too."""
+    mode = settings.zonemode or ("strided" if settings.zonesize else "none")
+    if mode == "zbd":
+        raise settings.error("zonemode", "zonemode=zbd: zoned drives are not simulated")
+    hole_bytes = max(settings.zonerange - settings.zonesize, 0) + settings.zoneskip
+    if mode == "none" or not hole_bytes:
+        return None
+    if pattern == "random":
+        raise settings.error(
+            "zonemode zonesize",
+            "random I/O in strided zones is not available",
+            "use a job for each zone, with offset and size",
+        )
+    for name in ("zonesize", "zonerange", "zoneskip"):
+        if getattr(settings, name) % SECTOR_BYTES:
+            raise settings.error(name, f"{name} is no whole sectors", "use a multiple of 512")
+    return hole_bytes, settings.zonesize
 
 
 def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int]:

@@ -65,8 +65,12 @@ class FioOptions:
         read.string, None, "as stonewall, if it waits for all jobs before it"
     )
     new_group: bool = option(read.flag, None, "starts a new reporting group; does not wait")
-    exitall: bool = option(read.flag, None, "only in a step of one job, where it changes nothing")
-    exit_what: str = option(read.choice("group", "stonewall", "all"), "group", "only with exitall")
+    exitall: bool = option(read.flag, None, "all jobs of the step end with this one")
+    exit_what: str = option(
+        read.choice("group", "stonewall", "all"),
+        "group",
+        "with exitall; group: only where one group runs; all: no step follows",
+    )
     startdelay: int = option(read.time_us("s"), "0", "start delay, from the start of the run")
     # Direction
     rw: str = option(
@@ -183,6 +187,18 @@ class FioOptions:
         read.integer(0, LARGEST), "137", "seed of the run; the first job's where jobs differ"
     )
     randrepeat: bool = option(read.boolean, "1", "runs always repeat; 0 is reported in a note")
+    zonemode: str | None = option(
+        read.choice("none", "strided", "zbd"),
+        None,
+        "strided: sequential I/O leaves zoneskip out after each zonesize; zbd is refused",
+    )
+    zonesize: int = option(
+        read.integer(0, LARGEST), "0", "of strided zones: what is accessed of each"
+    )
+    zonerange: int = option(
+        read.integer(0, LARGEST), "0", "of strided zones: their size, if not zonesize"
+    )
+    zoneskip: int = option(read.integer(0, LARGEST), "0", "of strided zones: left out after each")
     # Rates and pauses
     rate: Triple[int] = option(
         read.triple(0), "0", "bytes per second of each thread, for each operation"

@@ -98,7 +98,7 @@ REFUSED: dict[str, str] = {
     "block traces are not merged; replay them one by one": "merge_blktrace_file",
     "commands in a job file are not executed": "exec_prerun exec_postrun",
     "zoned drives are not simulated": (
-        "zonemode=none zonesize=0 zonecapacity=0 zonerange=0 zoneskip=0 read_beyond_wp=0 "
+        "zonecapacity=0 read_beyond_wp=0 "
         "max_open_zones=0 job_max_open_zones=0 ignore_zone_limits=0 zone_reset_threshold "
         "zone_reset_frequency recover_zbd_write_error=0 write_zone_remainder=0"
     ),

@@ -191,10 +191,13 @@ def _finish(
     for index, group in enumerate(groups):
         name = path.stem if len(groups) == 1 else f"{path.stem}-{index + 1}"
         settings = group[0].settings
-        settings.attempt(_check_exitall, group)
         step = settings.attempt(_step, name, group, first=index == 0, notes=notes)
         steps += [step] if step else []
         notes += (note for section in group for note in section.settings.notes)
+        if any(s.settings.exitall and s.settings.exit_what == "all" for s in group):
+            if index + 1 < len(groups):
+                notes.append(f"exit_what=all: the steps after {name} do not run")
+            break
     if problems:
         raise all_of(path, problems)
     notes += _once(section.settings for group in groups for section in group)
@@ -219,24 +222,31 @@ def _target_notes(groups: list[_Group]) -> list[str]:
         filename = named_file(section.settings)
         if filename is not None:
             names.setdefault(filename, section.settings)
-    if len(names) > 1:
-        raise list(names.values())[1].error(
+    drives = [name for name in names if name.startswith("/dev/")]
+    if len(drives) > 1:
+        raise names[drives[1]].error(
             "filename",
-            f"jobs name different drives ({', '.join(names)}); a run has one",
+            f"jobs name different drives ({', '.join(drives)}); a run has one",
             "run the jobs of each drive alone (its sections)",
         )
-    return [f"filename={name}: replaced by the drive of the run" for name in names]
+    shared = "" if len(names) < 2 else ", whose addresses its jobs share"
+    return [f"filename={name}: replaced by the drive of the run{shared}" for name in names]
 
 
-def _check_exitall(group: _Group) -> None:
-    threads = sum(len(section.jobs) for section in group)
-    for section in group:
-        if section.settings.exitall and threads > 1:
-            raise section.settings.error(
-                "exitall",
-                "exitall: jobs that end because another one ends are not available",
-                "give all of them the same runtime",
-            )
+def _ends_all(section: _Section, group: _Group) -> bool:
+    """Whether the jobs of the step end with those of this section."""
+    if not section.settings.exitall:
+        return False
+    mine = [one for one in group if one.group_id == section.group_id]
+    if section.settings.exit_what != "group" or len(mine) == len(group):
+        return True
+    if sum(len(one.jobs) for one in mine) > 1:
+        raise section.settings.error(
+            "exitall exit_what",
+            "exit_what=group: ending one of several reporting groups is not available",
+            "use exit_what=stonewall, which ends all jobs of the step",
+        )
+    return False
 
 
 def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep:
@@ -244,7 +254,8 @@ def _step(name: str, group: _Group, *, first: bool, notes: list[str]) -> FioStep
     sections = []
     for one in group:
         indices = tuple(range(len(jobs), len(jobs) + len(one.jobs)))
-        jobs += one.jobs
+        ends_all = _ends_all(one, group)
+        jobs += (replace(job, ends_all=ends_all) for job in one.jobs)
         sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
     _check_delays(group, first)
     workload = Workload(name, tuple(jobs), _seed(group, notes), _interval_ns(group))
