@@ -29,9 +29,13 @@ class Device:
     def scales(self) -> list[float]:
         """Factors by which the drive can be made smaller, the largest first; 1 is not among
         them."""
+    def nearest_scale(self, scale: float) -> float:
+        """The scale nearest to `scale` that leaves whole word lines, and with them the share of
+        spare flash."""
     def scaled(self, scale: float, largest_io_bytes: int) -> Device:
         """The drive `scale` times smaller, which answers as the whole one would under loads whose
-        largest command is `largest_io_bytes`. Raises NativeConfigError."""
+        largest command is `largest_io_bytes`. Raises NativeConfigError for a scale that is not
+        `nearest_scale` of itself."""
     def for_streams(
         self, streams: int, capacity_bytes: int | None = None, units: int | None = None
     ) -> Device:

@@ -38,9 +38,13 @@ impl PyDevice {
         self.inner.scales()
     }
 
+    fn nearest_scale(&self, scale: f64) -> f64 {
+        self.inner.nearest_scale(scale)
+    }
+
     fn scaled(&self, scale: f64, largest_io_bytes: u64) -> PyResult<Self> {
         let inner = self.inner.scaled(scale, Bytes(largest_io_bytes));
-        Ok(Self { inner: inner.map_err(|e| errors::located(&e))? })
+        Ok(Self { inner: inner.map_err(|error| derived(&error))? })
     }
 
     #[pyo3(signature = (streams, capacity_bytes = None, units = None))]
@@ -51,12 +55,7 @@ impl PyDevice {
         units: Option<u64>,
     ) -> PyResult<Self> {
         let inner = self.inner.for_streams(streams, capacity_bytes.map(Bytes), units);
-        let inner = inner.map_err(|error| match error {
-            DeriveError::Located(error) => errors::located(&error),
-            DeriveError::Resize(error) => errors::config(&error.message, Some(&error.hint)),
-            DeriveError::NotFlash(message) => errors::config(&message, None),
-        })?;
-        Ok(Self { inner })
+        Ok(Self { inner: inner.map_err(|error| derived(&error))? })
     }
 
     /// Properties of the drive for reports and listings.
@@ -150,4 +149,14 @@ pub(crate) fn toml_changed(
     let changes = changes.collect::<PyResult<Vec<_>>>()?;
     let no_table = |key| errors::config(&format!("the device file has no table for {key}"), None);
     toml.changed(&changes).map_err(no_table)
+}
+
+fn derived(error: &DeriveError) -> PyErr {
+    match error {
+        DeriveError::Located(error) => errors::located(error),
+        DeriveError::Resize(error) => errors::config(&error.message, Some(&error.hint)),
+        DeriveError::NotFlash(message) | DeriveError::Scale(message) => {
+            errors::config(message, None)
+        }
+    }
 }

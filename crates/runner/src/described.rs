@@ -21,6 +21,7 @@ pub enum DeriveError {
     Located(LocatedError),
     Resize(ResizeError),
     NotFlash(String),
+    Scale(String),
 }
 
 impl From<LocatedError> for DeriveError {
@@ -63,13 +64,31 @@ impl Device {
         }
     }
 
+    /// The possible scale that is nearest to `scale`.
+    pub fn nearest_scale(&self, scale: f64) -> f64 {
+        match &self.config {
+            AnyConfig::Ssd(config) => ssd::nearest_scale(config, scale),
+            AnyConfig::Disk(_) => {
+                let distance = |one: &f64| (one / scale).ln().abs();
+                let every = disk::SCALES.into_iter().chain([1.0]);
+                every.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(1.0)
+            }
+        }
+    }
+
     /// The drive at 1/`scale` of its size, with the same performance for loads whose largest
-    /// command is `largest_io`.
-    pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, LocatedError> {
-        self.changed(&match &self.config {
+    /// command is `largest_io`. Fails for a scale that is not [`Self::nearest_scale`] of itself.
+    pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, DeriveError> {
+        let nearest = self.nearest_scale(scale);
+        if (nearest / scale - 1.0).abs() > 1e-9 {
+            let name = &self.config.identity().name;
+            let message = format!("{name} cannot be scaled by {scale}; {nearest} is possible");
+            return Err(DeriveError::Scale(message));
+        }
+        Ok(self.changed(&match &self.config {
             AnyConfig::Ssd(config) => ssd::scaled(config, scale, largest_io),
             AnyConfig::Disk(config) => disk::scaled(config, scale),
-        })
+        })?)
     }
 
     /// The drive with `streams` streams and, if `capacity` is given, about that capacity and

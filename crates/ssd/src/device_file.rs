@@ -22,7 +22,7 @@ use crate::config::{ControllerConfig, DeviceConfig, ServiceOrder};
 use crate::{data_placement, ecc, endurance, housekeeping, power, reduction, slc_cache, thermal};
 
 pub use resized::{ResizeError, resized};
-pub use scaled::{scaled, scales};
+pub use scaled::{nearest_scale, scaled, scales};
 pub use streams::with_streams;
 
 type Answer<T> = Result<T, LocatedError>;

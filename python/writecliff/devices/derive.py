@@ -121,6 +121,7 @@ class _Derivation:
         self.command_ns, self.read_command_ns, self.write_command_ns = self._command_times()
         self.latency_ns, self.latency_why = self._latency()
         self.channels, self.dies, self.dies_why = self._dies()
+        self.word_lines, self.word_lines_why = self._word_lines()
         self.program_ns, self.program_why = self._program()
 
     # -- link and firmware ------------------------------------------------------------------
@@ -242,9 +243,23 @@ class _Derivation:
 
     def _blocks(self) -> int:
         """Blocks of a plane, which is the number of reclaim units."""
+        return self._blocks_of(self.word_lines)
+
+    def _blocks_of(self, word_lines: int) -> int:
         g = self.generation
-        pages = g.word_lines * BITS[self.cell]
+        pages = word_lines * BITS[self.cell]
         return math.ceil(self.raw_bytes / self.dies / (g.planes * pages * g.page_kib * KIB))
+
+    def _word_lines(self) -> tuple[int, str]:
+        """Of a block. Small dies have fewer, so that the spare flash is enough units for garbage
+        collection."""
+        lines, spare = self.generation.word_lines, 1 - self.sheet.capacity / self.raw_bytes
+        needed = int(_WATERMARKS["gc_idle_watermark"]) / spare
+        why = ""
+        while lines > 1 and self._blocks_of(lines) < needed:
+            lines //= 2
+            why = f": {self.generation.word_lines} are usual and leave too few blocks a die"
+        return lines, why
 
     # -- the file ---------------------------------------------------------------------------
 
@@ -271,7 +286,7 @@ class _Derivation:
 
     def _flash(self) -> list[Value]:
         g, bits = self.generation, BITS[self.cell]
-        pages = g.word_lines * bits
+        pages = self.word_lines * bits
         usual = f"usual for {g.name}"
         reads = ", ".join([f'"{_us(self.read_ns)}"'] * bits)
         bus, bus_why = self._bus()
@@ -288,7 +303,8 @@ class _Derivation:
             ("planes_per_die", g.planes, usual),
             ("blocks_per_plane", self._blocks(), f"fills {self.raw_bytes / GIB:,.0f} GiB: "
              f"{self.raw_bytes / self.sheet.capacity - 1:.1%} more than the user capacity"),
-            ("pages_per_block", pages, f"{g.word_lines} word lines of {bits}"),
+            ("pages_per_block", pages, f"{self.word_lines} word lines of {bits}"
+             f"{self.word_lines_why}"),
             ("page", f'"{g.page_kib} KiB"', usual),
             ("cell", f'"{self.cell.upper()}"', "the sheet" if self.sheet.cell else usual),
             ("multi_plane", "true", "usual"),

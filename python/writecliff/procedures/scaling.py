@@ -3,9 +3,8 @@
 A test that writes the drive four times shows the write cliff at any size of the drive. So `--quick`
 leaves the length of a test in drive fills as it is, and scales the drive and all times down
 (`engines/scaled.py`). What does not shrink with the drive bounds the scale: the write buffer, which
-must keep all dies busy, and what is outstanding at the end of a step. On the shipped SATA drive,
-figures of WSAT, TP, LAT and XSR at 1/32 are within 2 % of those at 1/64. IOPS at 1/128, with steps
-of half a second, are 7 to 9 % above those at 1/64. `writecliff validate quick` compares suites.
+must keep all dies busy, and what is outstanding at the end of a step. `writecliff validate quick`
+measures how far a quick suite is from the full-length one (docs/performance.md).
 """
 
 from __future__ import annotations

@@ -67,10 +67,15 @@ class ComparedDrive:
         return describe_device(self.text, self.file_name)
 
     def scaled(self, scale: float) -> ComparedDrive:
-        """The same drive, so many times smaller. Rates stay, stalls shrink with it."""
+        """The same drive, about so many times smaller (`Device.nearest_scale`). Rates stay, stalls
+        shrink with it."""
+        whole = open_device(self.text, self.file_name)
+        exact = whole.nearest_scale(scale)
+        if exact == 1:
+            return self
         with as_user_errors():
-            device = open_device(self.text, self.file_name).scaled(scale, LARGEST_IO_BYTES)
-        return replace(self, text=device.text, scale=self.scale * scale)
+            device = whole.scaled(exact, LARGEST_IO_BYTES)
+        return replace(self, text=device.text, scale=self.scale * exact)
 
 
 class MeasurementObserver:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from writecliff.devices import open_device, read_device_file
+from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.devices.families import FOLDER as FAMILIES
 from writecliff.devices.quantities import number
@@ -24,7 +24,7 @@ from writecliff.published.fit.next_figures import suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.residuals import SOFT, Residuals
 from writecliff.published.fit.simulations import Simulations
-from writecliff.published.measure import LARGEST_IO_BYTES, ComparedDrive, measure
+from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row
 
 TRUE = {
@@ -49,7 +49,7 @@ def _figure(device: str, metric: str, read_pct: float, depth: int, size: int) ->
 @pytest.fixture(scope="module")
 def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PublishedFigure]]:
     """A drive with wrong parameters, and figures of the same drive with the right ones."""
-    base = open_device(*read_device_file("sata-tlc-120")).scaled(48, LARGEST_IO_BYTES).text
+    base = ComparedDrive.preset("sata-tlc-120").scaled(48).text
     path = tmp_path_factory.mktemp("fit") / "drive.toml"
     path.write_text(with_values(base, START), encoding="utf-8")
     asked = [
@@ -121,19 +121,20 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
         alone[coordinates.index(f"controller.{key}", None)]
         for key in ("relocation_time", "command_time")
     )
-    # The link is slower than the command time, so no load of the menu tells of that.
+    # The link is slower than the command time, so no load of the menu tells of that; collection
+    # takes another course with any change, by a per cent or so.
     found = suggestions(problem, coordinates.start, [command, relocation])
-    assert [one.combination for one in found] == [1]
-    load = condition(found[0].figure)
+    assert all(one.change_pct < 2 for one in found if one.combination == 0)
+    assert found[-1].combination == 1 and found[-1].change_pct > 5
+    load = condition(found[-1].figure)
     assert load is not None and load.load is not None and load.load.read_pct != 100
-    assert found[0].change_pct > 1
     assert suggestions(problem, coordinates.start, []) == ()
     assert any(line.endswith("1 loads simulated") for line in said)
 
 
 def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulations, "SECONDS_MAX", 0.5)
-    small = open_device(*read_device_file("sata-tlc-120")).scaled(48, LARGEST_IO_BYTES).text
+    small = ComparedDrive.preset("sata-tlc-120").scaled(48).text
     path = tmp_path / "drive.toml"
     path.write_text(with_values(small, START), encoding="utf-8")
     text = _specification(tmp_path, path).read_text().replace("scale = 1", "scale = 2")

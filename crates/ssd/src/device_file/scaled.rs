@@ -35,6 +35,13 @@ pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
+/// The scale nearest to `scale` that leaves whole word lines: any other changes the share of spare
+/// flash.
+pub fn nearest_scale(config: &DeviceConfig, scale: f64) -> f64 {
+    let lines = f64::from(config.word_lines());
+    lines / (lines / scale).round_ties_even().clamp(1.0, lines)
+}
+
 /// Changes to the device file for a drive that is `scale` times smaller. `largest_io` is the
 /// largest command of the load, which must fit into the buffer.
 pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Change> {
