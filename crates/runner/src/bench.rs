@@ -28,11 +28,12 @@ use crate::{drive, fast_forward, replay};
 
 /// All cases, in the order that needs the least preconditioning. `growth-*` create their own
 /// drives.
-pub const CASES: [&str; 9] = [
+pub const CASES: [&str; 10] = [
     "ff-960",
     "read-qd32",
     "write-steady",
     "mix-70-30",
+    "mix-256",
     "save-restore-960",
     "day-15k",
     "growth-60",
@@ -77,7 +78,7 @@ pub struct Row {
     pub wall_s: f64,
     /// Peak memory of the process so far.
     pub peak_rss_mib: f64,
-    /// Further figures by name: `waf`, `save_s`, `restore_s`, `state_bytes`.
+    /// Further figures by name: `waf`, `times_life` (virtual time per CPU time), `save_s`, ...
     pub more: Vec<(&'static str, f64)>,
 }
 
@@ -119,6 +120,7 @@ impl Bench {
             "read-qd32" => self.closed(case, 100.0),
             "write-steady" => self.closed(case, 0.0),
             "mix-70-30" => self.closed(case, 70.0),
+            "mix-256" => self.many_outstanding(case),
             "save-restore-960" => self.save_restore(case),
             "day-15k" => self.day(case),
             "growth-60" => self.growth(case, Bytes(60_000_000_000), 2, 1),
@@ -150,6 +152,13 @@ impl Bench {
     fn closed(&mut self, case: &str, read_pct: f64) -> Result<Row, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         timed(self.ready()?, case, &random(read_pct, |job| job.ios = Some(ios)))
+    }
+
+    /// 70 % reads with as much outstanding as keeps a drive with many dies busy.
+    fn many_outstanding(&mut self, case: &str) -> Result<Row, BenchError> {
+        let ios = (CLOSED_IOS * self.scale).ceil() as u64;
+        let mix = random(70.0, |job| (job.queue_depth, job.ios) = (256, Some(ios)));
+        timed(self.ready()?, case, &mix)
     }
 
     /// A day at 15,000 IOPS, 70 % reads.
@@ -289,6 +298,7 @@ fn timed(ssd: &mut Ssd, case: &str, spec: &WorkloadSpec) -> Result<Row, BenchErr
     let virtual_s = Nanos(outcome.elapsed_ns).as_secs_f64();
     let mut row = meter.row(case, &[outcome]);
     row.more.push(("iops_virtual", row.host_ios as f64 / virtual_s));
+    row.more.push(("times_life", virtual_s / row.cpu_s));
     Ok(row)
 }
 

@@ -34,6 +34,7 @@ def sim(
     json
         Print {"schema", "device", "scale", "rows": [{"case", "host_ios", "cpu_s",
         "ios_per_cpu_s", "ns_per_host_io", "ns_per_page_program", "peak_rss_mib", ...}]}.
+        Cases that simulate time have "times_life": virtual time per CPU time.
     """
     from writecliff.bench.sim import chosen, run
 
@@ -45,7 +46,16 @@ def sim(
         document = {"schema": "writecliff/bench-sim/1", "device": device, "scale": scale}
         emit_json(document | {"rows": rows})
         return 0
-    header = ("case", "I/Os", "CPU", "M I/O per CPU s", "ns per I/O", "ns per page", "peak memory")
+    header = (
+        "case",
+        "I/Os",
+        "CPU",
+        "M I/O per CPU s",
+        "ns per I/O",
+        "ns per page",
+        "x life",
+        "peak memory",
+    )
     cells = [
         (
             str(row["case"]),
@@ -54,6 +64,7 @@ def sim(
             _millions(row["ios_per_cpu_s"]),
             _number(row["ns_per_host_io"]),
             _number(row["ns_per_page_program"]),
+            _number(row.get("times_life")),
             f"{row['peak_rss_mib']:,.0f} MiB",
         )
         for row in rows
@@ -137,7 +148,8 @@ def fit(*, capacity: str = "1TB", json: bool = False) -> int:
         Of the drive.
     json
         Print {"schema", "capacity_bytes", "first_output_s", "scaled_s", "wall_s", "cpu_s",
-        "simulations", "rows": [{"key", "truth", "start", "found", "error_pct"}], ...}.
+        "simulations", "rows": [{"key", "truth", "start", "found", "error_pct",
+        "determined"}], ...}.
     """
     from writecliff.published.fit.bench import run
 
@@ -147,10 +159,10 @@ def fit(*, capacity: str = "1TB", json: bool = False) -> int:
         return 0
     rows = [
         (row["key"], *(f"{row[name]:,.0f} ns" for name in ("truth", "start", "found")),
-         f"{row['error_pct']:+.1f} %")
+         f"{row['error_pct']:+.1f} %", "" if row["determined"] else "not determined")
         for row in found["rows"]
     ]  # fmt: skip
-    print(table(("parameter", "truth", "start", "found", "error"), rows, "lrrrr"))
+    print(table(("parameter", "truth", "start", "found", "error", ""), rows, "lrrrrl"))
     errors = [abs(error) for error in found["figure_errors_pct"] if error is not None]
     print(
         f"first output after {found['first_output_s']:.1f} s, scaled drive fitted after "
