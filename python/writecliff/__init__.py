@@ -8,10 +8,10 @@ The industry's tests on simulated and real drives. From Python:
 >>> engine.run(load).total("read")
 (1000, 4096000)
 
-The functions do what the commands do: `run_test`, `run_suite`, `compare`, `write_report`,
-`capture_program`, `replay_trace`, `advise_streams`; `load_run` opens what a run has left. The guide
-is docs/guides/python.md. Names are imported when they are first used, so that `writecliff --help`
-stays quick.
+The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `compare`,
+`write_report`, `capture_program`, `replay_trace`, `advise_streams`; `load_run` opens what a run has
+left. The guide is docs/guides/python.md. Names are imported when they are first used, so that
+`writecliff --help` stays quick.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from writecliff.api import resume_run as resume_run
     from writecliff.api import run_suite as run_suite
     from writecliff.api import run_test as run_test
+    from writecliff.api import run_workload as run_workload
     from writecliff.api import write_report as write_report
     from writecliff.engines.base import OperationNumber as OperationNumber
     from writecliff.engines.sim import SimEngine as SimEngine
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "writecliff.api": (
         "Replay", "Run", "Suite", "advise_streams", "capture_program", "compare", "load_run",
-        "replay_trace", "resume_run", "run_suite", "run_test", "write_report",
+        "replay_trace", "resume_run", "run_suite", "run_test", "run_workload", "write_report",
     ),
     "writecliff.engines.base": ("OperationNumber",),
     "writecliff.engines.sim": ("SimEngine",),

@@ -69,6 +69,7 @@ def test_the_examples_give_what_the_guide_says(
 ) -> None:
     monkeypatch.chdir(names["folder"])
     assert names["run"].status == "complete" and names["run"].test == "wsat"
+    assert names["mix"].test == "workload" and "reads/s" in names["mix"].verdict
     assert names["both"].verdict and names["page"].is_file()
     assert (names["folder"] / "numbers").is_dir()
     rounds, series = names["rounds"], names["per_second"]

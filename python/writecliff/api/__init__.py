@@ -1,0 +1,27 @@
+"""What the commands do, as functions: tests, workloads, suites, comparisons, captures, replays.
+
+The command line calls the same functions, so that a script and a shell get the same results. A
+function that measures returns what it measured; tables are `pyarrow.Table`s, which pandas and
+polars take as they are (`table.to_pandas()`, `polars.from_arrow(table)`).
+
+    runs.py    one run: made, resumed, opened
+    sets.py    suites, comparisons, reports
+    traces.py  captures, replays, stream advice
+"""
+
+from writecliff.api.runs import Run as Run
+from writecliff.api.runs import execute as execute
+from writecliff.api.runs import load_run as load_run
+from writecliff.api.runs import new_path as new_path
+from writecliff.api.runs import resume_run as resume_run
+from writecliff.api.runs import run_test as run_test
+from writecliff.api.runs import run_workload as run_workload
+from writecliff.api.sets import Suite as Suite
+from writecliff.api.sets import compare as compare
+from writecliff.api.sets import run_members as run_members
+from writecliff.api.sets import run_suite as run_suite
+from writecliff.api.sets import write_report as write_report
+from writecliff.api.traces import Replay as Replay
+from writecliff.api.traces import advise_streams as advise_streams
+from writecliff.api.traces import capture_program as capture_program
+from writecliff.api.traces import replay_trace as replay_trace

@@ -1,0 +1,228 @@
+"""One run: of a test or a workload, made, resumed, or opened from its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from writecliff.engines.base import Engine
+    from writecliff.procedures.framework import RunOutcome
+    from writecliff.procedures.model import Procedure
+    from writecliff.procedures.progress import RunProgress
+    from writecliff.report.base import TestReport
+    from writecliff.report.headline import Headline
+    from writecliff.store.rundir import RunDirectory
+    from writecliff.workload.load import WorkloadFile
+    from writecliff.workload.model import Workload
+
+PathLike = str | Path
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk. Tables and figures are read when they are first asked for."""
+
+    path: Path
+    """The run directory."""
+
+    @cached_property
+    def directory(self) -> RunDirectory:
+        """The store: SQL over its tables (`query`), histograms, the manifest."""
+        from writecliff.store.rundir import RunDirectory
+
+        return RunDirectory.open(self.path)
+
+    @cached_property
+    def _report(self) -> TestReport:
+        from writecliff.report import report_of
+
+        return report_of(self.directory)
+
+    @property
+    def test(self) -> str:
+        """The name of the test: "wsat"."""
+        return self.directory.manifest.procedure
+
+    @property
+    def status(self) -> str:
+        """ "complete", "interrupted", "failed", "running" or "planned"."""
+        return self.directory.status
+
+    @property
+    def rounds(self) -> pa.Table:
+        """A row for each step, in the order they were made (docs/reference/run-directory.md)."""
+        return self.directory.rounds()
+
+    @property
+    def intervals(self) -> pa.Table:
+        """The time series of all steps, a row for each interval, job and operation."""
+        from writecliff.engines.base import with_operation_names
+
+        return with_operation_names(self.directory.intervals())
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, as `writecliff report --json` has them."""
+        return self._report.summary()
+
+    @cached_property
+    def figures(self) -> tuple[Headline, ...]:
+        """What the run is quoted by: key, value, unit and 95 % interval of each figure."""
+        return tuple(self._report.headlines())
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one line."""
+        return self._report.answer()
+
+
+def load_run(path: PathLike) -> Run:
+    """A run directory. Raises ConfigError (no run there), StoreError (damaged)."""
+    run = Run(Path(path))
+    _ = run.directory
+    return run
+
+
+def run_test(
+    test: str,
+    on: str | Engine,
+    *,
+    output: PathLike | None = None,
+    progress: RunProgress | None = None,
+    **options: Any,
+) -> Run:
+    """Run a test of the standard, or a campaign, on a drive; write its report.
+
+    `test`: a name from `writecliff test --list`. `on`: a target such as "sim:sata-tlc-120", or an
+    engine that is open (`open_target` takes the consent that a real drive needs). `output`: the run
+    directory, which must be empty or not exist (default: runs/TEST-TARGET-TIME). `progress` gets
+    what happens. `options` are those of the test, with underscores: `quick=True, seed=2`. Raises
+    ConfigError, TargetError, EngineError, StoreError.
+    """
+    from writecliff.engines.target import is_simulated
+    from writecliff.procedures.registry import procedure_from_mapping
+
+    simulated = is_simulated(on) if isinstance(on, str) else on.identify().simulated
+    procedure = procedure_from_mapping(test, options, simulated=simulated)
+    with _opened(on, procedure.seed) as engine:
+        directory = Path(output or new_path("runs", test, engine.identify().target))
+        execute(procedure, engine, directory, progress)
+    return Run(directory)
+
+
+def run_workload(
+    load: PathLike | Workload | Sequence[Workload],
+    on: str | Engine,
+    *,
+    output: PathLike | None = None,
+    precondition: str | None = None,
+    seed: int | None = None,
+    progress: RunProgress | None = None,
+) -> Run:
+    """Run a load of your own on a drive and write its report.
+
+    `load`: a workload or fio job file, the name of a ready-made workload, or one `Workload` or
+    several, which follow one another. `on`, `output`, `progress`: as in `run_test`. `precondition`:
+    state to bring the drive to first, as of `writecliff run` (default: what the file says, else
+    fill for a simulated drive whose unwritten addresses would be read). `seed`: in place of those
+    of the loads. Raises as `run_test`.
+    """
+    from writecliff.procedures.workload import WorkloadRun
+
+    drive_seed = 1 if seed is None else seed
+    with _opened(on, drive_seed) as engine:
+        identity = engine.identify()
+        file = _workload_file(load, identity.capacity_bytes, seed)
+        procedure = WorkloadRun.of(file, identity, precondition=precondition, seed=drive_seed)
+        directory = Path(output or new_path("runs", file.path.stem, identity.target))
+        execute(procedure, engine, directory, progress)
+    return Run(directory)
+
+
+def _workload_file(
+    load: PathLike | Workload | Sequence[Workload], capacity_bytes: int, seed: int | None
+) -> WorkloadFile:
+    from writecliff.profiles import find_workload
+    from writecliff.workload.load import LoadStep, WorkloadFile, load_workload
+    from writecliff.workload.model import Workload
+
+    if isinstance(load, str | Path):
+        return load_workload(find_workload(Path(load)), capacity_bytes=capacity_bytes, seed=seed)
+    steps = [LoadStep(one) for one in ([load] if isinstance(load, Workload) else load)]
+    if not steps:
+        raise ConfigError("no workload is given")
+    if seed is not None:
+        steps = [step.seeded(seed) for step in steps]
+    return WorkloadFile(Path(steps[0].workload.name), tuple(steps))
+
+
+def resume_run(
+    path: PathLike, on: str | Engine | None = None, *, progress: RunProgress | None = None
+) -> Run:
+    """Finish a run that was interrupted, with the options it was started with.
+
+    `on`: as in `run_test` (default: the target that the run was on). Raises as `run_test`.
+    """
+    from writecliff.engines.target import target_now
+    from writecliff.procedures.registry import procedure_from_mapping
+
+    run = load_run(path)
+    manifest = run.directory.manifest
+    procedure = procedure_from_mapping(manifest.procedure, manifest.options)
+    with _opened(on or target_now(manifest.device), procedure.seed) as engine:
+        execute(procedure, engine, run.path, progress, resume=True)
+    return Run(run.path)
+
+
+def execute(
+    procedure: Procedure,
+    engine: Engine,
+    directory: Path,
+    progress: RunProgress | None = None,
+    *,
+    resume: bool = False,
+) -> tuple[RunOutcome, Path]:
+    """Run a procedure and write its report; the outcome and the page. Raises as `run_test`."""
+    from writecliff.procedures.framework import run_procedure
+    from writecliff.procedures.progress import RunProgress
+    from writecliff.report import write_report
+
+    outcome = run_procedure(procedure, engine, directory, progress or RunProgress(), resume=resume)
+    return outcome, write_report(outcome.run_directory)
+
+
+@contextmanager
+def _opened(on: str | Engine, seed: int) -> Iterator[Engine]:
+    if not isinstance(on, str):
+        yield on
+        return
+    from writecliff.engines.target import open_target
+
+    engine = open_target(on, seed=seed)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def new_path(folder: str, about: str, target: str | None = None) -> Path:
+    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501`."""
+    import re
+    from datetime import datetime
+    from itertools import count
+
+    short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
+    path = Path(folder) / f"{about}{short}-{datetime.now():%Y%m%d-%H%M%S}"
+    if not path.exists():
+        return path
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(one for one in others if not one.exists())

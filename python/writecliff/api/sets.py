@@ -1,0 +1,110 @@
+"""Several runs: suites and sweeps, comparisons, and the reports of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.api.runs import PathLike, Run, new_path
+
+if TYPE_CHECKING:
+    from writecliff.report.comparison import Comparison
+    from writecliff.suite.children import ChildEvent
+    from writecliff.suite.folder import SuiteFolder
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The runs of a suite or sweep."""
+
+    path: Path
+    """The directory of the suite."""
+
+    page: Path
+    """The page about all of its runs."""
+
+    runs: Mapping[str, Run]
+    """The runs by name, in order."""
+
+
+def run_suite(
+    edition: str,
+    on: str,
+    *,
+    tests: Sequence[str] | None = None,
+    output: PathLike | None = None,
+    workers: int | None = None,
+    opening: Mapping[str, Any] | None = None,
+    special: Mapping[str, Mapping[str, Any]] | None = None,
+    log: Callable[[ChildEvent], None] | None = None,
+    **options: Any,
+) -> Suite:
+    """Run all tests of an edition on a drive, each from a purge, and write a page about them.
+
+    `edition`: "pts-e" or "pts-c". `tests`: those of them to run. `output`: the directory, which
+    must be empty or not exist (default: suites/EDITION-TARGET-TIME). `workers`: runs at a time on a
+    simulated drive. `opening`: keyword arguments of `open_target`. `options` go to every test,
+    `special` to the tests that it names. Tests run in processes of their own, so a script calls
+    this below `if __name__ == "__main__":`. Raises as `run_test`.
+    """
+    from writecliff.suite.folder import SuiteFolder
+    from writecliff.suite.plan import plan_suite
+
+    members = plan_suite(edition, on, tests=tests, common=options, special=special)
+    path = Path(output or new_path("suites", edition, on))
+    folder = SuiteFolder.create(path, "suite", edition, members)
+    return run_members(folder, opening=opening or {}, workers=workers, log=log)
+
+
+def run_members(
+    folder: SuiteFolder,
+    *,
+    opening: Mapping[str, Any],
+    workers: int | None = None,
+    log: Callable[[ChildEvent], None] | None = None,
+) -> Suite:
+    """Run what a suite or sweep has not done yet, and write its page. Raises as `run_test`."""
+    from writecliff.report import write_report
+    from writecliff.report.suite_page import write_suite_page
+    from writecliff.suite.runner import run_suite
+
+    def unseen(event: ChildEvent) -> None:
+        """Shows nothing."""
+
+    run_suite(folder, log or unseen, opening=opening, finish=write_report, workers=workers)
+    runs = {name: Run(folder.run_directory(name)) for name in folder.members}
+    return Suite(folder.path, write_suite_page(folder), runs)
+
+
+def compare(*runs: Run | Suite | PathLike) -> Comparison:
+    """Compare runs, suites, sweeps or saved answers: `figures`, `differences` and the `verdict`.
+
+    Raises ConfigError: fewer than two of them, or nothing that two of them measured.
+    """
+    from writecliff.report.comparison import compare as compare_paths
+
+    return compare_paths([_path_of(one) for one in runs])
+
+
+def write_report(
+    run: Run | PathLike,
+    *,
+    output: PathLike | None = None,
+    pdf: PathLike | None = None,
+    csv: PathLike | None = None,
+) -> Path:
+    """Write the report of a run as HTML and return its path.
+
+    `output`: the file (default: report.html in the run directory). `pdf`: also as PDF. `csv`: a
+    folder for the numbers of its figures and tables. Raises StoreError.
+    """
+    from writecliff.report import write_report as write
+
+    output, pdf, csv = (None if one is None else Path(one) for one in (output, pdf, csv))
+    return write(_path_of(run), output, pdf=pdf, csv=csv)
+
+
+def _path_of(one: Run | Suite | PathLike) -> Path:
+    return one.path if isinstance(one, Run | Suite) else Path(one)

@@ -1,0 +1,216 @@
+"""Traces of what programs write: captured, replayed, and advised on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from writecliff.api.runs import PathLike
+from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.capture.run import Captured
+    from writecliff.replay.advice import StreamAdvice
+    from writecliff.replay.columns import FileIO
+    from writecliff.replay.model import Replayed, ReplaySetup, Sizing
+
+
+def capture_program(
+    command: Sequence[str] = (),
+    *,
+    output: PathLike,
+    app: str | None = None,
+    records: int | None = None,
+    operations: int | None = None,
+    folder: PathLike | None = None,
+    root: PathLike | None = None,
+    reads: bool = False,
+    repair_hints: bool = False,
+    via: Literal["preload", "strace"] = "preload",
+    stdout: int | None = None,
+    log: Callable[[str], None] = lambda text: None,
+) -> Captured:
+    """Run a command, or the ready-made load `app`, and trace its file I/O to `output`.
+
+    `app`: "rocksdb", "postgres" or "cassandra", with `records` loaded, then `operations` on them,
+    data below `folder`. `root`: trace only files below it. `reads`: also reads. `repair_hints`:
+    repeat write hints that the kernel refused because they were not 64 bits wide. `via`: how.
+    `stdout`: a file descriptor for the output of the command. `log` gets what a load does. Raises
+    ConfigError, TargetError (a program is missing), StoreError.
+    """
+    from writecliff.capture.run import Options
+
+    root, folder = (None if one is None else Path(one) for one in (root, folder))
+    options = Options(Path(output), root, reads, repair_hints)
+    if app is not None:
+        from writecliff.capture.apps import Size, run_app
+
+        if command:
+            raise ConfigError("a command and a ready-made load exclude each other")
+        return run_app(app, options, Size(records, operations), folder=folder, log=log)
+    if not command:
+        raise ConfigError("nothing to capture", hint="give a command, or a ready-made load")
+    if via == "strace":
+        from writecliff.capture.strace import capture as run_strace
+
+        return run_strace(command, options, stdout=stdout)
+    from writecliff.capture.run import capture as run_preload
+
+    return run_preload(command, options, stdout=stdout)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A trace that was replayed on a simulated drive."""
+
+    trace: Path
+    """The trace."""
+
+    setup: ReplaySetup
+    """The drive that was simulated, and what was assumed."""
+
+    done: Replayed
+    """What was measured: `waf`, latencies, counters."""
+
+    on: str
+    """The drive, as it was named."""
+
+    seed: int = 1
+    """The seed of all random choices."""
+
+    @property
+    def waf(self) -> float:
+        """Write amplification of the second half of what was written."""
+        return self.done.waf
+
+    @property
+    def endurance_bytes(self) -> float:
+        """Bytes that a host can write to the whole drive within its rated cycles."""
+        return self.setup.endurance_bytes(self.done.waf)
+
+    @property
+    def years(self) -> float | None:
+        """The lifetime of the whole drive; None for a trace without duration and no rate given."""
+        return self.setup.years(self.done.waf)
+
+    def mapping(self) -> dict[str, Any]:
+        """All of it, as `writecliff replay --json` prints it."""
+        from writecliff.replay.summary import replay_mapping
+
+        return replay_mapping(self.trace, self.setup, self.done)
+
+    def store(self, output: PathLike) -> Path:
+        """Keep the replay in a run directory, which must be empty or not exist, and write its
+        report; the page. Raises ConfigError, StoreError."""
+        from writecliff.replay.record import store
+        from writecliff.report import write_report
+
+        folder, answer = Path(output), self.mapping()
+        store(folder, self.setup, self.done, answer, target=self.on, seed=self.seed)
+        return write_report(folder)
+
+
+def replay_trace(
+    trace: PathLike,
+    on: str,
+    *,
+    assign: str | None = None,
+    rules: str | None = None,
+    count: int | None = None,
+    mistag_pct: float = 0.0,
+    sizing: Sizing | None = None,
+    writes_per_day_bytes: float | None = None,
+    timed: bool = True,
+    queue_depth: int = 32,
+    readers: int = 4,
+    seed: int = 1,
+) -> Replay:
+    """Replay a trace on a simulated drive.
+
+    `on`: "sim:NAME" or "sim:PATH.toml". `assign`: how writes get their streams (none, rules, sfr,
+    multi-queue, sepbit, oracle; default: rules if some are given, else none). `rules`: a file or a
+    preset. `count`: streams to use (default: all of the drive's). `mistag_pct`: share of the writes
+    in a wrong stream. `sizing`: size of the drive, length of the replay, page cache and file
+    system. `writes_per_day_bytes`: what the drive is written in a day, for `years` (default: the
+    rate of the trace). `timed`: measure latencies with `queue_depth` writes and `readers` reads
+    outstanding. Raises TraceError, ConfigError.
+    """
+    from writecliff.replay.model import Sizing, checked_scheme, lay_out
+    from writecliff.replay.model import replay as run
+
+    scheme = checked_scheme(assign, rules is not None)
+    io = _read(trace, on, rules)
+    setup = lay_out(io, on, sizing or Sizing(), writes_per_day_bytes=writes_per_day_bytes)
+    done = run(
+        setup,
+        scheme,
+        setup.simulated.streams if count is None else count,
+        mistag_pct=mistag_pct,
+        timed=timed,
+        queue_depth=queue_depth,
+        readers=readers,
+        seed=seed,
+    )
+    return Replay(Path(trace), setup, done, on, seed)
+
+
+def advise_streams(
+    trace: PathLike,
+    on: str,
+    *,
+    rules: str | None = None,
+    counts: Sequence[int] = (2, 4, 8),
+    sizing: Sizing | None = None,
+    writes_per_day_bytes: float | None = None,
+    timed: bool = True,
+    queue_depth: int = 32,
+    readers: int = 4,
+    seed: int = 1,
+    on_cell: Callable[[Replayed], None] | None = None,
+) -> StreamAdvice:
+    """Compare ways to assign a trace's writes to streams, for several numbers of streams.
+
+    `rules`: a file or a preset (default: the program's write hints, else the preset for it).
+    `on_cell` gets each comparison when it is done; the rest is as in `replay_trace`. The advice has
+    `best`, `cells` and, as sentences, `verdict(advice)` of `writecliff.replay.advice`. Raises
+    TraceError, ConfigError.
+    """
+    from writecliff.replay.advice import compare as compare_assignments
+    from writecliff.replay.model import Sizing, lay_out
+
+    io = _read(trace, on, rules, own_rules=True)
+    setup = lay_out(
+        io,
+        on,
+        sizing or Sizing(),
+        streams=max(counts),
+        writes_per_day_bytes=writes_per_day_bytes,
+    )
+    return compare_assignments(
+        Path(trace),
+        setup,
+        counts,
+        timed=timed,
+        queue_depth=queue_depth,
+        readers=readers,
+        seed=seed,
+        on_cell=on_cell,
+    )
+
+
+def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = False) -> FileIO:
+    """The trace with the streams of `rules`; with `own_rules`, those of its hints or its program if
+    none are given. Raises TraceError, ConfigError."""
+    from writecliff.capture.rules import load_rules, rules_of
+    from writecliff.capture.trace import read_trace
+    from writecliff.replay.columns import file_io
+    from writecliff.replay.model import simulated_name
+
+    simulated_name(on)  # before a large file is read
+    chosen = None if rules is None else load_rules(rules)
+    found = read_trace(Path(trace))
+    if chosen is None and own_rules:
+        chosen = rules_of(found)
+    return file_io(found.table, chosen)
