@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.devices import open_device, read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.devices.quantities import number
 from writecliff.engines.state_cache import StateCache
@@ -28,7 +27,6 @@ from writecliff.published.fit.folds import folds_of
 from writecliff.published.fit.problem import Problem
 from writecliff.published.kinds import CONSISTENCY, MIXED
 from writecliff.published.measure import (
-    LARGEST_IO_BYTES,
     ComparedDrive,
     Results,
     measure,
@@ -63,7 +61,7 @@ def _text(base: str, values_us: Mapping[str, float]) -> str:
 
 @pytest.fixture(scope="module")
 def base() -> str:
-    return open_device(*read_device_file("sata-tlc-120")).scaled(48, LARGEST_IO_BYTES).text
+    return ComparedDrive.preset("sata-tlc-120").scaled(48).text
 
 
 def _device(folder: Path, name: str, base: str, values_us: Mapping[str, float]) -> str:

@@ -105,6 +105,7 @@ def run(log: Callable[[str], None], *, capacity: str = "1TB") -> dict[str, Any]:
                 "start": one.start,
                 "found": one.value,
                 "error_pct": 100 * (one.value / truth[one.key] - 1),
+                "determined": one.determined,
             }
             for one in result.estimates
         ],
