@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
+from writecliff.cli.baseline import against, check_baseline
 from writecliff.cli.options import NO_TRACE_OPTIONS, TraceOptions, Whole
 from writecliff.cli.output import (
     emit_json,
@@ -30,6 +31,7 @@ def replay(
     count: Whole = None,
     mistag: float = 0.0,
     output: Path | None = None,
+    baseline: Path | None = None,
     json: bool = False,
 ) -> int:
     """Replay a trace on a simulated drive and show what its streams gain.
@@ -48,6 +50,8 @@ def replay(
     output
         Directory of the run, with its report; it must be empty or not exist (default:
         runs/replay-TRACE-TARGET-TIME).
+    baseline
+        Compare with this replay or saved answer, and end with the verdict of the comparison.
     json
         Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}.
     """
@@ -57,6 +61,7 @@ def replay(
 
     directory = output or new_path("runs", f"replay-{trace.stem}", options.target)
     check_unused(directory)
+    check_baseline(baseline)
     replayed = replay_trace(
         trace, options.target, assign=assign, count=count, mistag_pct=mistag, **options.given()
     )
@@ -64,14 +69,19 @@ def replay(
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")
     page = replayed.store(directory)
+    compared = against(baseline, directory)
     if json:
-        emit_json({**replayed.mapping(), "run": directory, "report": page})
+        comparison = None if compared is None else compared.mapping()
+        ends = {"run": directory, "report": page, "comparison": comparison}
+        emit_json({**replayed.mapping(), **ends}, "replay")
         return 0
     print(pairs(_lines(setup, done)))
     print()
     print(_streams(setup, done))
     print(f"\n{pairs((('run', str(directory)), ('report', str(page))))}")
     print(f"\n{verdict_text(setup, done)}")
+    if compared is not None:
+        print(f"\n{pairs(compared.lines())}")
     return 0
 
 
@@ -94,7 +104,10 @@ def _lines(setup: ReplaySetup, done: Replayed) -> list[tuple[str, str]]:
         ),
         ("file system", _file_system(setup)),
         ("write-back", WRITEBACK_TEXT[setup.sizing.writeback]),
-        ("streams", f"{done.streams}, by {done.scheme}{chosen}"),
+        (
+            "streams",
+            "one" if done.scheme == "none" else f"{done.streams}, by {done.scheme}{chosen}",
+        ),
         ("write amplification", f"{done.waf:.3f}"),
         ("endurance", f"{units.size(setup.endurance_bytes(done.waf))} on the whole drive"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
 from writecliff.cli.options import (
     NEW_RUN,
     NO_TARGET,
@@ -65,6 +66,10 @@ def run(
         Same as --output-format json.
     """
     form: Form = "json" if json else output_format
+    if form == "fio-json" and run.baseline is not None:
+        raise ConfigError("--baseline cannot be given with --output-format fio-json",
+                          hint="use --json")  # fmt: skip
+    check_baseline(run.baseline)
     if run.resume is not None:
         return _resumed(file, target, run, form, given=precondition is not None or seed is not None)
     if file is None:
@@ -99,7 +104,8 @@ def run(
         if procedure.writes:
             check_permission(identity, target)
         directory = run.output or new_path("runs", file.stem, target.on)
-        return _execute(procedure, engine, directory, _View(screen, engine), form, load=load)
+        view = _View(screen, engine)
+        return _execute(procedure, engine, directory, view, form, run.baseline, load=load)
 
 
 def _resumed(
@@ -124,7 +130,7 @@ def _resumed(
         if isinstance(procedure, WorkloadRun) and procedure.writes:
             check_permission(engine.identify(), target)
         view = _View(Screen(quiet=run.quiet), engine)
-        return _execute(procedure, engine, directory, view, form, resume=True)
+        return _execute(procedure, engine, directory, view, form, run.baseline, resume=True)
 
 
 def _execute(
@@ -133,6 +139,7 @@ def _execute(
     directory: Path,
     view: _View,
     form: Form,
+    baseline: Path | None,
     *,
     load: WorkloadFile | None = None,
     resume: bool = False,
@@ -153,36 +160,33 @@ def _execute(
         emit_json(fio_json(load.fio, view.results))
         return 0
     report = cast("WorkloadRunReport", report_of(RunDirectory.open(directory)))
-    if form == "json":
-        _show_json(report, page)
-    else:
-        _show(report, page)
+    show = _show_json if form == "json" else _show
+    show(report, page, against(baseline, directory))
     return 0
 
 
-def _show_json(report: WorkloadRunReport, page: Path) -> None:
-    from writecliff.report.comparison.answers import RUN_SCHEMA
-
+def _show_json(report: WorkloadRunReport, page: Path, compared: AgainstBaseline | None) -> None:
     manifest = report.data.manifest
     emit_json(
         {
-            "schema": RUN_SCHEMA,
             "target": manifest.device.target,
             **report.results(),
             "run": report.data.run.path,
             "report": page,
             "warnings": manifest.warnings,
+            "comparison": None if compared is None else compared.mapping(),
             "verdict": report.answer(),
-        }
+        },
+        "workload-run",
     )
 
 
-def _show(report: WorkloadRunReport, page: Path) -> None:
+def _show(report: WorkloadRunReport, page: Path, compared: AgainstBaseline | None) -> None:
     titles = len(report.loads) > 1
     for load in report.loads:
         print((f"{load.name}\n" if titles else "") + result_table(load))
     ends = [("run", str(report.data.run.path)), ("report", str(page)), ("verdict", report.answer())]
-    print(f"\n{pairs(ends)}")
+    print(f"\n{pairs(ends + (compared.lines() if compared else []))}")
 
 
 class _View(ProgressView):

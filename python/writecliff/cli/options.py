@@ -153,6 +153,9 @@ class RunOptions:
     resume: Path | None = None
     """Resume the unfinished run in this directory, with the options it was started with."""
 
+    baseline: Path | None = None
+    """Compare with this run, suite or saved answer, and end with the verdict of the comparison."""
+
     dry_run: bool = False
     """Show what would be done and how much would be written; touch nothing."""
 
@@ -171,6 +174,9 @@ class SetOptions:
 
     resume: Path | None = None
     """Resume the unfinished runs in this directory, with the options they were started with."""
+
+    baseline: Path | None = None
+    """Compare with this run, suite or saved answer, and end with the verdict of the comparison."""
 
     jobs: Whole = None
     """Runs at a time on a simulated drive (default: one per core, as memory allows)."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
 from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
@@ -27,6 +28,7 @@ def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
     """Run the test `name` with the options that were `given`, or resume `run.resume`."""
+    check_baseline(run.baseline)
     if run.resume is not None:
         if given:
             option = next(iter(given)).replace("_", "-")
@@ -47,7 +49,8 @@ def run_test(
 
         view = ProgressView(Screen(quiet=run.quiet))
         outcome, page = execute(procedure, engine, directory, view, resume=run.resume is not None)
-    _show_outcome(procedure, outcome, page, Run(outcome.run_directory), as_json)
+    made = Run(outcome.run_directory)
+    _show_outcome(procedure, outcome, page, made, against(run.baseline, made.path), as_json)
     return 0
 
 
@@ -159,7 +162,12 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
 
 
 def _show_outcome(
-    procedure: Procedure, outcome: RunOutcome, page: Path, run: Run, as_json: bool
+    procedure: Procedure,
+    outcome: RunOutcome,
+    page: Path,
+    run: Run,
+    compared: AgainstBaseline | None,
+    as_json: bool,
 ) -> None:
     from writecliff.report.steady import SteadyView
     from writecliff.report.steady_stages import views_text
@@ -183,6 +191,7 @@ def _show_outcome(
                 "drive_fills": last.drive_fills,
                 "last_step": vars(last),
                 "warnings": outcome.warnings,
+                "comparison": None if compared is None else compared.mapping(),
                 "verdict": run.verdict,
             },
             "test-outcome",
@@ -201,6 +210,7 @@ def _show_outcome(
                 ("last step", f"{last.iops:,.0f} IOPS"),
                 ("report", str(page)),
                 ("verdict", run.verdict),
+                *(() if compared is None else compared.lines()),
             )
         )
     )

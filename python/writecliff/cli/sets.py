@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.cli.baseline import AgainstBaseline, against, check_baseline
 from writecliff.cli.options import SetOptions, TargetOptions, opened
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.runner import check_permission
@@ -61,6 +62,7 @@ def run_members(
     """Run what is not done yet, write the summary page, and print its path."""
     from writecliff.api import run_members as run
 
+    check_baseline(options.baseline)
     if target.on is None:
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)
@@ -68,11 +70,13 @@ def run_members(
     view = _SetView(screen, list(folder.members))
     with screen.showing(view.render, keep=True):
         done = run(folder, opening=target.opening(), workers=options.jobs, log=view.log)
-    page = done.page
+    compared = against(options.baseline, folder.path)
     if as_json:
-        emit_json(_outcome(folder, page), "set-outcome")
-    else:
-        _show(folder, page)
+        emit_json(_outcome(folder, done.page, compared), "set-outcome")
+        return 0
+    _show(folder, done.page)
+    if compared is not None:
+        print(pairs(compared.lines()))
     return 0
 
 
@@ -89,7 +93,7 @@ def _show(folder: SuiteFolder, page: Path) -> None:
     print(pairs((name, report.answer()) for name, report in reports_of(folder).items()))
 
 
-def _outcome(folder: SuiteFolder, page: Path) -> dict[str, Any]:
+def _outcome(folder: SuiteFolder, page: Path, compared: AgainstBaseline | None) -> dict[str, Any]:
     from writecliff.report import REPORT_NAME
 
     return {
@@ -97,6 +101,7 @@ def _outcome(folder: SuiteFolder, page: Path) -> dict[str, Any]:
         "about": folder.about,
         "folder": folder.path,
         "report": page,
+        "comparison": None if compared is None else compared.mapping(),
         "runs": [
             {
                 "name": name,

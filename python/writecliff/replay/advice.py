@@ -34,7 +34,7 @@ SCHEMA = "writecliff/stream-advice/1"
 STREAM_COUNTS = (2, 4, 8)
 MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
-GAIN_MIN = 1.01  # below this ratio streams are not worth having
+GAIN_MIN = 1.05  # below this ratio streams are not worth switching on
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
 BOUNDS = (*AUTOMATIC, "oracle")  # shown, but nothing that a user can switch on
 NAMES = {
@@ -222,7 +222,8 @@ def _recommended(advice: StreamAdvice) -> str:
             f"{without}. There is nothing to switch on yet: the trace has no write hints and no "
             "rules were given (--streams)."
         )
-    return f"Streams gain nothing here. {without}, and {rules} lower it by less than 1 %."
+    least = f"{100 * (GAIN_MIN - 1):.0f} %"
+    return f"Leave streams off. {without}, and streams by {rules} lower it by less than {least}."
 
 
 def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:

@@ -113,7 +113,8 @@ def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
     written = units.size(setup.endurance_bytes(done.waf))
     p9999 = units.latency(done.read_p9999_ns, digits=3)
     slow = f"; reads p99.99 {p9999}" if done.reads.count else ""
-    streams = f"{done.streams} streams by {done.scheme}" if done.streams > 1 else "one stream"
+    several = done.streams > 1 and done.scheme != "none"
+    streams = f"{done.streams} streams by {done.scheme}" if several else "one stream"
     return f"{life}{written} written in its life: WAF {done.waf:.3f} with {streams}{slow}"
 
 

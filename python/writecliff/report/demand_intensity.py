@@ -164,7 +164,7 @@ class DemandIntensityReport(TestReport):
         slow = self._tail(name)
         of = {"at": _load(cell), "steady": self.views[1].reached}
         found += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
-        for operation, apart in self.apart[name].items():
+        for operation, apart in self.apart[name].items() if self.tells_tails else ():
             key, text = f"{name}_{operation}_p9999", f"p99.99 of {operation}s at {label}"
             found += quantile_headline(key, text, apart, 0.9999, **of)
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,15 @@ class Done:
     @property
     def bytes_per_s(self) -> float | None:
         return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Figures of a job and operation from one round or part of a step to the next."""
+
+    iops: list[float] = field(default_factory=list)
+    bytes_per_s: list[float] = field(default_factory=list)
+    mean_ns: list[float] = field(default_factory=list)  # fewer if nothing ended in a part
 
 
 @dataclass(frozen=True)
@@ -150,28 +159,36 @@ class Load:
         return found
 
     @cached_property
-    def rates(self) -> Mapping[Key, Sequence[float]]:
-        """Samples of the I/Os per second of each job and operation: of the rounds of the window, or
-        of equal parts of the step. None for a step of few intervals."""
+    def samples(self) -> Mapping[Key, Samples]:
+        """Of each job and operation: of the rounds of the window, or of equal parts of the step.
+        None for a step of few intervals."""
         if self.view is not None:
-            return self._rates_of_rounds()
-        return self._rates_of_parts() if len(self.rows) == 1 else {}
+            return self._samples_of_rounds()
+        return self._samples_of_parts() if len(self.rows) == 1 else {}
 
-    def _rates_of_rounds(self) -> dict[Key, list[float]]:
-        found: dict[Key, list[float]] = {}
-        for row in self.columns:
+    def _samples_of_rounds(self) -> dict[Key, Samples]:
+        found: dict[Key, Samples] = {}
+        for seq, row in zip(self.seqs, self.columns, strict=True):
+            service = self.data.run.histograms_by_operation([seq])
             for number, job in enumerate(row["jobs"]):
                 for operation in OPERATION_NAMES:
-                    if (ios := job[f"{operation}_ios"]) is not None and job["elapsed_ns"]:
-                        rate = ios / (job["elapsed_ns"] / 1e9)
-                        found.setdefault((number, operation), []).append(rate)
+                    if (ios := job[f"{operation}_ios"]) is None or not job["elapsed_ns"]:
+                        continue
+                    key, seconds = (number, operation), job["elapsed_ns"] / 1e9
+                    one = found.setdefault(key, Samples())
+                    one.iops.append(ios / seconds)
+                    one.bytes_per_s.append((job[f"{operation}_bytes"] or 0) / seconds)
+                    if key in service and (mean_ns := service[key].mean_ns) is not None:
+                        one.mean_ns.append(mean_ns)
         return found
 
-    def _rates_of_parts(self) -> dict[Key, list[float]]:
+    def _samples_of_parts(self) -> dict[Key, Samples]:
         table = self.data.run.query(
-            "select job, operation, end_ns, ios from intervals where seq = ?", [self.seqs[0]]
+            "select job, operation, end_ns, ios, bytes, coalesce(latency_mean_ns, 0) * ios "
+            "from intervals where seq = ?",
+            [self.seqs[0]],
         )
-        job, operation, end_ns, ios = (column.to_numpy() for column in table.columns)
+        job, operation, end_ns, *sums = (column.to_numpy() for column in table.columns)
         ends = np.unique(end_ns)
         widths = np.diff(ends, prepend=0)
         if len(ends) and widths[-1] < widths.max() / 2:  # cut short: its rate would be noise
@@ -184,8 +201,14 @@ class Load:
         found = {}
         for number, code in {*zip(job.tolist(), operation.tolist(), strict=True)}:
             mine = (job == number) & (operation == code)
-            sums = np.bincount(part[mine], weights=ios[mine], minlength=len(lasts) + 1)
-            found[number, OPERATION_NAMES[code]] = (sums[: len(lasts)] / width_s).tolist()
+            ios, size, spent_ns = (
+                np.bincount(part[mine], of[mine], len(lasts) + 1)[: len(lasts)] for of in sums
+            )
+            found[number, OPERATION_NAMES[code]] = Samples(
+                (ios / width_s).tolist(),
+                (size / width_s).tolist(),
+                (spent_ns[ios > 0] / ios[ios > 0]).tolist(),
+            )
         return found
 
     def mapping(self) -> dict[str, Any]:
@@ -216,10 +239,11 @@ class Load:
 
     def headlines(self, *, many: bool) -> Iterator[Headline]:
         """The headline figures; `many`: the run has other loads."""
-        rates = {f"{number}/{name}": found for (number, name), found in self.rates.items()}
+        samples = {f"{number}/{name}": found for (number, name), found in self.samples.items()}
         of = f"mean over {'the rounds of the window' if self.view else 'parts of the step'}"
         reached = self.view is None or self.view.reached
-        yield from step_headlines(self.mapping(), many=many, rates=rates, of=of, steady=reached)
+        yield from step_headlines(self.mapping(), many=many, samples=samples, of=of,
+                                  steady=reached)  # fmt: skip
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
@@ -249,36 +273,48 @@ def step_headlines(
     step: Mapping[str, Any],
     *,
     many: bool,
-    rates: Mapping[str, Sequence[float]] | None = None,
+    samples: Mapping[str, Samples] | None = None,
     of: str = "",
     steady: bool = True,
 ) -> Iterator[Headline]:
-    """The figures of every job and operation of a step of `run --json`. `rates` are samples of its
-    IOPS by "NUMBER OF THE JOB/OPERATION", whose mean has an interval."""
+    """The figures of every job and operation of a step of `run --json`. `samples` by "NUMBER OF THE
+    JOB/OPERATION" give means their intervals."""
     where = step["workload"] if many else ""
     for number, job in enumerate(step["jobs"]):
         for operation, done in job["operations"].items():
             words = (where, job["name"], f"{operation}s")
             key, label = "/".join(words), " ".join(filter(None, words))
-            samples = (rates or {}).get(f"{number}/{operation}", ())
+            own = (samples or {}).get(f"{number}/{operation}", Samples())
             iops, rate = done["iops"], done["bytes_per_s"]
-            interval = mean_interval(samples, iops, of) if samples and iops is not None else None
+            interval = _interval(own.iops, iops, 1, of)
             yield from headline(f"{key}/iops", f"{label}, IOPS", iops, "IOPS", interval=interval,
                                 steady=steady)  # fmt: skip
-            rate = None if rate is None else rate / MB_S.size
-            yield from headline(f"{key}/mb_per_s", f"{label}, throughput", rate, "MB/s",
-                                steady=steady)  # fmt: skip
-            if done["service"] is not None:
-                yield from _latencies(key, label, done["service"], steady)
+            interval = _interval(own.bytes_per_s, rate, MB_S.size, of)
+            yield from headline(f"{key}/mb_per_s", f"{label}, throughput",
+                                None if rate is None else rate / MB_S.size, "MB/s",
+                                interval=interval, steady=steady)  # fmt: skip
+            if (service := done["service"]) is not None:
+                mean = _interval(own.mean_ns, service["mean_ns"], NS_PER_MS, of)
+                yield from _latencies(key, label, service, mean, steady)
     waf = f"{where}, write amplification" if where else "Write amplification"
     yield from headline(f"{where}/waf", waf, step["waf"], "", higher_is_better=False, steady=steady)
 
 
+def _interval(
+    samples: Sequence[float], mean: float | None, unit: float, of: str
+) -> Interval | None:
+    """The interval of a mean, in `unit`s of the samples."""
+    if mean is None:
+        return None
+    return mean_interval([one / unit for one in samples], mean / unit, of)
+
+
 def _latencies(
-    key: str, label: str, service: Mapping[str, Any], steady: bool
+    key: str, label: str, service: Mapping[str, Any], mean: Interval | None, steady: bool
 ) -> Iterator[Headline]:
     slow: dict[str, Any] = {"higher_is_better": False, "steady": steady}
-    yield from headline(f"{key}/mean", f"{label}, average", ms(service["mean_ns"]), "ms", **slow)
+    yield from headline(f"{key}/mean", f"{label}, average", ms(service["mean_ns"]), "ms",
+                        interval=mean, **slow)  # fmt: skip
     for one in service["percentiles"]:
         if one["pct"] not in _QUOTED:
             continue

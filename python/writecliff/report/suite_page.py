@@ -15,7 +15,7 @@ from writecliff.report import REPORT_NAME, report_of, write_report
 from writecliff.report.base import TestReport
 from writecliff.report.colours import one_page
 from writecliff.report.comparison import Comparison
-from writecliff.report.comparison.contenders import labelled, of_folder
+from writecliff.report.comparison.contenders import labelled, of_folder, option_text
 from writecliff.report.comparison.page import (
     comparison_mapping,
     curves_section,
@@ -99,7 +99,7 @@ def _title(folder: SuiteFolder, reports: Reports) -> str:
     drive = next(names, ", ".join(folder.targets))
     if folder.kind == "suite":
         return f"{folder.about.upper()} suite: {drive}"
-    return f"Sweep of {_words(folder)}: {drive}"
+    return f"Sweep of {option_text(folder.about)}: {drive}"
 
 
 def _summary(report: TestReport) -> dict[str, Any]:
@@ -111,10 +111,6 @@ def _summary(report: TestReport) -> dict[str, Any]:
             for item in report.headlines()
         },
     }
-
-
-def _words(folder: SuiteFolder) -> str:
-    return folder.about.replace("_", " ")
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:

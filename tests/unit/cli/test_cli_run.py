@@ -104,8 +104,30 @@ def test_a_run_has_a_report_and_can_be_compared(cli: CommandLine) -> None:
     cli("run two.fio --on sim:fake --quiet --output s --seed 5")
     found = json.loads(cli("compare r s --json").out)
     assert {d["what"] for d in found["differences"]} == {"seed", "definition"}
-    assert {figure["noise"] for figure in found["figures"]} >= {"within", "unknown"}
+    means = [f for f in found["figures"] if f["key"].endswith(("/iops", "/mb_per_s", "/mean"))]
+    assert len(means) == 6 and {figure["noise"] for figure in means} <= {"within", "more"}
     assert json.loads(cli("compare r a.json --json").out)["figures"]
+
+
+def test_a_run_ends_with_the_comparison_to_its_baseline(cli: CommandLine) -> None:
+    cli("run two.fio --on sim:fake --quiet --output a")
+    said = cli("run two.fio --on sim:fake --quiet --seed 5 --output b --baseline a")
+    last = said.out.splitlines()[-1]
+    compared = json.loads(cli("compare a b --json").out)
+    assert last == f"compared    {compared['verdict']}"
+    assert Path("b/comparison.html").is_file()
+    words = "run two.fio --on sim:fake --quiet --seed 6 --output c --baseline a --json"
+    found = json.loads(cli(words).out)["comparison"]
+    assert found["figures"] and found["report"] == "c/comparison.html"
+    assert json.loads(cli("report c --json").out)["summary"]["steps"]  # the page is no damage
+
+
+def test_a_baseline_is_looked_at_before_anything_is_run(cli: CommandLine) -> None:
+    said = cli("run two.fio --on sim:fake --quiet --output b --baseline nowhere")
+    assert (said.code, "there is no run in nowhere" in said.err) == (2, True)
+    said = cli("run two.fio --on sim:fake --quiet --baseline . --output-format fio-json")
+    assert (said.code, "--baseline" in said.err) == (2, True)
+    assert not Path("b").exists()
 
 
 def test_a_dry_run_does_nothing(cli: CommandLine, drive: FakeEngine) -> None:

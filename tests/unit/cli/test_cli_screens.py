@@ -208,6 +208,9 @@ Options:
       runs/NAME-TARGET-TIME).
   --resume PATH
       Resume the unfinished run in this directory, with the options it was started with.
+  --baseline PATH
+      Compare with this run, suite or saved answer, and end with the verdict of the
+      comparison.
   --dry-run
       Show what would be done and how much would be written; touch nothing.
   --quiet

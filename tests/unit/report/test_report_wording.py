@@ -16,6 +16,7 @@ from writecliff.report.steady import drifting
 from writecliff.store.rundir import RunDirectory
 
 ROUNDS = (1, 2, 3, 4, 5)
+FEW_STEPS = {"steps_per_round": 2, "step_s": 930.0}  # a round of the same length
 
 
 def test_drift_is_distinguished_from_noise() -> None:
@@ -33,7 +34,7 @@ def report(directory: Path, drive: Drive, **changes: object) -> ReportModel:
 
 def test_a_drive_that_still_falls_sustains_nothing(tmp_path: Path) -> None:
     falling = Drive(noise=0.001, settling_fills=0.2, drift_per_fill=0.015)
-    model = report(tmp_path / "run", falling, rounds=7)
+    model = report(tmp_path / "run", falling, rounds=7, **FEW_STEPS)
     assert model.verdict.level == "good"
     assert model.verdict.headline.endswith(", still falling")
     assert "a longer run would end lower" in model.verdict.meaning[1]
@@ -41,7 +42,7 @@ def test_a_drive_that_still_falls_sustains_nothing(tmp_path: Path) -> None:
 
 
 def test_a_settled_drive_is_not_said_to_fall(tmp_path: Path) -> None:
-    model = report(tmp_path / "run", Drive(settling_fills=0.2), rounds=7)
+    model = report(tmp_path / "run", Drive(settling_fills=0.2), rounds=7, **FEW_STEPS)
     assert model.verdict.headline.startswith("Steady state reached, rounds ")
     assert "still" not in " ".join((model.verdict.headline, *model.verdict.meaning))
 
@@ -76,10 +77,10 @@ def test_pauses_between_steps_are_disclosed(
 
 def test_versions_and_purge_read_well(tmp_path: Path) -> None:
     purge = PurgeReport("simulated purge (every block erased)", conformant=True)
-    simulated = report(tmp_path / "sim", Drive(), rounds=1, changes={"purge": purge})
+    simulated = report(tmp_path / "sim", Drive(), rounds=1, changes={"purge": purge}, **FEW_STEPS)
     assert simulated.verdict.meaning[0].startswith(
         "The simulated drive (purge: simulated purge, every block erased) was written at random "
     )
-    real = report(tmp_path / "real", Drive(), rounds=1, simulated=False)
+    real = report(tmp_path / "real", Drive(), rounds=1, simulated=False, **FEW_STEPS)
     assert "fio 3.33" in dict(real.footer)["Versions"]
     assert "fio" not in dict(simulated.footer)["Versions"]

@@ -56,15 +56,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return device, folder / "both"
 
 
-def test_runs_side_by_side_are_those_of_one_after_the_other(
-    made: tuple[Path, Path], tmp_path: Path
-) -> None:
-    device, both = made
-    run(*sweep(device, tmp_path / "one", "--jobs", "1"))
-    assert tables(tmp_path / "one") == tables(both)
-    assert (tmp_path / "one" / "summary.html").is_file()
-
-
 def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
     page = (made[1] / "summary.html").read_text()
     start = page.index('id="writecliff-comparison">') + len('id="writecliff-comparison">')
@@ -76,6 +67,7 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
 
 
 def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """Here one run after the other, there side by side."""
     device, both = made
     process = subprocess.Popen(
         command(*sweep(device, tmp_path / "s", "--jobs", "1")), stderr=subprocess.PIPE, text=True
@@ -90,8 +82,9 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
     process.wait(60)
     assert process.returncode == 130, said
     assert f"writecliff sweep --resume {tmp_path / 's'}" in said
-    run("sweep", "--resume", str(tmp_path / "s"))
+    run("sweep", "--resume", str(tmp_path / "s"), "--jobs", "1")
     assert tables(tmp_path / "s") == tables(both)
+    assert (tmp_path / "s" / "summary.html").is_file()
 
 
 MEMBER = b"spawn_main"  # multiprocessing's resource tracker is none

@@ -43,7 +43,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     """Capture the load. Raises TargetError if PostgreSQL is not installed."""
     from writecliff.capture.run import session
 
-    programs = _programs()
+    programs = installed()
     scale = max(1, round((size.records or RECORDS) / ACCOUNTS_PER_SCALE))
     each = max(1, (size.operations or OPERATIONS) // CLIENTS)
     account = _account()
@@ -81,7 +81,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
         return capture.finish(load, f"postgresql {version}".strip(), 0)
 
 
-def _programs() -> dict[str, str]:
+def installed() -> dict[str, str]:
     """Paths of the programs; Debian keeps those of the server outside PATH, by version."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),

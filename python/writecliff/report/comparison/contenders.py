@@ -121,10 +121,14 @@ def of_folder(folder: SuiteFolder) -> Iterator[Contender]:
 def setting_text(option: str, member: str) -> str:
     """What a run of a sweep is called: "over-provisioning 7 %", "queue depth 32"."""
     value = member.removeprefix(f"{option.replace('_', '-')}-")
-    words = option.removesuffix("_pct").replace("_", " ")
+    return f"{option_text(option)} {value}{' %' if option.endswith('_pct') else ''}"
+
+
+def option_text(option: str) -> str:
+    """What is varied by a sweep, in words."""
     if option == OVERPROVISION:
-        words = "over-provisioning"
-    return f"{words} {value}{' %' if option.endswith('_pct') else ''}"
+        return "over-provisioning"
+    return option.removesuffix("_pct").replace("_", " ")
 
 
 # -- what differs, and names ------------------------------------------------------------------

@@ -18,7 +18,11 @@ from writecliff.report.headline import Headline
 from writecliff.units import UNKNOWN
 
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
-RULE = "A difference is more than noise where the 95 % intervals of both do not overlap."
+EQUAL_PCT = 0.1  # a simulated drive has hardly any noise; nobody chooses by less than this
+RULE = (
+    "A difference is more than noise where the 95 % intervals of both do not overlap; values "
+    f"within {EQUAL_PCT:g} % of each other count as equal."
+)
 NOISE_TEXT = {
     "more": "more than noise",
     "within": "within noise",
@@ -77,7 +81,8 @@ class Figure:
         """Whether the two best differ by more than noise; see the rule of this module."""
         if len(set(self.loads)) > 1:
             return "apart"
-        if self.value_of(self.order[0]) == self.value_of(self.order[1]):
+        best, other = (self.value_of(number) for number in self.order[:2])
+        if abs(best - other) <= abs(other) * EQUAL_PCT / 100:
             return "equal"
         first, second = (self.values[number] for number in self.order[:2])
         if first is None or second is None or first.interval is None or second.interval is None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from writecliff.store.manifest import Manifest
 
 DRIVE = "drive"
+_OURS = "writecliff simulated "  # before the names of all drives of the catalogue
 _HASH = 12  # digits of a hash that are shown: as many as tell descriptions apart
 # In words: what tells two runs of one drive apart is looked for in this order, options between.
 _FIRST = ("firmware", "capacity")
@@ -76,7 +77,7 @@ def read_run(path: Path) -> Run:
 def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
     """The set-up of a run, by what it is in words: drive, options, seed, versions."""
     device, cache, versions = manifest.device, manifest.write_cache, manifest.versions
-    name = " ".join(filter(None, (device.vendor, device.model)))
+    name = " ".join(filter(None, (device.vendor, device.model))).removeprefix(_OURS)
     found: dict[str, Any] = {
         DRIVE: name or device.target,
         "target": device.target,
