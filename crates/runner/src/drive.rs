@@ -15,6 +15,7 @@ use writecliff_workload::{IoRequest, Operation, SpecError, WorkloadSpec};
 
 use crate::Histogram;
 use crate::device::{Counters, DriveModel};
+use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::interval_counters::IntervalCounters;
 use crate::outcome::{JobOutcome, Live, OPERATIONS, Observer, OperationOutcome, StepOutcome};
@@ -42,6 +43,7 @@ struct Run<'a, D> {
     drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
+    flows: Flows,
     results: Vec<[OperationOutcome; OPERATIONS]>,
     table: Vec<Outstanding>,
     free: Vec<u32>,
@@ -94,6 +96,7 @@ impl<'a, D: DriveModel> Run<'a, D> {
         };
         Ok(Self {
             results: jobs.iter().map(result).collect(),
+            flows: Flows::new(&spec.jobs, threads.iter().map(|thread| thread.job)),
             threads,
             jobs,
             table: Vec::new(),
@@ -256,23 +259,42 @@ impl<'a, D: DriveModel> Run<'a, D> {
         }
         if self.threads[index].pacing.is_open() {
             self.issue_by_schedule(index, now);
+        } else if self.flows.is_used() {
+            self.issue_in_flows(index, now);
         } else {
-            self.issue_closed(index, now);
+            self.issue_closed::<false>(index, now);
+        }
+    }
+
+    /// Issues also what was held until this thread had issued more.
+    #[cold]
+    fn issue_in_flows(&mut self, index: usize, now: u64) {
+        self.issue_closed::<true>(index, now);
+        while let Some(thread) = self.flows.released() {
+            if !self.threads[thread].asleep {
+                self.issue_closed::<true>(thread, now);
+            }
         }
     }
 
     #[inline]
-    fn issue_closed(&mut self, index: usize, now: u64) {
+    fn issue_closed<const FLOWS: bool>(&mut self, index: usize, now: u64) {
         while self.threads[index].outstanding < self.threads[index].queue_depth {
             let thread = &mut self.threads[index];
             let job = &self.jobs[thread.job];
             if !job.may_issue(now) {
+                self.flows.leave(index);
+                return;
+            }
+            if FLOWS && self.flows.holds(index) {
                 return;
             }
             if let Some(burst) = job.paused_until(now) {
                 // A pause that lasts until the end needs no wake-up.
                 if job.may_issue(burst) {
                     self.sleep(index, burst);
+                } else {
+                    self.flows.leave(index);
                 }
                 return;
             }
@@ -286,6 +308,9 @@ impl<'a, D: DriveModel> Run<'a, D> {
             let request = thread.requests.next(self.drive);
             if request.op != Operation::Flush {
                 thread.pause = thread.pacing.pause_after_issue();
+                if FLOWS {
+                    self.flows.count(index);
+                }
             }
             self.submit(index, &request, now, now);
         }

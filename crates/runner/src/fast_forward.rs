@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 use writecliff_workload::{SpecError, WorkloadSpec};
 
 use crate::device::DriveModel;
+use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
 use crate::overflow;
@@ -46,8 +47,9 @@ pub fn run<D: DriveModel>(
     let started_ns = drive.now().0;
     let jobs = spec.jobs.iter().map(|job| Job::new(job, 0)).collect();
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
-    let mut run =
-        Run { drive, jobs, threads, requests: 0, look_at: LOOK_EVERY, observer, stop: false };
+    let flows = Flows::new(&spec.jobs, threads.iter().map(|thread| thread.job));
+    let (requests, look_at, stop) = (0, LOOK_EVERY, false);
+    let mut run = Run { drive, jobs, threads, flows, requests, look_at, observer, stop };
     if rated == 0 {
         run.in_turns();
     } else {
@@ -81,6 +83,7 @@ struct Run<'a, D> {
     drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
+    flows: Flows,
     requests: u64,
     look_at: u64,
     observer: &'a mut dyn Observer,
@@ -98,6 +101,9 @@ impl<D: DriveModel> Run<'_, D> {
     /// One turn of a thread; false when its job has ended.
     fn turn(&mut self, index: usize) -> bool {
         for _ in 0..self.threads[index].queue_depth {
+            if self.flows.holds(index) {
+                return true; // its next turn comes
+            }
             if self.stop || !self.one(index) {
                 return false;
             }
@@ -125,6 +131,7 @@ impl<D: DriveModel> Run<'_, D> {
         let thread = &mut self.threads[index];
         let job = &mut self.jobs[thread.job];
         if !job.may_issue(0) {
+            self.flows.leave(index);
             if job.ends_all {
                 self.jobs.iter_mut().for_each(|job| job.ios_left = Some(0));
             }
@@ -134,6 +141,7 @@ impl<D: DriveModel> Run<'_, D> {
         if request.op != writecliff_workload::Operation::Flush {
             job.count_issue(request.length);
             thread.ios += 1;
+            self.flows.count(index);
         }
         self.drive.fast_forward(&host::command(&request, 0, 0));
         self.requests += 1;

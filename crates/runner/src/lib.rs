@@ -13,6 +13,7 @@ pub mod described;
 pub mod device;
 pub mod drive;
 pub mod fast_forward;
+mod flow;
 pub mod histogram;
 pub mod host;
 mod interval_counters;

@@ -15,7 +15,9 @@ use crate::generator::Operation;
 use crate::normal::Normal;
 use crate::pareto::Pareto;
 use crate::segments::SegmentMap;
+use crate::sequence::Sequence;
 use crate::spec::{AddressKind, BlockSize, JobSpec, Pattern};
+use crate::sprandom::Sprandom;
 use crate::striding::Striding;
 use crate::uniform;
 use crate::zipf::{Permutation, Zipf};
@@ -91,6 +93,8 @@ pub(crate) enum AddressGenerator {
     Pareto { ranks: Pareto, scatter: Permutation, offsets: OffsetMap },
     Normal { ranks: Normal, scatter: Permutation, offsets: OffsetMap },
     Zoned { zones: Zoned, offsets: OffsetMap },
+    Sequence { blocks: Sequence, offsets: OffsetMap },
+    Sprandom { writes: Box<Sprandom>, offsets: OffsetMap },
 }
 
 /// Maps units of the active amount to offsets in the range.
@@ -184,6 +188,16 @@ impl AddressGenerator {
                 let zones = Zoned::new(addresses, units);
                 Self::Zoned { zones, offsets: OffsetMap { unit, segments } }
             }
+            AddressKind::Sequence => Self::Sequence {
+                blocks: Sequence::new(addresses, units)?,
+                offsets: OffsetMap { unit, segments },
+            },
+            AddressKind::Sprandom => {
+                let spare = addresses.spare_pct.unwrap_or_default() / 100.0;
+                let writes = Sprandom::new(units, spare, addresses.regions.unwrap_or(100));
+                let offsets = OffsetMap { unit, segments };
+                Self::Sprandom { writes: Box::new(writes), offsets }
+            }
         };
         Ok((generator, classes))
     }
@@ -223,6 +237,8 @@ impl AddressGenerator {
                 offsets.offset(scatter.apply(ranks.draw(random)), class)
             }
             Self::Zoned { zones, offsets } => offsets.offset(zones.draw(random), class),
+            Self::Sequence { blocks, offsets } => offsets.offset(blocks.next(operation), class),
+            Self::Sprandom { writes, offsets } => offsets.offset(writes.draw(random), class),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Validates workloads, by themselves and for a given drive.
 
+mod addresses;
+
 use thiserror::Error;
 use writecliff_base::Bytes;
 use writecliff_base::located::LocatedError;
 
 use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
-use crate::spec::{AddressKind, AddressSpec, Arrival, BlockSize, JobSpec, Pattern, WorkloadSpec};
+use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, WorkloadSpec};
 
 /// Smallest unit that any host addresses.
 const SECTOR: u64 = 512;
@@ -22,6 +24,8 @@ const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
 /// Each file has a position for each operation and thread.
 const FILES_MAX: u32 = 1 << 20;
+/// Products of weights and I/Os remain exact.
+const FLOW_MAX: u64 = 1 << 20;
 /// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
@@ -179,47 +183,6 @@ impl JobSpec {
         })
     }
 
-    fn check_addresses(&self) -> Check {
-        let key = "addresses";
-        let spec = &self.addresses;
-        let uniform = spec.kind == AddressKind::Uniform;
-        ensure(uniform || self.pattern == Pattern::Random, key, || {
-            "a sequential pattern has no distribution of addresses".to_owned()
-        })?;
-        check_parameters(spec)?;
-        let zoned = matches!(spec.kind, AddressKind::Zoned | AddressKind::HotCold);
-        ensure(zoned || spec.zones.is_empty(), key, || {
-            "only zoned and hot_cold have zones".to_owned()
-        })?;
-        for zone in &spec.zones {
-            ensure((0.0..=100.0).contains(&zone.access_pct), key, || {
-                format!("{} % of the accesses is outside 0 % to 100 %", zone.access_pct)
-            })?;
-            ensure(zone.size_pct > 0.0 && zone.size_pct <= 100.0, key, || {
-                format!(
-                    "a zone of {} % of the range is not above 0 % and up to 100 %",
-                    zone.size_pct
-                )
-            })?;
-        }
-        if spec.kind == AddressKind::HotCold {
-            let one = matches!(spec.zones[..], [zone] if zone.size_pct < 100.0);
-            return ensure(one, key, || {
-                "hot_cold takes one zone, the hot one, smaller than the range".to_owned()
-            });
-        }
-        let sums = spec.zones.iter().fold((0.0, 0.0), |(access, size), zone| {
-            (access + zone.access_pct, size + zone.size_pct)
-        });
-        let full = |sum: f64| (sum - 100.0).abs() <= PERCENT_SLACK;
-        ensure(!zoned || (full(sums.0) && full(sums.1)), key, || {
-            format!(
-                "the zones take {} % of the accesses and {} % of the range, not 100 %",
-                sums.0, sums.1
-            )
-        })
-    }
-
     /// Checks what makes the course of addresses other than plainly random or sequential.
     fn check_course(&self) -> Check {
         let sequential = self.pattern == Pattern::Sequential;
@@ -288,6 +251,15 @@ impl JobSpec {
         })?;
         ensure(!(pause && (iops || bytes)), "pause", || {
             "a job with a rate cannot have bursts and pauses".to_owned()
+        })?;
+        ensure(self.flow_weight == 0 || !(iops || bytes), "flow_weight", || {
+            "rates determine the shares of jobs already".to_owned()
+        })?;
+        ensure(self.flow_weight <= FLOW_MAX, "flow_weight", || {
+            format!("{} is above {FLOW_MAX}", self.flow_weight)
+        })?;
+        ensure(self.flow_group == 0 || self.flow_weight > 0, "flow_group", || {
+            "there is no flow_weight".to_owned()
         })?;
         ensure(!(self.dsync && self.flush_every_writes > 0), "dsync", || {
             "each write is flushed already; leave flush_every_writes out".to_owned()
@@ -364,26 +336,6 @@ fn check_blocks(key: &'static str, sizes: &[BlockSize], align: Option<u64>) -> C
     if let Some(align) = align {
         whole_sectors("align", align)?;
         ensure(align > 0, "align", || "0 is not above 0".to_owned())?;
-    }
-    Ok(())
-}
-
-/// Checks that a distribution has its own parameter and no other.
-fn check_parameters(spec: &AddressSpec) -> Check {
-    let key = "addresses";
-    for (kind, owner, name, value, most) in [
-        (AddressKind::Zipf, "zipf", "theta", spec.theta, THETA_MAX),
-        (AddressKind::Pareto, "pareto", "hot", spec.hot_pct, 99.0),
-        (AddressKind::Normal, "normal", "deviation", spec.deviation_pct, 100.0),
-    ] {
-        if spec.kind != kind {
-            ensure(value.is_none(), key, || format!("only {owner} has a {name}"))?;
-            continue;
-        }
-        let value = value.ok_or_else(|| problem(key, format!("{owner} needs a {name}")))?;
-        ensure(value > 0.0 && value <= most, key, || {
-            format!("{name} {value} is not above 0 and up to {most}")
-        })?;
     }
     Ok(())
 }

@@ -73,6 +73,10 @@ pub enum AddressKind {
     Normal,
     Zoned,
     HotCold,
+    /// Blocks of the range in a given order, over and over.
+    Sequence,
+    /// The writes that leave the drive as random writes would in the long run; see `sprandom`.
+    Sprandom,
 }
 
 /// How writes are distributed over several streams.
@@ -105,6 +109,14 @@ pub struct AddressSpec {
     /// Of normal: standard deviation of the ranks, in percent of the blocks.
     pub deviation_pct: Option<f64>,
     pub zones: Vec<Zone>,
+    /// Of sequence: numbers of blocks.
+    pub blocks: Vec<u64>,
+    /// Of sequence: each pass begins as many blocks further as the sequence is long.
+    pub advancing: bool,
+    /// Of sprandom: spare flash, in percent of the range.
+    pub spare_pct: Option<f64>,
+    /// Of sprandom: parts of the flash, each with its share of valid data.
+    pub regions: Option<u64>,
 }
 
 /// PTS active-range segments: `count` equal, non-touching parts of the range that together hold
@@ -190,6 +202,9 @@ pub struct JobSpec {
     pub ios: Option<u64>,
     /// All jobs end when this one has ended.
     pub ends_all: bool,
+    /// Share of the I/Os among the jobs of its `flow_group`: each thread waits while it is ahead.
+    pub flow_weight: u64,
+    pub flow_group: u64,
     pub until_steady: Option<SteadyEnd>,
     pub latency_target: Option<LatencyTarget>,
     pub least_rates: Vec<LeastRate>,
@@ -241,6 +256,8 @@ impl Default for JobSpec {
             volume_pct: None,
             ios: None,
             ends_all: false,
+            flow_weight: 0,
+            flow_group: 0,
             until_steady: None,
             latency_target: None,
             least_rates: Vec::new(),
@@ -373,7 +390,8 @@ mod tests {
         "trims":null,"threads":1,
         "queue_depth":1,"offset_bytes":0,"range_bytes":null,"segments":null,
         "thread_stride_bytes":0,"align_bytes":null,
-        "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[]},
+        "addresses":{"kind":"uniform","theta":null,"hot_pct":null,"deviation_pct":null,"zones":[],
+        "blocks":[],"advancing":false,"spare_pct":null,"regions":null},
         "run_ios":1,"hole_bytes":0,"hole_after_bytes":0,"files":1,
         "trim_first":false,"log":null,"compressible_pct":0.0,
         "duplicate_pct":0.0,"stream":0,"streams":[],"stream_order":"in_turn",
@@ -381,8 +399,8 @@ mod tests {
         "arrival":"linear","think_ns":0,"think_after_ios":1,
         "burst_ns":0,"pause_ns":0,"start_delay_ns":0,
         "flush_every_writes":0,"dsync":false,"duration_ns":null,
-        "volume_bytes":null,"ios":1,"ends_all":false,"until_steady":null,
-        "latency_target":null,"least_rates":[]}],
+        "volume_bytes":null,"ios":1,"ends_all":false,"flow_weight":0,"flow_group":0,
+        "until_steady":null,"latency_target":null,"least_rates":[]}],
         "seed":1,"interval_ns":1000000000}"#;
 
     #[test]

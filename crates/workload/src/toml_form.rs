@@ -212,6 +212,8 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
         volume_pct,
         ios: count("ios", 1)?,
         ends_all: table.optional_flag("ends_all")?.unwrap_or(false),
+        flow_weight: count("flow_weight", 1)?.unwrap_or(0),
+        flow_group: count("flow_group", 0)?.unwrap_or(0),
         until_steady: None,
         latency_target: None,
         least_rates: Vec::new(),
@@ -242,6 +244,8 @@ const KINDS: &[(&str, AddressKind)] = &[
     ("normal", AddressKind::Normal),
     ("zoned", AddressKind::Zoned),
     ("hot_cold", AddressKind::HotCold),
+    ("sequence", AddressKind::Sequence),
+    ("sprandom", AddressKind::Sprandom),
 ];
 
 fn size_or_share(table: &Table<'_>, key: &str) -> Read<(Option<u64>, Option<f64>)> {
@@ -347,8 +351,22 @@ fn addresses(table: &Table<'_>) -> Read<AddressSpec> {
         Ok(Zone { access_pct, size_pct })
     };
     let zones = inner.array_of_tables("zones")?.into_iter().map(read).collect::<Read<_>>()?;
+    let blocks = inner.optional_integers("blocks", ANY)?.unwrap_or_default();
+    let advancing = inner.optional_flag("advancing")?.unwrap_or(false);
+    let spare_pct = inner.optional_percent("spare", 0.0..=900.0)?;
+    let regions = inner.optional_integer("regions", 1..=10_000)?;
     inner.finish()?;
-    Ok(AddressSpec { kind, theta, hot_pct, deviation_pct, zones })
+    Ok(AddressSpec {
+        kind,
+        theta,
+        hot_pct,
+        deviation_pct,
+        zones,
+        blocks,
+        advancing,
+        spare_pct,
+        regions,
+    })
 }
 
 #[cfg(test)]

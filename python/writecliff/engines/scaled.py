@@ -131,7 +131,8 @@ class ScaledEngine:
         offset = self._size(job.offset_bytes, SLOT_BYTES)
         length = job.range_bytes
         if length is not None:
-            length = max(largest, self._size(length, SLOT_BYTES))
+            least = largest * (1 + max(job.addresses.blocks, default=0))
+            length = max(least, self._size(length, SLOT_BYTES))
             length = min(length, self._capacity_bytes - offset)
         return replace(
             job,

@@ -19,7 +19,9 @@ from writecliff.units import parse_size
 
 Pattern = Literal["random", "sequential"]
 Arrival = Literal["linear", "poisson"]
-AddressKind = Literal["uniform", "zipf", "pareto", "normal", "zoned", "hot_cold"]
+AddressKind = Literal[
+    "uniform", "zipf", "pareto", "normal", "zoned", "hot_cold", "sequence", "sprandom"
+]
 StreamOrder = Literal["in_turn", "random"]
 
 KIB = 1024
@@ -54,6 +56,9 @@ class Addresses:
                         the blocks; scattered as with zipf
               zoned     consecutive zones, each with its share of the accesses
               hot_cold  two zones: `zones[0]` is hot, the rest of the range takes the rest
+              sequence  `blocks` in their order, over and over
+              sprandom  writes of one thread; a volume of the range and its spare flash leaves the
+                        drive as random writes would in the long run (SPRandom of SanDisk)
     """
 
     kind: AddressKind = "uniform"  # see above
@@ -61,6 +66,10 @@ class Addresses:
     hot_pct: float | None = None  # of pareto, see above
     deviation_pct: float | None = None  # of normal, see above
     zones: tuple[Zone, ...] = ()  # of zoned and hot_cold
+    blocks: tuple[int, ...] = ()  # of sequence: numbers of blocks, in order
+    advancing: bool = False  # of sequence: each pass is as many blocks further as it is long
+    spare_pct: float | None = None  # of sprandom: spare flash, in % of the range
+    regions: int | None = None  # of sprandom: parts of the flash; None: 100
 
 
 @dataclass(frozen=True)
@@ -184,6 +193,8 @@ class Job:
     volume_bytes: int | None = None  # end: bytes transferred
     ios: int | None = None  # end: number of I/Os
     ends_all: bool = False  # all jobs end with this one
+    flow_weight: int = 0  # share of each thread in the I/Os of its group's jobs; 0: not limited
+    flow_group: int = 0  # whose jobs share
     until_steady: SteadyEnd | None = None  # end: steady state
     latency_target: LatencyTarget | None = None  # end: the queue depth that meets it is found
     least_rates: tuple[LeastRate, ...] = ()  # end: an operation is slower than one of them

@@ -175,7 +175,7 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
     ("rw=randread\npercentage_random=50", "wholly random", "two jobs"),
     ("rw=randread\nrandom_distribution=pareto:1.2", "pareto h 1.2", "below 1"),
-    ("rw=randread\nrandom_distribution=sequence:2,0,1", "sequence", "read_iolog"),
+    ("rw=randread\nrandom_distribution=sequence:", "no list of 1 to 64", "sequence:2,0,1"),
     ("rw=randread:0", "rw=randread:0: 0 I/Os in a run", "1 or more"),
     ("rw=read:100", "a hole of 100 bytes", "multiple of 512"),
     ("rw=randread:8\nrw_sequencer=identical", "several I/Os to one address", "leave it out"),

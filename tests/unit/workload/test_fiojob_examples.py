@@ -35,16 +35,17 @@ KINDS = [
     "rw=read\nrate=4m\nratemin=1k\nstartdelay=1ms",
     "rw=write\ndedupe_percentage=50\nbuffer_compress_percentage=50\ndedupe_mode=working_set",
     "rw=randread\nthread\ngroup_reporting\nnumjobs=4\ncpus_allowed_policy=split\nnuma_mem_policy=bind:0",
+    "rw=randread\nflow=2\nflow_sleep=1000", "rw=randwrite\nsprandom=1\nspr_num_regions=4",
+    "rw=randrw\nrandom_distribution=sequence:2,0,1\nrandom_sequence_stride=1",
     "rw=write\nbs=16k,4k\nwrite_bw_log\nwrite_lat_log=x\nlog_prio=1\ngtod_reduce=0",
 ]  # fmt: skip
 REFUSED = {
     "zonemode=zbd\nzonesize=1m": "zoned drives",
     "pi_act=0\npi_chk=GUARD": "protection information",
-    "write_mode=zeroes": "special NVMe writes",
+    "write_mode=write/50:uncor/50": "no sectors that cannot be read",
     "num_range=8\nrw=trim": "several ranges",
-    "sprandom=1": "preconditioning",
-    "flow=8": "flow control",
-    "sg_write_mode=verify": "plain writes",
+    "sprandom=1\nrw=randread": "rw=randwrite",
+    "sg_write_mode=verify_bytchk_01": "no data to compare",
 }
 
 

@@ -243,6 +243,22 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// A list of whole numbers inside `range`.
+    pub fn optional_integers(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+    ) -> Answer<Option<Vec<u64>>> {
+        self.list(key, |value, line| {
+            let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
+            number.filter(|number| range.contains(number)).ok_or_else(|| {
+                let (least, most) = (range.start(), range.end());
+                let what = format!("{key}: not a whole number from {least} to {most}");
+                self.source.error(line, what, None)
+            })
+        })
+    }
+
     /// A table `[key]` or `key = { ... }`.
     pub fn optional_table(&self, key: &str) -> Answer<Option<Table<'a>>> {
         let Some(item) = self.item(key) else { return Ok(None) };

@@ -109,6 +109,22 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
             "range: 8 KiB is smaller than a block of 64 KiB",
         ),
         (r#""addresses":{"kind":"pareto"}"#, "addresses: pareto needs a hot"),
+        (r#""addresses":{"kind":"sprandom"}"#, "addresses: sprandom needs a spare"),
+        (r#""addresses":{"kind":"sequence"}"#, "addresses: sequence needs blocks"),
+        (r#""addresses":{"blocks":[1]}"#, "addresses: only sequence has blocks"),
+        (
+            r#""addresses":{"kind":"sprandom","spare_pct":7},"threads":2"#,
+            "addresses: sprandom needs one thread that only writes",
+        ),
+        (
+            r#""addresses":{"kind":"sequence","blocks":[9]},"range_bytes":4096"#,
+            "addresses: block 9 is outside the range of 1 blocks",
+        ),
+        (r#""flow_group":1"#, "flow_group: there is no flow_weight"),
+        (
+            r#""flow_weight":1,"rate_iops":5"#,
+            "flow_weight: rates determine the shares of jobs already",
+        ),
         (r#""addresses":{"kind":"normal","theta":1}"#, "addresses: only zipf has a theta"),
         (
             r#""run_ios":2,"pattern":"sequential""#,

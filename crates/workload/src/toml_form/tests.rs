@@ -107,9 +107,23 @@ hole = "2 MiB"
 hole_after = "1 MiB"
 ios = 1
 ends_all = true
+[[job]]
+addresses = { kind = "sequence", blocks = [2, 0, 1], advancing = true }
+ios = 1
+flow_weight = 3
+flow_group = 7
+[[job]]
+addresses = { kind = "sprandom", spare = "7 %", regions = 40 }
+volume = "107 %"
 "#;
     let spec = only(lines);
-    let [random, sequential, strided] = &spec.jobs[..] else { panic!("three jobs") };
+    let [random, sequential, strided, ordered, filling] = &spec.jobs[..] else { panic!("5 jobs") };
+    assert_eq!(
+        (&ordered.addresses.blocks[..], ordered.addresses.advancing),
+        (&[2, 0, 1][..], true)
+    );
+    assert_eq!((ordered.flow_weight, ordered.flow_group), (3, 7));
+    assert_eq!((filling.addresses.spare_pct, filling.addresses.regions), (Some(7.0), Some(40)));
     assert_eq!((strided.hole_bytes, strided.hole_after_bytes), (2 << 20, 1 << 20));
     assert!(strided.ends_all && !sequential.ends_all);
     let writes = random.writes.as_ref().unwrap();

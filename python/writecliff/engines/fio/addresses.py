@@ -91,6 +91,11 @@ def _add_distribution(section: Section, size: int) -> None:
     kind, theta, zones = addresses.kind, addresses.theta, addresses.zones
     if kind == "uniform":
         return
+    if kind in ("sequence", "sprandom"):
+        section.refuse(
+            f"addresses {kind}: only simulated drives",
+            "newer versions of fio have it: run fio itself",
+        )
     if kind == "zipf":
         if theta is None or theta <= 0:
             section.refuse(f"zipf needs a theta above 0, not {theta}")

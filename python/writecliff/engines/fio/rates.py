@@ -116,6 +116,9 @@ def add_ends(section: Section) -> None:
         section.refuse("has no end", "give duration_ns, volume_bytes or ios")
     if job.ends_all:
         section.add("exitall")
+    if job.flow_weight:
+        section.add("flow", job.flow_weight)
+        section.add("flow_id", job.flow_group)
     if job.duration_ns is not None:
         section.add("runtime", f"{max(1, round(job.duration_ns / 1000))}us")
     if job.volume_bytes is None and job.ios is None:

@@ -6,6 +6,7 @@ fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations
@@ -153,6 +154,8 @@ def _volume(
         limit = min(one_pass, length * io_size.percent // 100 or length)
     elif io_size is not None and io_size.bytes:
         limit = io_size.bytes
+    if settings.sprandom:  # as much as the drive has flash
+        return one_pass + math.ceil(one_pass * settings.spr_op[0]) // blocks.unit * blocks.unit
     total = limit * loops
     if not _endless(settings, ops):
         if limit <= length:

@@ -7,17 +7,16 @@ gives each thread its own range, end and result.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from writecliff.workload.fiojob.blocks import SECTOR_BYTES, Blocks, Operations, blocks, operations
+from writecliff.workload.fiojob.addresses import add_notes_on_addresses, addresses
+from writecliff.workload.fiojob.blocks import Blocks, Operations, blocks, operations
 from writecliff.workload.fiojob.extent import extent
 from writecliff.workload.fiojob.iolog import read_io_log
 from writecliff.workload.fiojob.pace import Pace, pace, with_pauses
 from writecliff.workload.fiojob.settings import Settings
-from writecliff.workload.fiojob.splits import Distribution
 from writecliff.workload.fiojob.steadiness import ends_by_result
 from writecliff.workload.fiojob.target import (
     compressible_pct,
@@ -28,7 +27,7 @@ from writecliff.workload.fiojob.target import (
     streams,
 )
 from writecliff.workload.fiojob.values import LARGEST
-from writecliff.workload.model import Addresses, Job, Zone
+from writecliff.workload.model import Job
 
 _US = 1000
 _RATE_MAX = 10**12  # of the generator of the simulated drive, in bytes or I/Os a second
@@ -56,7 +55,7 @@ def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     common = with_pauses(_common_job(settings, ops, sizes, rate, host), settings)
     jobs = _jobs_of_threads(settings, common, ops, sizes, capacity_bytes)
     _check_totals(jobs, settings)
-    _add_notes_on_addresses(settings, ops)
+    add_notes_on_addresses(settings, ops)
     return jobs
 
 
@@ -167,6 +166,8 @@ def _common_job(
         rate_iops=rate.rate_iops,
         rate_bytes_per_s=rate.rate_bytes_per_s,
         arrival=rate.arrival,
+        flow_weight=settings.flow,
+        flow_group=settings.flow_id if settings.flow else 0,
     )
 
 
@@ -174,8 +175,8 @@ def _thread_job(
     settings: Settings, common: Job, ops: Operations, sizes: Blocks, *, capacity: int, thread: int
 ) -> Job:
     whole = extent(settings, ops, sizes, capacity, thread)
-    addresses, length = _addresses(settings, ops, whole.range_bytes)
-    return replace(common, **{**vars(whole), "range_bytes": length}, addresses=addresses)
+    spread, length = addresses(settings, ops, whole.range_bytes)
+    return replace(common, **{**vars(whole), "range_bytes": length}, addresses=spread)
 
 
 def _shared_job(job: Job, threads: int) -> Job:
@@ -195,67 +196,6 @@ def _shared_job(job: Job, threads: int) -> Job:
         least_rates=tuple(least),
         **{name: total(getattr(job, name)) for name in totals},
     )
-
-
-def _addresses(settings: Settings, ops: Operations, length: int) -> tuple[Addresses, int]:
-    """The distribution, and the range without what no zone covers."""
-    chosen: Distribution = settings.random_distribution
-    if ops.pattern == "sequential" or chosen.kind == "random":
-        return Addresses(), length
-    if chosen.kind == "zipf":
-        return Addresses("zipf", theta=chosen.parameter), length
-    if chosen.kind == "pareto":
-        return Addresses("pareto", hot_pct=100 * (chosen.parameter or 0)), length
-    if chosen.kind == "normal":
-        return Addresses("normal", deviation_pct=_deviation_pct(chosen.parameter or 0)), length
-    assert chosen.zones is not None
-    splits = {chosen.zones.of(operation) for operation in ops.used}
-    if len(splits) > 1:
-        raise settings.error(
-            "random_distribution",
-            f"{' and '.join(ops.used)} with different zones in one job are not available",
-            "use two jobs",
-        )
-    split = splits.pop()
-    covered = sum(size for _, size in split)
-    if chosen.absolute:
-        if covered > length:
-            raise settings.error(
-                "random_distribution",
-                f"zones of {covered} bytes exceed the range of {length}",
-                "use a larger size",
-            )
-        length = covered
-    elif covered < 100:
-        length = length * covered // 100
-        length -= length % SECTOR_BYTES
-    zones = tuple(Zone(float(access), 100 * size / covered) for access, size in split)
-    return Addresses("zoned", zones=zones), length
-
-
-def _deviation_pct(spread_pct: float) -> float:
-    """fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
-    deviation is a twelfth of the range (lib/gauss.c)."""
-    return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
-
-
-def _add_notes_on_addresses(settings: Settings, ops: Operations) -> None:
-    chosen = settings.random_distribution
-    if ops.pattern == "random" and chosen.kind == "random" and not settings.norandommap:
-        settings.note(
-            "blocks are drawn with repetition, as with norandommap; fio would write or read each"
-            " once in a pass"
-        )
-    if ops.pattern == "random" and chosen.centre is not None:
-        settings.note(
-            f"the centre of {chosen.kind} is not kept: hot blocks are scattered over the range"
-        )
-    if settings.nrfiles > 1 and ops.pattern == "sequential":
-        kind = settings.file_service_type.partition(":")
-        if (kind[0], kind[2]) not in (("roundrobin", ""), ("roundrobin", "1"), ("sequential", "")):
-            settings.note(f"file_service_type={settings.file_service_type}: files take turns")
-    if ops.trim_first:
-        settings.note("trims are queued like writes; fio waits for each")
 
 
 def _add_general_notes(settings: Settings) -> None:

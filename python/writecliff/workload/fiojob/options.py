@@ -178,8 +178,19 @@ class FioOptions:
     random_distribution: Distribution = option(
         distribution,
         "random",
-        "random, zoned:... and zoned_abs:..., zipf:theta, pareto:h and normal:spread",
+        "random, zoned:... and zoned_abs:..., zipf:theta, pareto:h, normal:spread, sequence:blocks",
     )
+    random_sequence_stride: bool = option(
+        read.boolean, "0", "each pass of a sequence begins where the last one's group ends"
+    )
+    sprandom: bool = option(
+        read.boolean, "0", "writes that leave the drive as long random writing does"
+    )
+    spr_op: tuple[float, ...] = option(read.floats, "0.15", "spare flash that sprandom assumes")
+    spr_num_regions: int = option(
+        read.integer(1, 10_000), "100", "parts of the flash, each with its share of valid data"
+    )
+    spr_cs: int = option(read.integer(0, LARGEST), "0", "no effect; reported in a note")
     norandommap: bool = option(
         read.flag, None, "blocks may repeat; without it they still may, with a note"
     )
@@ -226,6 +237,10 @@ class FioOptions:
     thinktime_iotime: int = option(
         read.time_us("s"), "0", "time of I/O between pauses; not with a rate or thinktime_blocks"
     )
+    flow: int = option(
+        read.integer(0, 1 << 20), "0", "share of each thread in the I/Os of its flow_id; no rates"
+    )
+    flow_id: int = option(read.integer(), "0", "whose jobs share")
     # Data and flushes
     buffer_compress_percentage: int = option(
         read.integer(0, 100), "0", "share that the drive could compress"

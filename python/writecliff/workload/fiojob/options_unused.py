@@ -76,7 +76,7 @@ NO_EFFECT: dict[str, str] = {
     "only with merge_blktrace_file, which is refused": (
         "merge_blktrace_scalars merge_blktrace_iters"
     ),
-    "only with flow, which is refused": "flow_sleep",
+    "a job goes on as soon as its flow allows": "flow_sleep",
     "obsolete in fio as well": "flow_watermark verifysort verifysort_nr",
     "only with plid_select=scheme, which is refused": "dp_scheme",
 }
@@ -87,7 +87,6 @@ REFUSED: dict[str, str] = {
     "no files are created; remove this job": "create_only=0",
     "sequential and random I/Os of different size in one job are not available": "bs_is_seq_rand=0",
     "a drive accepts whole sectors only": "bs_unaligned/blocksize_unaligned=0",
-    "strides of random addresses are not available": "random_sequence_stride=0",
     "several ranges in one trim are not available": "num_range=1",
     "Linux no longer has write barriers; use fsync": "write_barrier=0",
     "there is no page cache to write back; use fsync": "sync_file_range",
@@ -104,18 +103,11 @@ REFUSED: dict[str, str] = {
     ),
     "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
     "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
-    "flow control between jobs is not available; set their proportion with rate_iops": (
-        "flow_id=0 flow=0"
-    ),
     "belongs to fio's tiobench profile; the threads of a job are numjobs": "threads=1",
     "fio's built-in profiles are not available": "profile",
-    "fast preconditioning has its own command; simulated drives precondition at once": (
-        "sprandom=0 spr_op spr_num_regions spr_cs"
+    "a simulated drive keeps no data to compare, and no sectors that cannot be read": (
+        "sg_write_mode=write,write_stream,write_stream_16 write_mode=write deac=0"
     ),
-    "only plain writes and stream writes (stream_id) are available": (
-        "sg_write_mode=write,write_stream,write_stream_16"
-    ),
-    "special NVMe writes are not available": "write_mode=write deac=0",
     "special NVMe reads are not available": "read_mode=read",
     "SCSI passthrough is not available": "cdb_len",
     "protection information is not simulated": "md_per_io_size=0 pi_act pi_chk apptag apptag_mask",

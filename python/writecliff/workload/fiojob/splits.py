@@ -25,6 +25,7 @@ class Distribution:
     centre: float | None = None
     zones: Triple[Split] | None = None
     absolute: bool = False
+    blocks: tuple[int, ...] = ()  # of sequence
 
 
 Split = tuple[tuple[int, int], ...]
@@ -108,10 +109,10 @@ def distribution(text: str, context: Context) -> Distribution:
         parts = (_zones(part, absolute, context) for part in _directions(rest))
         return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
     if kind == "sequence":
-        raise FioValueError("distribution sequence is not available", "write a log: read_iolog")
+        return Distribution("sequence", blocks=_sequence(rest, context))
     raise FioValueError(
         f"distribution '{kind}' is unknown",
-        "use random, zipf:theta, pareto:h, normal:spread or zoned:...",
+        "use random, zipf:theta, pareto:h, normal:spread, zoned:... or sequence:...",
     )
 
 
@@ -143,6 +144,14 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
     if centre is not None and not 0 <= centre <= 1:
         raise FioValueError(f"{kind} centre {centre:g}", "0 to 1")
     return Distribution(name, parameter=value, centre=centre)
+
+
+def _sequence(text: str, context: Context) -> tuple[int, ...]:
+    """Numbers of blocks; fio takes 64."""
+    blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
+    if not 0 < len(blocks) <= 64 or min(blocks) < 0:
+        raise FioValueError(f"'{text}' is no list of 1 to 64 blocks", "such as sequence:2,0,1")
+    return blocks
 
 
 def _zones(text: str, absolute: bool, context: Context) -> Split:
