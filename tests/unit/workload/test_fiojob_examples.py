@@ -26,7 +26,7 @@ KINDS = [
     "rw=randrw\nbssplit=512/10:1k/30:4k/60\nblockalign=4k\nrandom_distribution=zoned:50/5:30/15:20/80",
     "rw=randread\nrandom_distribution=pareto:0.3\nnorandommap",
     "rw=randwrite\nrandom_distribution=normal:10", "rw=randread\nrandom_distribution=zipf:0.5",
-    "rw=write\nnrfiles=4\nopenfiles=2\nfilename_format=f.$jobnum", "rw=randtrim",
+    "rw=write\nnrfiles=4\nopenfiles=2\nfilename_format=f.$jobnum", "rw=randtrim\nnum_range=8",
     "rw=randwrite\nfdp=1\nfdp_pli=0,1\nplid_select=random",
     "rw=randread\nlatency_target=500\nlatency_window=8ms\nlatency_percentile=99\niodepth=16",
     "rw=randread\nss=iops:10%\nss_dur=8ms\nss_interval=2ms\nlog_avg_msec=2",
@@ -43,7 +43,7 @@ REFUSED = {
     "zonemode=zbd\nzonesize=1m": "zoned drives",
     "pi_act=0\npi_chk=GUARD": "protection information",
     "write_mode=write/50:uncor/50": "no sectors that cannot be read",
-    "num_range=8\nrw=trim": "several ranges",
+    "num_range=8\nrw=write": "only trims have ranges",
     "sprandom=1\nrw=randread": "rw=randwrite",
     "sg_write_mode=verify_bytchk_01": "no data to compare",
 }

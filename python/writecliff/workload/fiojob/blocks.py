@@ -104,6 +104,10 @@ def operations(settings: Settings) -> Operations:
             "use two jobs, or rw=randread:N for runs of N I/Os",
         )
     trim_pct = 100.0 if used == ("trim",) else 0.0
+    if settings.num_range > 1:
+        if not trim_pct:
+            raise settings.error("num_range", "num_range: only trims have ranges", "use rw=trim")
+        settings.note("num_range: each range of a trim is a command of its own")
     trim_first = used[0] == "trim" and len(used) > 1
     zone = _strided_zone(settings, pattern)
     if zone is not None and hole_bytes:

@@ -198,6 +198,9 @@ class FioOptions:
         read.integer(0, LARGEST), "137", "seed of the run; the first job's where jobs differ"
     )
     randrepeat: bool = option(read.boolean, "1", "runs always repeat; 0 is reported in a note")
+    num_range: int = option(
+        read.integer(1, 256), "1", "only of trims; each range is a command of its own, with a note"
+    )
     zonemode: str | None = option(
         read.choice("none", "strided", "zbd"),
         None,

@@ -87,7 +87,6 @@ REFUSED: dict[str, str] = {
     "no files are created; remove this job": "create_only=0",
     "sequential and random I/Os of different size in one job are not available": "bs_is_seq_rand=0",
     "a drive accepts whole sectors only": "bs_unaligned/blocksize_unaligned=0",
-    "several ranges in one trim are not available": "num_range=1",
     "Linux no longer has write barriers; use fsync": "write_barrier=0",
     "there is no page cache to write back; use fsync": "sync_file_range",
     "there is no file system to sync": "end_syncfs=0",
