@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 # Two workers a core, because many tests wait for processes that they start.
 WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
+# Hundreds of Python processes start here; without compiled files each would compile its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \

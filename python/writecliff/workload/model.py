@@ -290,7 +290,7 @@ def _own_blocks(given: Mapping[str, Any]) -> OwnBlocks:
 
 def _addresses(given: Mapping[str, Any]) -> Addresses:
     zones = tuple(Zone(**zone) for zone in given.get("zones", ()))
-    return Addresses(**{**given, "zones": zones})
+    return Addresses(**{**given, "zones": zones, "blocks": tuple(given.get("blocks", ()))})
 
 
 def _plain(value: Any) -> Any:

@@ -194,7 +194,8 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
     )
     segmented = Job(segments=Segments(16, 1 << 28), ios=1)
     zoned = Job(addresses=job.addresses, ios=1)
-    for one in (Job(ios=1), segmented, zoned):
+    ordered = Job(addresses=Addresses("sequence", blocks=(2, 0, 1)), flow_weight=3, ios=1)
+    for one in (Job(ios=1), segmented, zoned, ordered):
         workload = Workload("w", (one,), seed=5, interval_ns=7)
         _native.check_workload(workload.to_json(), 1 << 31, 2)
         assert workload_from_mapping(json.loads(workload.to_json())) == workload
