@@ -133,6 +133,12 @@ impl Frontend {
         self.firmware_free
     }
 
+    /// Time until which the firmware is busy.
+    #[inline]
+    pub fn firmware_free(&self) -> Nanos {
+        self.firmware_free
+    }
+
     /// Transfers a write's command and data to the drive, not before `from`; returns the end time.
     #[inline]
     pub fn receive(&mut self, from: Nanos, bytes: u32) -> Nanos {

@@ -1,12 +1,14 @@
 //! Background work of the firmware: section `[housekeeping]` of a device file.
 //!
-//! Three optional mechanisms, each of which affects a different part of a drive's latency tail:
+//! Four optional mechanisms, each of which affects a different part of a drive's latency tail, or
+//! how much its seconds differ:
 //!
 //! | mechanism | what it delays |
 //! |---|---|
 //! | media work (refresh of disturbed blocks, metadata) at intervals of time | reads of one die |
 //! | journal and checkpoints of the mapping, by what is written to flash | one die; all commands |
 //! | hiccups: an internal task that delays a command | that command |
+//! | patrol reads, from time to time (`patrol.rs`) | the firmware, a little for some time |
 //!
 //! All of it is determined by the drive's seed. Time and die of each media operation are functions
 //! of its number, so an idle drive needs no events: what is still running is computed when a
@@ -21,6 +23,10 @@ use writecliff_flash::Geometry;
 
 use crate::config::DeviceConfig;
 use writecliff_base::words::{WordReader, WordWriter};
+
+mod patrol;
+
+pub use patrol::{Patrol, PatrolConfig};
 
 /// Label of the random generator for housekeeping.
 const SEED_LABEL: u64 = 0x484f_5553_454b;
@@ -63,6 +69,7 @@ pub struct HousekeepingConfig {
     /// Whether it only keeps the mapping core from mapping writes.
     pub checkpoint_stops_writes: bool,
     pub hiccups: Option<Hiccups>,
+    pub patrol: Option<PatrolConfig>,
 }
 
 counts! {
@@ -98,6 +105,7 @@ pub fn read(
         checkpoint: per_written(&table, "checkpoint_interval", "checkpoint_time", geometry)?,
         checkpoint_stops_writes: stops_writes(&table, has_core)?,
         hiccups: hiccups(&table)?,
+        patrol: patrol::read(&table)?,
     };
     table.finish()?;
     Ok(config)
@@ -229,6 +237,7 @@ pub struct Housekeeping {
     checkpoint: Option<Countdown>,
     pub(crate) checkpoint_stops_writes: bool,
     hiccups: Option<Hiccups>,
+    patrol: Option<Patrol>,
     dies: u32,
     unit_bytes: u64,
     /// Seeds of the numbered draws of media work and hiccups.
@@ -251,6 +260,7 @@ impl Housekeeping {
             checkpoint: section.checkpoint.map(Countdown::of),
             checkpoint_stops_writes: section.checkpoint_stops_writes,
             hiccups: section.hiccups,
+            patrol: section.patrol.map(|patrol| Patrol::new(patrol, config.ftl.seed)),
             dies: config.geometry.dies,
             unit_bytes: config.geometry.unit_bytes(),
             salts: std::array::from_fn(|_| random.next_u64()),
@@ -294,6 +304,10 @@ impl Housekeeping {
         self.counters.media_operations += 1;
     }
 
+    pub fn patrol(&mut self) -> Option<&mut Patrol> {
+        self.patrol.as_mut()
+    }
+
     /// Counts a programmed unit; returns the work that becomes due.
     pub fn programmed(&mut self) -> Due {
         let mut due = Due::default();
@@ -334,6 +348,9 @@ impl Housekeeping {
             out.put(countdown.map_or(0, |c| c.left));
         }
         out.counts(self.counters.to_array());
+        if let Some(patrol) = &self.patrol {
+            patrol.save(out);
+        }
     }
 
     pub(crate) fn restore(&mut self, input: &mut WordReader<'_>) -> Result<(), CodecError> {
@@ -348,6 +365,9 @@ impl Housekeeping {
             }
         }
         self.counters = HousekeepingCounters::from_array(input.counts()?);
+        if let Some(patrol) = &mut self.patrol {
+            patrol.restore(input)?;
+        }
         Ok(())
     }
 }

@@ -278,13 +278,18 @@ impl<R: Recorder> Ssd<R> {
 
     #[inline]
     fn begin(&mut self, command: Command, submitted: Nanos) {
-        let (entered, decoded) = (self.backend.now, self.decode(&command));
-        let arrival = Arrival { submitted, entered, decoded };
         if self.mechanisms > 0 {
-            self.begin_among_upkeep(command, arrival);
+            self.begin_among_upkeep(command, submitted);
         } else {
+            let arrival = self.decoded(&command, submitted);
             self.begin_decoded(command, arrival, Nanos::ZERO);
         }
+    }
+
+    #[expect(clippy::inline_always)]
+    #[inline(always)]
+    fn decoded(&mut self, command: &Command, submitted: Nanos) -> Arrival {
+        Arrival { submitted, entered: self.backend.now, decoded: self.decode(command) }
     }
 
     /// Decodes a command; returns when it is ready.

@@ -50,6 +50,11 @@ SCALED_CHECKPOINTS = {
     "user_capacity": "64000000000 B",
 }
 
+SCALED_PATROLS = {
+    "housekeeping.patrol_interval": "2500000000 ns",
+    "housekeeping.patrol_length": "800000000 ns",
+}
+
 
 def opened(name: str) -> _native.Device:
     return open_device(*read_device_file(name))
@@ -71,6 +76,12 @@ def test_a_scaled_ssd() -> None:
 
 def test_a_scaled_drive_that_takes_checkpoints() -> None:
     assert changed("850-256", opened("850-256").scaled(4, 4096)) == SCALED_CHECKPOINTS
+
+
+def test_a_scaled_drive_that_scans_its_media() -> None:
+    found = changed("mlc-a-800", opened("mlc-a-800").scaled(4, 4096))
+    patrols = {key: value for key, value in found.items() if "patrol" in key}
+    assert patrols == SCALED_PATROLS
 
 
 def test_a_scaled_disk_with_flash() -> None:

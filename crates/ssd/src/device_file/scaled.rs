@@ -6,8 +6,8 @@
 //!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
 //! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
 //! * the time of an erase shrinks with the block;
-//! * the idle delay, the interval and time of checkpoints, the heat capacity, the planned life and
-//!   the SLC cache shrink with the drive.
+//! * the idle delay, the interval and time of checkpoints, the interval and length of patrols, the
+//!   heat capacity, the planned life and the SLC cache shrink with the drive.
 //!
 //! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
 //! command and hold the open units of all streams. The resulting error is about proportional to the
@@ -69,6 +69,16 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
         changes.push(size("housekeeping.checkpoint_interval", Bytes(interval)));
         let ns = (checkpoint.time.0 as f64 * factor).round_ties_even().max(1.0);
         changes.push(Change::new("housekeeping.checkpoint_time", format!("{ns} ns"), SOURCE));
+    }
+    if let Some(patrol) = config.housekeeping.as_ref().and_then(|h| h.patrol) {
+        // A scan has at least one page.
+        let length = Nanos(patrol.step.0.max((patrol.length.0 as f64 / scale) as u64));
+        let factor = patrol.length.0 as f64 / length.0 as f64;
+        let interval = Nanos((patrol.interval.0 as f64 / factor) as u64).max(length);
+        for (key, time) in [("patrol_interval", interval), ("patrol_length", length)] {
+            let key = format!("housekeeping.{key}");
+            changes.push(Change::new(&key, format!("{} ns", time.0), SOURCE));
+        }
     }
     if let Some(thermal) = &config.thermal {
         let joules = format!("{:?} J/C", thermal.capacity / scale);

@@ -9,7 +9,9 @@ use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 
 impl<R: Recorder> Ssd<R> {
-    pub(super) fn begin_among_upkeep(&mut self, command: Command, arrival: Arrival) {
+    pub(super) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
+        self.patrol();
+        let arrival = self.decoded(&command, submitted);
         if self.barrier.as_mut().is_none_or(|barrier| barrier.admit(&command, arrival)) {
             self.begin_admitted(command, arrival);
         }
@@ -65,6 +67,17 @@ impl<R: Recorder> Ssd<R> {
         }
         if self.commands.in_flight() > 0 {
             self.schedule_media_work();
+        }
+    }
+
+    /// Lets the firmware read what its patrol has had to read until now.
+    #[inline]
+    fn patrol(&mut self) {
+        let Some(patrol) = self.housekeeping.as_mut().and_then(|h| h.patrol()) else { return };
+        let time = patrol.time();
+        while let Some(at) = patrol.due(self.backend.now, self.frontend.firmware_free()) {
+            let until = self.frontend.stall(at, time);
+            self.backend.recorder.firmware_stalled(until - time, until);
         }
     }
 

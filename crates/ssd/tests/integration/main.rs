@@ -9,6 +9,7 @@ mod ecc;
 mod endurance;
 mod fdp_interface;
 mod housekeeping;
+mod patrol;
 mod power;
 mod reduction;
 mod service_order;

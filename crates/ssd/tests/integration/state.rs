@@ -101,7 +101,9 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
         "[housekeeping]\nmedia_interval = \"500 us\"\nmedia_time = \"300 us\"\n\
          journal_interval = \"256 KiB\"\njournal_time = \"1 ms\"\n\
          checkpoint_interval = \"20 MB\"\ncheckpoint_time = \"2 ms\"\n\
-         hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n[link]",
+         hiccup_probability = 0.01\nhiccup_time = \"100 us\"\n\
+         patrol_interval = \"20 ms\"\npatrol_length = \"8 ms\"\n\
+         patrol_step = \"300 us\"\npatrol_time = \"40 us\"\n[link]",
     ),
 ];
 
