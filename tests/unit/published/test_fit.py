@@ -16,13 +16,13 @@ from writecliff.devices.families import FOLDER as FAMILIES
 from writecliff.devices.quantities import number
 from writecliff.errors import ConfigError
 from writecliff.published.conditions import condition
-from writecliff.published.figures import PublishedFigure
+from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.fit import FITS, Fit, progress, read_specification, simulations
-from writecliff.published.fit.coordinates import Coordinates
+from writecliff.published.fit.coordinates import Coordinates, Vector
 from writecliff.published.fit.device_text import with_numbers
 from writecliff.published.fit.next_figures import suggestions
 from writecliff.published.fit.problem import Problem
-from writecliff.published.fit.residuals import SOFT, Residuals
+from writecliff.published.fit.residuals import SOFT, Residuals, is_fitted
 from writecliff.published.fit.simulations import Simulations
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row
@@ -270,10 +270,32 @@ def test_drives_far_from_their_family_cost_something(coordinates: Coordinates) -
     nothing = Residuals([], coordinates)
     at = coordinates.start
     # Both are twice the family's value or half of it, which is the spread.
-    assert np.abs(nothing.vector([], at)) == pytest.approx([SOFT, SOFT])
-    slopes = nothing.derivatives([], np.ones(len(at)), [[]] * len(at))
+    assert np.abs(nothing.known(nothing.vector([], at))) == pytest.approx([SOFT, SOFT])
+    slopes = nothing.known(nothing.derivatives([], np.ones(len(at)), [[]] * len(at)))
     assert slopes.shape == (2, len(at))
-    assert slopes @ at == pytest.approx(nothing.vector([], at))
+    assert slopes @ at == pytest.approx(nothing.known(nothing.vector([], at)))
+
+
+def test_values_far_from_the_middle_of_their_bounds_cost_a_little(coordinates: Coordinates) -> None:
+    nothing = Residuals([], coordinates)
+    steps = np.ones(len(coordinates.all))
+
+    def cost(at: Vector) -> Vector:
+        found = nothing.vector([], at)
+        middle = nothing.vector([], coordinates.middle)
+        slopes = nothing.derivatives([], steps, [[]] * len(steps))
+        assert slopes @ (at - coordinates.middle) == pytest.approx(found - middle)
+        return found[coordinates.common]
+
+    assert coordinates.common.tolist() == [True, True, False, False, True]
+    assert cost(coordinates.middle) == pytest.approx([0.0] * 3)
+    assert cost(coordinates.low) == pytest.approx([-0.05] * 3)  # a figure that is off by 5 %
+    assert cost(coordinates.high) == pytest.approx([0.05] * 3)
+
+
+def test_loads_that_no_value_explains_are_not_fitted() -> None:
+    figures = [f for f in read_figures() if f.access == "messenger"]
+    assert figures and not any(is_fitted(f) for f in figures)
 
 
 def _row(device: str, published: float, simulated: float, metric: str = "iops") -> Row:

@@ -1,8 +1,11 @@
-"""What a fit makes small: deviations of figures, wrong winners, drives far from their family.
+"""What a fit makes small: deviations of figures, wrong winners, drives far from their family,
+values far from the middle of their bounds.
 
 Rates and means count by the logarithm of simulated over published; so do percentiles, with less
 weight. What depends on single events is not fitted: maxima, 99.99th percentiles, deviations and
 consistency of IOPS. A fit would chase chance, and drives that are scaled down stall for less time.
+The messenger is left out too: the one drive that it was measured on stalls for 310 ms, which no
+value that fits vary can do. Its rate would move the time of a command to its bound.
 
 Of two drives that a source compares the slower one must not come out faster: a hinge on the
 logarithm of their ratio, which is 0 as long as the right one wins.
@@ -31,6 +34,7 @@ from writecliff.published.scores import Row, is_clear, pairs_of
 SOFT = 0.15  # residuals beyond it count linearly, not squared
 _WEIGHTS = {PURE: 1.0, MIXED: 1.0, MEAN: 1.0, BETTER_RATES: 1.0, TAILS: 0.25, BETTER_TAILS: 0.25}
 _SINGLE_EVENTS = ("latency_max", "latency_p99.99")
+_UNEXPLAINED = ("messenger",)  # loads
 _MISSING = 2.0  # a figure that the simulation cannot give is far off
 _MARGIN = 0.02  # by which the right drive has to win, as a logarithm
 _RANK_WEIGHT = 1.0
@@ -38,7 +42,9 @@ _RANK_WEIGHT = 1.0
 
 def is_fitted(figure: PublishedFigure) -> bool:
     """Whether a fit uses this figure."""
-    return kind_of(figure) in _WEIGHTS and not figure.metric.startswith(_SINGLE_EVENTS)
+    if figure.access in _UNEXPLAINED or figure.metric.startswith(_SINGLE_EVENTS):
+        return False
+    return kind_of(figure) in _WEIGHTS
 
 
 def deviations(rows: Sequence[Row]) -> Vector:
@@ -75,13 +81,14 @@ class Residuals:
     def __init__(self, rows: Sequence[Row], coordinates: Coordinates) -> None:
         self._weights = np.array([_WEIGHTS.get(row.kind, 0.0) for row in rows])
         self._winners = _winners(rows)
-        self._own, self._prior = coordinates.priors()
+        self._centre, self._prior = coordinates.priors()
+        self._common = coordinates.common
 
     def vector(self, rows: Sequence[Row], at: Vector) -> Vector:
         """The residuals at a point, from the rows there."""
         logs = [0.0 if (log := _log(row)) is None else log for row in rows]
         ranks = [_RANK_WEIGHT * max(0.0, self._short(w, logs)) for w in self._winners]
-        priors = SOFT * self._prior * at[self._own]
+        priors = SOFT * self._prior * (at - self._centre)
         return np.concatenate([deviations(rows), ranks, priors])
 
     def derivatives(
@@ -97,9 +104,15 @@ class Residuals:
         ).T
         logs = [0.0 if (log := _log(row)) is None else log for row in rows]
         ranks = [self._rank_slope(w, logs, slopes) for w in self._winners]
-        priors = np.zeros((len(self._own), len(steps)))
-        priors[np.arange(len(self._own)), self._own] = SOFT * self._prior
+        priors = np.diag(SOFT * self._prior)
         return np.vstack([slopes, *ranks, priors])
+
+    def known(self, vector: Vector) -> Vector:
+        """The rows of a vector or a Jacobian that figures or other drives give, without those that
+        only keep a value near the middle of its bounds."""
+        first = len(vector) - len(self._common)
+        rows: Vector = np.concatenate([vector[:first], vector[first:][~self._common]])
+        return rows
 
     def _short(self, one: _Winner, logs: Sequence[float]) -> float:
         other = 0.0 if one.second is None else logs[one.second]

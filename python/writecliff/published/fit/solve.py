@@ -156,14 +156,14 @@ class Fit:
         )
 
     def _result(self, before: tuple[Row, ...], residuals: Residuals) -> FitResult:
-        vector = residuals.vector(self.rows, self.at)
+        vector = residuals.known(residuals.vector(self.rows, self.at))
         # Square roots of the weights that make large deviations count linearly.
         weights = (1 + (vector / SOFT) ** 2) ** -0.25
         freedom = max(len(vector) - len(self.at), 1)
         variance = float(np.sum((vector * weights) ** 2)) / freedom
         steps, neighbours = self.problem.neighbours(self.at)
-        jacobian = residuals.derivatives(self.rows, steps, neighbours) * weights[:, None]
-        spread = _Spread(jacobian, variance)
+        jacobian = residuals.known(residuals.derivatives(self.rows, steps, neighbours))
+        spread = _Spread(jacobian * weights[:, None], variance)
         names = [
             one.parameter.key + (f" of {one.drive}" if one.drive else "")
             for one in self.coordinates.all
