@@ -306,8 +306,8 @@ def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     load, path = tmp_path / "w.toml", tmp_path / "target.img"
     load.write_text('name = "w"\n[[job]]\nname = "j"\nios = 100\n')
     cli = CommandLine(capsys)
-    for size in ("--size 10MB", "--size 10MB", ""):  # the same command again, and without
-        said = cli(f"run {load} --on file:{path} {size}")
+    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # again, and without
+        said = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
         assert said.code == 0, said.err
         rounded = f"{path}: size rounded down to whole sectors: 9998336 bytes"
         assert (rounded in said.err) == bool(size)
