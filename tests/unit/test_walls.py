@@ -21,6 +21,7 @@ PREFIX = "writecliff-"
 # Crate: the crates of this workspace that it may know.
 MAY_KNOW = {
     "base": set(),
+    "contents": {"base"},
     "flash": {"base"},
     "ftl": {"base", "flash", "host-interface"},  # what is in the host's data
     "host-interface": {"base"},
@@ -34,6 +35,7 @@ MAY_KNOW = {
 # Crate: what its code must not name, and why.
 MUST_NOT_NAME = {
     "base": (r"\b(Ssd|Drive|Flash|Ftl)\b", "what a drive is"),
+    "contents": (r"\b(Ssd|Drive|Command)", "drives"),
     "flash": (r"\bLpn\b|\bLogicalPage", "logical addresses"),
     "ftl": (r"\bNanos\b|\bInstant\b", "time"),
     "ssd": (r"\bHistogram\b|std::thread", "threads of hosts, statistics"),

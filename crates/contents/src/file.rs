@@ -1,0 +1,101 @@
+//! Pages in a sparse file: the file system keeps track of what holds data.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use writecliff_base::Bytes;
+
+use crate::{ContentsError, PAGE_BYTES, PageData, ZEROS};
+
+/// Unit of `st_blocks` (stat(3type)).
+const STAT_BLOCK_BYTES: u64 = 512;
+
+pub(crate) struct SparseFile {
+    file: File,
+    length: u64,
+}
+
+impl SparseFile {
+    pub(crate) fn open(capacity: Bytes, path: &Path) -> io::Result<Self> {
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let length = file.metadata()?.len();
+        if length == 0 {
+            file.set_len(capacity.0)?;
+        } else if length != capacity.0 {
+            let message = format!(
+                "{} has {length} bytes, but the drive has {}: give a new file",
+                path.display(),
+                capacity.0
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(Self { file, length: capacity.0 })
+    }
+
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(into, offset)
+    }
+
+    pub(crate) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    pub(crate) fn deallocate(&self, offset: u64, length: u64) -> io::Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: a call on an open file; it has no pointers.
+        let done =
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, length as i64) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    pub(crate) fn used(&self) -> io::Result<Bytes> {
+        Ok(Bytes(self.file.metadata()?.blocks() * STAT_BLOCK_BYTES))
+    }
+
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// The next position of data or of a hole from `from` on; `None` if there is none.
+    fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
+        // SAFETY: a call on an open file; it has no pointers. Its position is used for nothing.
+        let found = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
+        if found >= 0 {
+            return Ok(Some(found as u64));
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
+    }
+
+    pub(crate) fn each_page<E: From<ContentsError>>(
+        &self,
+        take: &mut impl FnMut(u64, &PageData) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let page = PAGE_BYTES as u64;
+        let mut next = 0;
+        while let Some(start) = self.seek(next, libc::SEEK_DATA).map_err(ContentsError::from)? {
+            let end = self.seek(start, libc::SEEK_HOLE).map_err(ContentsError::from)?;
+            let end = end.unwrap_or(self.length).min(self.length);
+            for number in start.max(next) / page..end.div_ceil(page) {
+                let mut whole = ZEROS;
+                let length = (self.length - number * page).min(page) as usize;
+                self.read(number * page, &mut whole[..length]).map_err(ContentsError::from)?;
+                if whole != ZEROS {
+                    take(number, &whole)?;
+                }
+            }
+            next = end.div_ceil(page) * page;
+            if next >= self.length {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! The data of a served drive: an address space of bytes that is mostly empty.
+//!
+//! What was never written, and what was deallocated, reads as zeros and takes no space. Pages of
+//! zeros are not kept either. Data live in memory ([`Contents::in_memory`]) or in a sparse file
+//! ([`Contents::in_file`]); either can be saved to and restored from one portable form.
+//!
+//! | file | content |
+//! |---|---|
+//! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
+//! | `file.rs` | the same in a sparse file |
+//! | `saved.rs` | saving and restoring |
+//!
+//! This crate knows addresses and bytes, not what owns them.
+
+mod file;
+mod memory;
+mod saved;
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+use writecliff_base::Bytes;
+
+pub use memory::MemoryOptions;
+pub use saved::SavedError;
+
+/// Bytes of a page, the unit in which space is taken.
+pub const PAGE_BYTES: usize = 4096;
+type PageData = [u8; PAGE_BYTES];
+const ZEROS: PageData = [0; PAGE_BYTES];
+
+/// Why data cannot be read or written.
+#[derive(Debug, Error)]
+pub enum ContentsError {
+    #[error("{length} bytes at {offset} are not within the {capacity} bytes of the contents")]
+    OutOfRange { offset: u64, length: u64, capacity: u64 },
+    #[error("the data would need more than the limit of {0}: allow more, or keep them in a file")]
+    Full(Bytes),
+    #[error("the file of the contents: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// An address space of bytes.
+pub struct Contents {
+    capacity: Bytes,
+    store: Store,
+}
+
+enum Store {
+    Memory(memory::Memory),
+    File(file::SparseFile),
+}
+
+impl Contents {
+    /// Empty contents in memory.
+    pub fn in_memory(capacity: Bytes, options: MemoryOptions) -> Self {
+        Self { capacity, store: Store::Memory(memory::Memory::new(capacity, options)) }
+    }
+
+    /// Contents in a sparse file, which is created if it does not exist. An existing file keeps
+    /// its data; it must have the size of the contents.
+    pub fn in_file(capacity: Bytes, path: &Path) -> Result<Self, ContentsError> {
+        Ok(Self { capacity, store: Store::File(file::SparseFile::open(capacity, path)?) })
+    }
+
+    pub fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    /// Reads `into.len()` bytes at `offset`.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ContentsError> {
+        self.check(offset, into.len() as u64)?;
+        match &self.store {
+            Store::Memory(memory) => memory.read(offset, into),
+            Store::File(file) => file.read(offset, into)?,
+        }
+        Ok(())
+    }
+
+    /// Writes `data` at `offset`. After an error any part of it may have been written.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
+        self.check(offset, data.len() as u64)?;
+        match &mut self.store {
+            Store::Memory(memory) => memory.write(offset, data),
+            Store::File(file) => Ok(file.write(offset, data)?),
+        }
+    }
+
+    /// Makes a range read as zeros and frees the pages that it covers.
+    pub fn deallocate(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
+        self.check(offset, length)?;
+        match &mut self.store {
+            Store::Memory(memory) => memory.deallocate(offset, length),
+            Store::File(file) => Ok(file.deallocate(offset, length)?),
+        }
+    }
+
+    /// Bytes of memory that data and tables take, or bytes of the file system that the file takes.
+    pub fn used(&self) -> Result<Bytes, ContentsError> {
+        match &self.store {
+            Store::Memory(memory) => Ok(memory.used()),
+            Store::File(file) => Ok(file.used()?),
+        }
+    }
+
+    /// Makes what was written survive a crash of this machine. Contents in memory do not.
+    pub fn sync(&self) -> Result<(), ContentsError> {
+        match &self.store {
+            Store::Memory(_) => Ok(()),
+            Store::File(file) => Ok(file.sync()?),
+        }
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
+        if offset.checked_add(length).is_some_and(|end| end <= self.capacity.0) {
+            return Ok(());
+        }
+        Err(ContentsError::OutOfRange { offset, length, capacity: self.capacity.0 })
+    }
+
+    /// Passes every page that is not all zeros, in order of address; the last one may be short.
+    fn each_page<E: From<ContentsError>>(
+        &self,
+        mut take: impl FnMut(u64, &PageData) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.store {
+            Store::Memory(memory) => memory.each_page(&mut take),
+            Store::File(file) => file.each_page(&mut take),
+        }
+    }
+}
+
+/// The parts of a range by page: page number, offset in the page, and position in the range.
+fn pages(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at == length {
+            return None;
+        }
+        let address = offset + at as u64;
+        let within = (address % PAGE_BYTES as u64) as usize;
+        let end = length.min(at + PAGE_BYTES - within);
+        let part = (address / PAGE_BYTES as u64, within, at..end);
+        at = end;
+        Some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Saved contents: the pages that hold data, in batches of the state codec's sections.
+//!
+//! The form is the same for contents in memory and in a file, so one can be restored as the other.
+
+use std::io::{Read, Write};
+
+use thiserror::Error;
+use writecliff_base::codec::{CodecError, StateReader, StateWriter};
+
+use crate::{Contents, ContentsError, PAGE_BYTES};
+
+/// Pages of a batch; a batch is in memory while it is packed.
+const BATCH_PAGES: usize = 1024;
+
+/// Why contents cannot be saved or restored.
+#[derive(Debug, Error)]
+pub enum SavedError {
+    #[error("saved contents: {0}")]
+    Codec(#[from] CodecError),
+    #[error("saved contents are of {found} bytes, but the drive has {expected}")]
+    Capacity { found: u64, expected: u64 },
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+}
+
+/// Pages on their way to a file.
+struct Batch<W: Write> {
+    out: StateWriter<W>,
+    numbers: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl<W: Write> Batch<W> {
+    fn write(&mut self) -> Result<(), CodecError> {
+        self.out.bytes("pages", &self.numbers)?;
+        self.out.bytes("data", &self.data)?;
+        self.numbers.clear();
+        self.data.clear();
+        Ok(())
+    }
+}
+
+impl Contents {
+    /// Writes all data.
+    pub fn save<W: Write>(&self, out: W) -> Result<W, SavedError> {
+        let mut out = StateWriter::new(out)?;
+        out.u64s("contents", &[self.capacity.0])?;
+        let mut batch = Batch { out, numbers: Vec::new(), data: Vec::new() };
+        self.each_page(|number, page| -> Result<(), SavedError> {
+            batch.numbers.extend(number.to_le_bytes());
+            batch.data.extend(page);
+            if batch.numbers.len() == BATCH_PAGES * size_of::<u64>() {
+                batch.write()?;
+            }
+            Ok(())
+        })?;
+        if !batch.numbers.is_empty() {
+            batch.write()?;
+        }
+        batch.write()?; // without pages: the end
+        Ok(batch.out.finish()?)
+    }
+
+    /// Replaces all data. After an error the contents are incomplete.
+    pub fn restore<R: Read>(&mut self, input: R) -> Result<(), SavedError> {
+        let mut input = StateReader::new(input)?;
+        let found = input.u64s("contents", 1)?[0];
+        if found != self.capacity.0 {
+            return Err(SavedError::Capacity { found, expected: self.capacity.0 });
+        }
+        self.deallocate(0, self.capacity.0)?;
+        loop {
+            let (numbers, data) = (input.bytes("pages")?, input.bytes("data")?);
+            if numbers.is_empty() {
+                return Ok(());
+            }
+            let (numbers, []) = numbers.as_chunks::<8>() else { return Err(damaged()) };
+            let (pages, []) = data.as_chunks::<PAGE_BYTES>() else { return Err(damaged()) };
+            if numbers.len() != pages.len() {
+                return Err(damaged());
+            }
+            for (&number, page) in numbers.iter().zip(pages) {
+                let offset = u64::from_le_bytes(number).checked_mul(PAGE_BYTES as u64);
+                let left = offset.and_then(|offset| self.capacity.0.checked_sub(offset));
+                let (Some(offset), Some(left)) = (offset, left) else { return Err(damaged()) };
+                self.write(offset, &page[..left.min(PAGE_BYTES as u64) as usize])?;
+            }
+        }
+    }
+}
+
+fn damaged() -> SavedError {
+    SavedError::Codec(CodecError::Damaged("pages".to_owned()))
+}
