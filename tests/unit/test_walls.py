@@ -29,7 +29,19 @@ MAY_KNOW = {
     "disk": {"base", "host-interface"},
     "workload": {"base", "host-interface"},  # the same
     "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload"},
-    "python": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload", "runner"},
+    "serve": {"base", "contents", "host-interface", "runner", "ssd"},  # status of its streams
+    "python": {
+        "base",
+        "contents",
+        "flash",
+        "ftl",
+        "host-interface",
+        "ssd",
+        "disk",
+        "workload",
+        "runner",
+        "serve",
+    },
     "preload": set(),
 }
 # Crate: what its code must not name, and why.
@@ -41,6 +53,7 @@ MUST_NOT_NAME = {
     "ssd": (r"\bHistogram\b|std::thread", "threads of hosts, statistics"),
     "disk": (r"\bHistogram\b|std::thread|writecliff_flash", "flash, statistics"),
     "workload": (r"\bSsd\b|\bDrive\b", "drives"),
+    "serve": (r"\bpyo3\b|\bPyResult\b|\bWorkloadSpec\b", "Python, workloads"),
     "runner": (r"\bpyo3\b|\bPyResult\b", "Python"),
 }
 

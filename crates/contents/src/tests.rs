@@ -1,3 +1,5 @@
+//! Tests of contents: all kinds against an array, memory, saving, errors.
+
 use super::*;
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -174,6 +174,11 @@ impl Disk {
         }
     }
 
+    /// When the drive does something next, if it is left alone.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.events.peek().map(|&Reverse((time, ..))| time)
+    }
+
     /// Advances to the next completion, but not beyond `limit`.
     pub fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some(&Reverse((time, _, event))) = self.events.peek() {

@@ -32,6 +32,8 @@ pub trait DriveModel {
     fn now(&self) -> Nanos;
     fn submit(&mut self, at: Nanos, command: Command);
     fn step(&mut self, limit: Nanos) -> Option<Completion>;
+    /// When the drive does something next, if it is left alone; `None` for never.
+    fn next_event(&self) -> Option<Nanos>;
     /// What the time of the command that completed last was spent on, if it is recorded.
     fn time_by_cause(&self) -> Option<&TimeByCause>;
     /// Announces a command at `offset`.
@@ -125,6 +127,9 @@ macro_rules! passed_on {
         #[inline(always)]
         fn step(&mut self, limit: Nanos) -> Option<Completion> {
             self.step(limit)
+        }
+        fn next_event(&self) -> Option<Nanos> {
+            self.next_event()
         }
         fn idle_until(&mut self, time: Nanos) {
             self.idle_until(time);
@@ -317,6 +322,30 @@ impl AnyDrive {
             Self::Ssd(ssd) => AnyConfig::Ssd(Box::new(ssd.config().clone())),
             Self::AttributedSsd(ssd) => AnyConfig::Ssd(Box::new(ssd.config().clone())),
             Self::Disk(disk) => AnyConfig::Disk(Box::new(disk.config().clone())),
+        }
+    }
+
+    /// The drive without its kind, for callers to whom a dispatch per command is nothing.
+    pub fn model(&mut self) -> &mut dyn DriveModel {
+        drive!(self, drive => &mut **drive)
+    }
+
+    /// Whether data of a completed write may be lost with the power until the drive is flushed.
+    pub fn is_volatile(&self) -> bool {
+        let protected = match self {
+            Self::Ssd(ssd) => ssd.config().controller.power_loss_protection,
+            Self::AttributedSsd(ssd) => ssd.config().controller.power_loss_protection,
+            Self::Disk(_) => false,
+        };
+        self.write_cache() && !protected
+    }
+
+    /// Reclaim units that hold nothing; `None` for disks.
+    pub fn free_units(&self) -> Option<u32> {
+        match self {
+            Self::Ssd(ssd) => Some(ssd.ftl().free_units()),
+            Self::AttributedSsd(ssd) => Some(ssd.ftl().free_units()),
+            Self::Disk(_) => None,
         }
     }
 

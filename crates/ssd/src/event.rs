@@ -206,6 +206,11 @@ impl EventQueue {
         Some((Nanos(time), SsdEvent::unpack(key as u32)))
     }
 
+    /// The time of the next event; `None` if none is scheduled.
+    pub fn next_time(&self) -> Option<Nanos> {
+        (!self.is_empty()).then(|| Nanos(self.earliest().0))
+    }
+
     /// Time and lane of the next event. Branch predictors cannot predict the lane, so the minimum
     /// is found by branch-free selection.
     #[inline]
@@ -318,8 +323,9 @@ mod tests {
         let mut queue = EventQueue::default();
         queue.push(Lane::DieLong, Nanos(10), SsdEvent::IdleCheck);
         assert_eq!(queue.pop_until(Nanos(9)), None);
+        assert_eq!(queue.next_time(), Some(Nanos(10)));
         assert_eq!(queue.pop_until(Nanos(10)), Some((Nanos(10), SsdEvent::IdleCheck)));
-        assert_eq!(queue.pop_until(Nanos::MAX), None);
+        assert_eq!((queue.pop_until(Nanos::MAX), queue.next_time()), (None, None));
     }
 
     proptest! {

@@ -1,0 +1,309 @@
+//! The drive with its outstanding requests, under one lock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use writecliff_base::Nanos;
+use writecliff_host_interface::{Command, Completion, Content, Operation};
+use writecliff_runner::AnyDrive;
+
+use crate::clock::Clock;
+use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
+use crate::served::Timing;
+use crate::statistics::Operations;
+
+/// Commands inside the drive; more wait outside. A drive has at most 65,536.
+const COMMANDS_MAX: usize = 16_384;
+/// Requests are split into commands of this size, as a host splits what exceeds the maximum data
+/// transfer size (NVMe MDTS) of common drives.
+const TRANSFER_BYTES_MAX: u64 = 1 << 20;
+const TRIM_BYTES_MAX: u64 = 1 << 30;
+/// How often background work of an idle drive is simulated.
+const IDLE_TICK: Nanos = Nanos(100_000_000);
+
+/// Where the replies of a session go.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub number: u32,
+    pub replies: Arc<dyn Replies>,
+}
+
+struct Outstanding {
+    request: Request,
+    client: Client,
+    submitted: Nanos,
+    failure: Option<Failure>,
+    /// Bytes that the drive has been given.
+    given: u64,
+    /// Commands in the drive.
+    commands: u32,
+    is_flushing: bool,
+}
+
+pub(crate) struct Core {
+    pub drive: AnyDrive,
+    pub clock: Clock,
+    pub timing: Timing,
+    pub operations: Operations,
+    pub stopped: bool,
+    /// The drive's time up to which it has been simulated.
+    at: Nanos,
+    requests: Vec<Option<Outstanding>>,
+    free: Vec<u32>,
+    in_drive: usize,
+    /// Requests of which the drive has not been given all.
+    waiting: VecDeque<u32>,
+    /// What is to be told to clients.
+    pub done: Vec<(Client, Done)>,
+    capacity: u64,
+    streams: u16,
+    refuses_trim: Option<&'static str>,
+    has_fast_forwarded: bool,
+}
+
+impl Core {
+    pub(crate) fn new(mut drive: AnyDrive, timing: Timing) -> Self {
+        let model = drive.model();
+        if timing == Timing::Fast {
+            model.quiesce();
+        }
+        let (at, capacity, streams) = (model.now(), model.capacity().0, model.streams());
+        let refuses_trim = model.refuses_trim();
+        let slow_down = match timing {
+            Timing::Real { slow_down } => slow_down,
+            Timing::Fast => 1.0,
+        };
+        Self {
+            clock: Clock::new(at, slow_down),
+            timing,
+            operations: Operations::default(),
+            stopped: false,
+            at,
+            requests: Vec::new(),
+            free: Vec::new(),
+            in_drive: 0,
+            waiting: VecDeque::new(),
+            done: Vec::new(),
+            capacity,
+            streams,
+            refuses_trim,
+            has_fast_forwarded: false,
+            drive,
+        }
+    }
+
+    pub(crate) fn refuses_trim(&self) -> Option<&'static str> {
+        self.refuses_trim
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.requests.len() - self.free.len()
+    }
+
+    /// Why the drive cannot be given `request`, if it cannot.
+    pub(crate) fn refusal(&self, request: &Request) -> Option<Refusal> {
+        let Request { offset, length, .. } = *request;
+        if self.stopped {
+            return Some(Refusal::Stopped);
+        }
+        if offset % SECTOR_BYTES != 0 || length % SECTOR_BYTES != 0 {
+            return Some(Refusal::Unaligned);
+        }
+        if offset.checked_add(length).is_none_or(|end| end > self.capacity) {
+            return Some(Refusal::OutOfRange);
+        }
+        if request.stream.0 >= self.streams {
+            return Some(Refusal::NoStream(request.stream.0));
+        }
+        match request.operation {
+            Operation::Trim => self.refuses_trim.map(Refusal::NoTrim),
+            _ => None,
+        }
+    }
+
+    /// Simulates the drive until `to`, or not at all if that is past.
+    pub(crate) fn advance(&mut self, to: Nanos) {
+        if self.timing == Timing::Fast || to < self.at {
+            return;
+        }
+        self.at = to;
+        while self.in_drive > 0 {
+            let Some(completion) = self.drive.model().step(to) else { return };
+            self.command_done(completion);
+        }
+        self.drive.model().idle_until(to);
+    }
+
+    /// Lets the drive complete all that is outstanding, whatever time that takes it.
+    pub(crate) fn drain(&mut self) {
+        while self.in_drive > 0 {
+            let completion = self.drive.model().step(Nanos::MAX).expect("commands complete");
+            self.at = self.at.max(completion.at);
+            self.command_done(completion);
+        }
+        self.settle();
+    }
+
+    /// Ends the fast-forward clock, so that the drive is fit for anything else.
+    pub(crate) fn settle(&mut self) {
+        if std::mem::take(&mut self.has_fast_forwarded) {
+            self.drive.model().end_fast_forward();
+        }
+    }
+
+    /// Notes that the drive's time may have passed in other ways.
+    pub(crate) fn catch_up(&mut self) {
+        self.at = self.at.max(self.drive.now());
+    }
+
+    /// The wall time at which [`Self::advance`] has something to do next.
+    pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+        let event = self.drive.model().next_event()?;
+        match (self.timing, self.in_drive) {
+            (Timing::Fast, _) => None,
+            (_, 0) => Some(self.clock.wall_time(event).max(self.clock.wall() + IDLE_TICK)),
+            _ => Some(self.clock.wall_time(event)),
+        }
+    }
+
+    /// Takes a request that is not refused. `failure` is what has already gone wrong with it.
+    pub(crate) fn submit(
+        &mut self,
+        client: &Client,
+        request: Request,
+        arrived: Nanos,
+        failure: Option<Failure>,
+    ) {
+        if self.timing == Timing::Fast {
+            self.fast_forward(&request);
+            let done = Done { request, due: arrived, failure };
+            self.operations.count(&request);
+            self.done.push((client.clone(), done));
+            return;
+        }
+        let outstanding = Outstanding {
+            request,
+            client: client.clone(),
+            submitted: self.at,
+            failure,
+            given: 0,
+            commands: 0,
+            is_flushing: false,
+        };
+        let number = self.insert(outstanding);
+        if request.length == 0 && request.operation != Operation::Flush {
+            self.finish(number, self.at);
+            return;
+        }
+        self.waiting.push_back(number);
+        self.give(self.at);
+    }
+
+    fn insert(&mut self, outstanding: Outstanding) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.requests[number as usize] = Some(outstanding);
+            return number;
+        }
+        self.requests.push(Some(outstanding));
+        self.requests.len() as u32 - 1
+    }
+
+    fn fast_forward(&mut self, request: &Request) {
+        if !matches!(request.operation, Operation::Write | Operation::Trim) {
+            return;
+        }
+        self.has_fast_forwarded = true;
+        let mut given = 0;
+        while given < request.length {
+            let command = command(request, given, 0, 0);
+            given += u64::from(command.length);
+            self.drive.model().fast_forward(&command);
+        }
+    }
+
+    /// Gives the drive commands of the requests that wait, while it takes them.
+    fn give(&mut self, at: Nanos) {
+        while self.in_drive < COMMANDS_MAX
+            && let Some(&number) = self.waiting.front()
+        {
+            let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
+            let Outstanding { request, given, .. } = outstanding;
+            let command = command(request, *given, outstanding.client.number, number);
+            *given += u64::from(command.length);
+            outstanding.commands += 1;
+            let is_all = *given == request.length || outstanding.is_flushing;
+            if is_all {
+                self.waiting.pop_front();
+            }
+            self.in_drive += 1;
+            self.drive.model().submit(at, command);
+        }
+    }
+
+    fn command_done(&mut self, completion: Completion) {
+        self.in_drive -= 1;
+        let number = completion.tag;
+        let outstanding =
+            self.requests[number as usize].as_mut().expect("its command was outstanding");
+        outstanding.commands -= 1;
+        let is_given = outstanding.given == outstanding.request.length || outstanding.is_flushing;
+        if outstanding.commands == 0 && is_given {
+            let wants_flush = outstanding.request.durable
+                && outstanding.request.operation != Operation::Flush
+                && !outstanding.is_flushing;
+            if wants_flush && self.drive.is_volatile() {
+                self.flush(number, completion.at);
+            } else {
+                self.finish(number, completion.at);
+            }
+        }
+        self.give(completion.at);
+    }
+
+    /// Flushes on behalf of a durable write.
+    fn flush(&mut self, number: u32, at: Nanos) {
+        let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
+        outstanding.is_flushing = true;
+        outstanding.commands += 1;
+        let queue = outstanding.client.number;
+        self.in_drive += 1;
+        self.drive.model().submit(
+            at,
+            Command {
+                operation: Operation::Flush,
+                offset: 0,
+                length: 0,
+                content: Content::default(),
+                stream: outstanding.request.stream,
+                queue,
+                tag: number,
+            },
+        );
+    }
+
+    fn finish(&mut self, number: u32, at: Nanos) {
+        let outstanding = self.requests[number as usize].take().expect("it is outstanding");
+        self.free.push(number);
+        let Outstanding { request, client, submitted, failure, .. } = outstanding;
+        self.operations.completed(&request, at.saturating_sub(submitted));
+        let due = self.clock.wall_time(at);
+        self.done.push((client, Done { request, due, failure }));
+    }
+}
+
+/// The command for a request's bytes from `given` on.
+fn command(request: &Request, given: u64, queue: u32, tag: u32) -> Command {
+    let largest = match request.operation {
+        Operation::Trim => TRIM_BYTES_MAX,
+        _ => TRANSFER_BYTES_MAX,
+    };
+    Command {
+        operation: request.operation,
+        offset: request.offset + given,
+        length: (request.length - given).min(largest) as u32,
+        content: Content::default(),
+        stream: request.stream,
+        queue,
+        tag,
+    }
+}

@@ -1,0 +1,44 @@
+//! Serves a simulated drive in real time: programs see a block device that behaves, and takes its
+//! time, as the simulated drive does.
+//!
+//! The drive's virtual time follows the wall clock ([`clock`]). Connections submit requests
+//! ([`Session`]) and get them back when the simulated drive completes them. The thread that
+//! submits also does what the drive has to do until then; a thread of the drive does it when
+//! nobody submits. Without timing ([`Timing::Fast`]) requests complete as they are submitted.
+//!
+//! # When data change
+//!
+//! NVMe orders no commands that are outstanding at the same time; a read must return what was
+//! written if it is submitted after the write completed (NVM Command Set 1.0, 2.1.4: no ordering
+//! beyond atomicity). Data are therefore stored when a write is submitted, and read when a read is
+//! answered: each is a moment at which the command is outstanding, and no data have to be held
+//! while the drive takes its time. A later transport for power cuts needs the data from before
+//! writes that have not become durable; those are not kept here.
+//!
+//! | file | content |
+//! |---|---|
+//! | `clock.rs` | wall time, the drive's time, precise waiting |
+//! | `request.rs` | requests and their results, the trait of those who wait for them |
+//! | `served.rs` | the interface to transports: sessions and batches |
+//! | `core.rs` | the drive with its outstanding requests |
+//! | `statistics.rs` | latency, lateness, counters: the live view |
+//! | `socket.rs`, `outbox.rs` | bytes to and from clients, without waiting for slow ones |
+//! | `listener.rs` | addresses, accepting connections, ending them |
+//! | `nbd/` | the NBD protocol |
+
+pub mod clock;
+mod core;
+pub mod listener;
+pub mod nbd;
+pub mod outbox;
+pub mod request;
+pub mod served;
+pub mod socket;
+pub mod statistics;
+
+pub use listener::{Address, Listener};
+pub use outbox::Outbox;
+pub use request::{Done, Failure, Refusal, Replies, Request};
+pub use served::{Served, ServedParts, Session, SessionBatch, Timing};
+pub use socket::Socket;
+pub use statistics::Snapshot;

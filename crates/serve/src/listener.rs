@@ -1,0 +1,227 @@
+//! Addresses, accepting connections, and ending them.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::outbox::Outbox;
+use crate::served::Served;
+use crate::socket::{Bell, Socket, poll};
+
+/// Connections of a listener at a time; further ones are closed at once. Each is a thread and two
+/// descriptors.
+pub const CONNECTIONS_MAX: usize = 1_024;
+const STACK_BYTES: usize = 256 << 10;
+/// After a failed accept, for which only the lack of something is a reason.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Where clients connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Unix(PathBuf),
+    /// Host and port; port 0 is any that is free.
+    Tcp(String, u16),
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("'{0}' is not an address such as unix:/run/drive.sock or 127.0.0.1:10809")]
+pub struct NoAddress(String);
+
+impl FromStr for Address {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let none = || NoAddress(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(none()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(none)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        if host.is_empty() || (bare.is_none() && host.contains(':')) {
+            return Err(none());
+        }
+        let port = port.parse().map_err(|_| none())?;
+        Ok(Self::Tcp(bare.unwrap_or(host).to_owned(), port))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+/// The life of one connection: returns when the client has left or misbehaved.
+pub type Connection = fn(Arc<Outbox>, Served);
+
+enum Acceptor {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Acceptor {
+    fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Self::Unix(listener) => Ok(listener.accept()?.0.into()),
+            Self::Tcp(listener) => Ok(listener.accept()?.0.into()),
+        }
+    }
+}
+
+/// A listener; dropping it ends its connections.
+pub struct Listener {
+    address: Address,
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Accepts connections at `address`, each in a thread of its own.
+    pub fn new(served: &Served, address: &Address, connection: Connection) -> io::Result<Self> {
+        raise_descriptor_limit();
+        let (acceptor, address) = bind(address)?;
+        let (bell, served) = (Arc::new(Bell::new()?), served.clone());
+        let ring = Arc::clone(&bell);
+        let thread = std::thread::Builder::new().name("listener".to_owned());
+        let thread = thread.spawn(move || accept_all(&acceptor, &ring, &served, connection))?;
+        Ok(Self { address, bell, thread: Some(thread) })
+    }
+
+    /// Where it listens; the port is the real one.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.bell.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // a panic has been printed
+        }
+        if let Address::Unix(path) = &self.address {
+            let _ = fs::remove_file(path); // somebody else may have removed it
+        }
+    }
+}
+
+fn bind(address: &Address) -> io::Result<(Acceptor, Address)> {
+    match address {
+        Address::Unix(path) => {
+            let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
+            // A socket that nobody answers is left over from a server that was killed.
+            if is_socket && UnixStream::connect(path).is_err() {
+                fs::remove_file(path)?;
+            }
+            let listener = UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            Ok((Acceptor::Unix(listener), address.clone()))
+        }
+        Address::Tcp(host, port) => {
+            let all: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
+            let listener = TcpListener::bind(&all[..])?;
+            listener.set_nonblocking(true)?;
+            let port = listener.local_addr()?.port();
+            Ok((Acceptor::Tcp(listener), Address::Tcp(host.clone(), port)))
+        }
+    }
+}
+
+/// A connection that may be running.
+struct Running {
+    outbox: Arc<Outbox>,
+    thread: JoinHandle<()>,
+}
+
+fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: Connection) {
+    let mut running: Vec<Running> = Vec::new();
+    let fd = match acceptor {
+        Acceptor::Unix(listener) => listener.as_raw_fd(),
+        Acceptor::Tcp(listener) => listener.as_raw_fd(),
+    };
+    loop {
+        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut entries = [entry(fd), entry(bell.raw())];
+        if poll(&mut entries, None).is_err() || entries[1].revents != 0 {
+            break;
+        }
+        running.retain(|one| !one.thread.is_finished());
+        match acceptor.accept() {
+            // Dropping it closes it.
+            Ok(_) if running.len() == CONNECTIONS_MAX => {}
+            Ok(socket) => running.extend(begin(socket, served, connection)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+    for one in &running {
+        one.outbox.close();
+    }
+    for one in running {
+        let _ = one.thread.join(); // a panic has been printed
+    }
+}
+
+/// Ends the connection when its thread ends, however that does.
+struct Closing(Arc<Outbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Starts a connection; without memory for it, the client finds it closed.
+fn begin(socket: Socket, served: &Served, connection: Connection) -> Option<Running> {
+    let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
+    let (own, served) = (Arc::clone(&outbox), served.clone());
+    let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES);
+    let run = move || {
+        let closing = Closing(own);
+        connection(Arc::clone(&closing.0), served);
+    };
+    Some(Running { outbox, thread: thread.spawn(run).ok()? })
+}
+
+/// Lets the process have as many descriptors as it may: by default 1,024, with two a connection.
+fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls get a valid structure. If they fail, the limit stays as it is.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_back() {
+        for text in ["unix:/run/a b.sock", "127.0.0.1:10809", "localhost:0", "[::1]:10809"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        for text in ["", "unix:", "10809", ":10809", "::1:10809", "host:", "host:70000", "host:x"] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains("unix:/run/drive.sock"), "{text}: {error}");
+        }
+    }
+}

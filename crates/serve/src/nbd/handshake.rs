@@ -1,0 +1,279 @@
+//! The handshake: the client asks for options until it goes into transmission or leaves.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use writecliff_runner::AnyConfig;
+
+use super::input::Input;
+use super::protocol::{
+    FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION, OPTION_REPLY, ZEROES, flag, info, option, reply,
+};
+use super::transmission::PAYLOAD_BYTES_MAX;
+use crate::outbox::{Outbox, Sent};
+use crate::request::SECTOR_BYTES;
+use crate::served::Served;
+
+/// The whole handshake takes a client milliseconds.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Data of an option; an export's name has at most 4,096 bytes.
+const OPTION_BYTES_MAX: u32 = 8 << 10;
+/// A write of less makes the simulated drives merge a mapping unit.
+const PREFERRED_BYTES: u32 = 4096;
+const OPTION_HEADER_BYTES: usize = 16;
+
+/// What the client and the server agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Agreed {
+    pub structured_replies: bool,
+}
+
+struct Handshake<'a> {
+    outbox: &'a Outbox,
+    input: &'a mut Input,
+    served: &'a Served,
+    until: Instant,
+    no_zeroes: bool,
+    agreed: Agreed,
+}
+
+enum Next {
+    Option,
+    Transmission,
+    End,
+}
+
+/// Returns what was agreed on, or `None` if the client has left.
+pub(super) fn handshake(
+    outbox: &Outbox,
+    input: &mut Input,
+    served: &Served,
+) -> io::Result<Option<Agreed>> {
+    let until = Instant::now() + TIME_MAX;
+    let agreed = Agreed::default();
+    let mut handshake = Handshake { outbox, input, served, until, no_zeroes: false, agreed };
+    handshake.greet()?;
+    loop {
+        match handshake.option()? {
+            Next::Option => {}
+            Next::Transmission => return Ok(Some(handshake.agreed)),
+            Next::End => return Ok(None),
+        }
+    }
+}
+
+fn invalid() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidData)
+}
+
+/// An export's name behind its length at the begin of `data`, and the rest.
+fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = data.split_first_chunk::<4>()?;
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
+
+/// The items of information that a client asks for.
+fn asked(data: &[u8]) -> Option<Vec<u16>> {
+    let (count, items) = data.split_first_chunk::<2>()?;
+    let (items, []) = items.as_chunks::<2>() else { return None };
+    let is_whole = items.len() == usize::from(u16::from_be_bytes(*count));
+    is_whole.then(|| items.iter().map(|item| u16::from_be_bytes(*item)).collect())
+}
+
+impl Handshake<'_> {
+    fn greet(&mut self) -> io::Result<()> {
+        let flags = FIXED_NEWSTYLE | NO_ZEROES;
+        let words = [GREETING.to_be_bytes(), OPTION.to_be_bytes()];
+        self.outbox.push(|reply| {
+            reply.bytes(words.as_flattened());
+            reply.bytes(&flags.to_be_bytes());
+        });
+        let theirs = u32::from_be_bytes(*self.take()?.first_chunk().ok_or_else(invalid)?);
+        // A client of the plain newstyle may ask for one option only, which works as well.
+        if theirs & !u32::from(flags) != 0 {
+            return Err(invalid());
+        }
+        self.no_zeroes = theirs & u32::from(NO_ZEROES) != 0;
+        Ok(())
+    }
+
+    /// Takes four bytes.
+    fn take(&mut self) -> io::Result<[u8; 4]> {
+        self.await_bytes(4)?;
+        let bytes = *self.input.head().ok_or_else(invalid)?;
+        self.input.consume(4);
+        Ok(bytes)
+    }
+
+    /// Sends replies and waits until at least `count` bytes are there.
+    fn await_bytes(&mut self, count: usize) -> io::Result<()> {
+        loop {
+            let is_sent = self.outbox.send_all()? == Sent::All;
+            if is_sent && self.input.bytes().len() >= count {
+                return Ok(());
+            }
+            let left = self.until.saturating_duration_since(Instant::now());
+            let socket = self.outbox.socket();
+            // Who does not read its replies is not listened to.
+            if left.is_zero() || !socket.wait(is_sent, !is_sent, None, Some(left))? {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            if is_sent {
+                match self.input.receive(socket, false) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    other => other?,
+                }
+            }
+        }
+    }
+
+    fn option(&mut self) -> io::Result<Next> {
+        self.await_bytes(OPTION_HEADER_BYTES)?;
+        let header: &[u8; OPTION_HEADER_BYTES] = self.input.head().ok_or_else(invalid)?;
+        let (words, []) = header.as_chunks::<4>() else { return Err(invalid()) };
+        let [high, low, number, length] = [0, 1, 2, 3].map(|n| u32::from_be_bytes(words[n]));
+        if u64::from(high) << 32 | u64::from(low) != OPTION {
+            return Err(invalid());
+        }
+        self.input.consume(OPTION_HEADER_BYTES);
+        if length > OPTION_BYTES_MAX {
+            self.skip(length)?;
+            self.answer(number, reply::TOO_BIG, &[]);
+            return Ok(Next::Option);
+        }
+        self.await_bytes(length as usize)?;
+        let data = self.input.bytes()[..length as usize].to_vec();
+        self.input.consume(data.len());
+        self.answer_option(number, &data)
+    }
+
+    fn skip(&mut self, length: u32) -> io::Result<()> {
+        let mut left = length as usize;
+        while left > 0 {
+            self.await_bytes(1)?;
+            let count = left.min(self.input.bytes().len());
+            self.input.consume(count);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    fn answer_option(&mut self, number: u32, data: &[u8]) -> io::Result<Next> {
+        match number {
+            option::EXPORT_NAME => return self.export_name(data),
+            option::ABORT => {
+                self.answer(number, reply::ACK, &[]);
+                let _ = self.outbox.send_all(); // the client need not wait for it
+                return Ok(Next::End);
+            }
+            option::INFO | option::GO => {
+                if self.information(number, data) && number == option::GO {
+                    // The reply must leave before any reply to a request.
+                    self.await_bytes(0)?;
+                    return Ok(Next::Transmission);
+                }
+            }
+            option::LIST if data.is_empty() => {
+                let name = self.name().as_bytes().to_vec();
+                let length = (name.len() as u32).to_be_bytes();
+                self.answer(number, reply::SERVER, &[&length[..], &name].concat());
+                self.answer(number, reply::ACK, &[]);
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.agreed.structured_replies = true;
+                self.answer(number, reply::ACK, &[]);
+            }
+            option::LIST | option::STRUCTURED_REPLY => self.answer(number, reply::INVALID, &[]),
+            _ => self.answer(number, reply::UNSUPPORTED, &[]),
+        }
+        Ok(Next::Option)
+    }
+
+    /// `EXPORT_NAME` of old clients: there is no way to refuse but to leave.
+    fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
+        if !self.is_name(name) {
+            return Ok(Next::End);
+        }
+        let zeroes = if self.no_zeroes { 0 } else { ZEROES };
+        let (size, flags) = (self.served.capacity().0, self.flags());
+        self.outbox.push(|reply| {
+            reply.bytes(&size.to_be_bytes());
+            reply.bytes(&flags.to_be_bytes());
+            reply.bytes(&[0; ZEROES][..zeroes]);
+        });
+        self.await_bytes(0)?;
+        Ok(Next::Transmission)
+    }
+
+    /// Answers `INFO` and `GO`; returns whether the answer was a success.
+    fn information(&mut self, number: u32, data: &[u8]) -> bool {
+        let parts = name_of(data).and_then(|(name, rest)| Some((name, asked(rest)?)));
+        let Some((name, asked)) = parts else {
+            self.answer(number, reply::INVALID, &[]);
+            return false;
+        };
+        if !self.is_name(name) {
+            self.answer(number, reply::UNKNOWN, b"the only export is the drive, named ''");
+            return false;
+        }
+        let mut export = info::EXPORT.to_be_bytes().to_vec();
+        export.extend(self.served.capacity().0.to_be_bytes());
+        export.extend(self.flags().to_be_bytes());
+        self.answer(number, reply::INFO, &export);
+        let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
+        for size in [SECTOR_BYTES as u32, PREFERRED_BYTES, PAYLOAD_BYTES_MAX] {
+            sizes.extend(size.to_be_bytes());
+        }
+        self.answer(number, reply::INFO, &sizes);
+        let texts =
+            [(info::NAME, self.name()), (info::DESCRIPTION, self.description())].map(own_text);
+        for (item, text) in texts {
+            if asked.contains(&item) {
+                self.answer(number, reply::INFO, &[&item.to_be_bytes()[..], &text].concat());
+            }
+        }
+        self.answer(number, reply::ACK, &[]);
+        true
+    }
+
+    fn answer(&self, number: u32, kind: u32, data: &[u8]) {
+        self.outbox.push(|reply| {
+            reply.bytes(&OPTION_REPLY.to_be_bytes());
+            for word in [number, kind, data.len() as u32] {
+                reply.bytes(&word.to_be_bytes());
+            }
+            reply.bytes(data);
+        });
+    }
+
+    fn is_name(&self, name: &[u8]) -> bool {
+        name.is_empty() || name == self.name().as_bytes()
+    }
+
+    fn name(&self) -> &str {
+        &self.served.config().identity().name
+    }
+
+    fn description(&self) -> &str {
+        &self.served.config().identity().description
+    }
+
+    fn flags(&self) -> u16 {
+        let mut flags =
+            flag::HAS_FLAGS | flag::FLUSH | flag::FUA | flag::WRITE_ZEROES | flag::MULTI_CONN;
+        if self.served.refuses_trim().is_none() {
+            flags |= flag::TRIM;
+        }
+        if matches!(self.served.config(), AnyConfig::Disk(_)) {
+            flags |= flag::ROTATIONAL;
+        }
+        if self.agreed.structured_replies {
+            flags |= flag::DONT_FRAGMENT;
+        }
+        flags
+    }
+}
+
+fn own_text((item, text): (u16, &str)) -> (u16, Vec<u8>) {
+    (item, text.as_bytes().to_vec())
+}

@@ -1,0 +1,307 @@
+//! The transmission: requests and their replies.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use writecliff_base::StreamId;
+use writecliff_host_interface::Operation;
+
+use super::handshake::Agreed;
+use super::input::Input;
+use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
+use crate::outbox::{Outbox, Sent};
+use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
+use crate::served::{Served, Session};
+
+/// Data of a read or write; what clients assume unless they are told otherwise.
+pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
+/// Outstanding requests of a connection; further ones stay with the client.
+pub const REQUESTS_MAX: usize = 1_024;
+/// Requests that are submitted together, at most.
+const BATCH_REQUESTS: usize = 64;
+
+/// Replies to the requests of a connection.
+struct Replier {
+    outbox: Arc<Outbox>,
+    agreed: Agreed,
+    outstanding: AtomicUsize,
+    /// Whether the connection's thread waits for a request to complete.
+    wants_bell: AtomicBool,
+}
+
+impl Replier {
+    fn error(&self, cookie: u64, is_read: bool, number: u32) {
+        self.outbox.push(|reply| {
+            if is_read && self.agreed.structured_replies {
+                reply.bytes(&only_chunk(chunk::ERROR, cookie, 6));
+                reply.bytes(&number.to_be_bytes());
+                reply.bytes(&0_u16.to_be_bytes()); // bytes of a message
+            } else {
+                reply.bytes(&simple_reply(number, cookie));
+            }
+        });
+    }
+
+    fn read(&self, request: &Request) {
+        let Request { tag: cookie, offset, length, .. } = *request;
+        self.outbox.push(|reply| {
+            if !self.agreed.structured_replies {
+                reply.bytes(&simple_reply(0, cookie));
+            } else if length == 0 {
+                reply.bytes(&only_chunk(chunk::NONE, cookie, 0));
+            } else {
+                reply.bytes(&only_chunk(chunk::OFFSET_DATA, cookie, length as u32 + 8));
+                reply.bytes(&offset.to_be_bytes());
+            }
+            reply.data(offset, length);
+        });
+    }
+}
+
+impl Replies for Replier {
+    fn completed(&self, done: &Done) {
+        let Done { request, failure, .. } = done;
+        let is_read = request.operation == Operation::Read;
+        match failure {
+            Some(Failure::NoSpace) => self.error(request.tag, is_read, error::NO_SPACE),
+            Some(Failure::Io) => self.error(request.tag, is_read, error::IO),
+            None if is_read => self.read(request),
+            None => self.outbox.push(|reply| reply.bytes(&simple_reply(0, request.tag))),
+        }
+        self.outstanding.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn send(&self) {
+        if self.outbox.send().is_err() {
+            self.outbox.socket().shut_down(); // the connection's thread finds the end
+        }
+        if self.wants_bell.swap(false, Ordering::SeqCst) {
+            self.outbox.bell().ring();
+        }
+    }
+}
+
+/// A write whose data are being received.
+struct Receiving {
+    request: Request,
+    /// Where the next byte belongs; `None` if the write is not valid.
+    at: Option<u64>,
+    left: u64,
+    failure: Option<Failure>,
+}
+
+struct Transmission<'a> {
+    outbox: &'a Outbox,
+    input: Input,
+    session: Session,
+    replier: Arc<Replier>,
+    receiving: Option<Receiving>,
+    /// What is to be submitted.
+    ready: Vec<(Request, Option<Failure>)>,
+}
+
+/// What to do with the input.
+enum Next {
+    /// There may be more to understand.
+    Again,
+    /// All is understood, as far as it is there.
+    Receive,
+    /// The client must first read, or the drive complete, something.
+    Hold,
+    /// The client has left.
+    End,
+}
+
+/// Serves requests until the client leaves, which may be by an error.
+pub(super) fn transmit(
+    outbox: &Arc<Outbox>,
+    input: Input,
+    served: &Served,
+    agreed: Agreed,
+) -> io::Result<()> {
+    let replier = Arc::new(Replier {
+        outbox: Arc::clone(outbox),
+        agreed,
+        outstanding: AtomicUsize::new(0),
+        wants_bell: AtomicBool::new(false),
+    });
+    let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
+    let ready = Vec::with_capacity(BATCH_REQUESTS);
+    Transmission { outbox, input, session, replier, receiving: None, ready }.run()
+}
+
+impl Transmission<'_> {
+    fn run(&mut self) -> io::Result<()> {
+        loop {
+            let next = self.understand()?;
+            self.submit();
+            match next {
+                Next::Again => {}
+                Next::Receive => self.receive()?,
+                Next::Hold => self.hold()?,
+                Next::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes requests from the input, up to a batch.
+    fn understand(&mut self) -> io::Result<Next> {
+        while self.ready.len() < BATCH_REQUESTS {
+            if self.receiving.is_some() {
+                if !self.take_data() {
+                    return Ok(Next::Receive);
+                }
+                continue;
+            }
+            let Some(head) = self.input.head::<REQUEST_BYTES>() else { return Ok(Next::Receive) };
+            let outstanding = self.replier.outstanding.load(Ordering::SeqCst) + self.ready.len();
+            if outstanding >= REQUESTS_MAX || self.outbox.is_waiting() {
+                return Ok(Next::Hold);
+            }
+            let header = Header::read(head).ok_or(io::ErrorKind::InvalidData)?;
+            self.input.consume(REQUEST_BYTES);
+            if header.command == command::DISCONNECT {
+                return Ok(Next::End);
+            }
+            self.begin(&header);
+        }
+        Ok(Next::Again)
+    }
+
+    fn begin(&mut self, header: &Header) {
+        let request = self.request(header);
+        if header.command == command::WRITE {
+            let (offset, length) = (header.offset, u64::from(header.length));
+            let invalid = Request {
+                tag: header.cookie,
+                operation: Operation::Write,
+                offset,
+                length,
+                stream: StreamId::DEFAULT,
+                durable: false,
+            };
+            let at = request.map(|request| request.offset);
+            let request = request.unwrap_or(invalid);
+            self.receiving = Some(Receiving { request, at, left: length, failure: None });
+            return;
+        }
+        let Some(request) = request else {
+            let is_read = header.command == command::READ;
+            self.replier.error(header.cookie, is_read, error::INVALID);
+            return;
+        };
+        let mut failure = None;
+        if header.command == command::WRITE_ZEROES && request.operation == Operation::Write {
+            let stored = self.session.served().store_zeros(request.offset, request.length);
+            failure = stored.err().map(Failure::from);
+        }
+        self.ready.push((request, failure));
+    }
+
+    /// The request to the drive; `None` if this one is not valid.
+    fn request(&self, header: &Header) -> Option<Request> {
+        let Header { flags, command, cookie, offset, length } = *header;
+        let trims = self.session.served().refuses_trim().is_none();
+        let (operation, allowed) = match command {
+            command::READ => (Operation::Read, command::FUA | command::DF),
+            command::WRITE => (Operation::Write, command::FUA),
+            command::FLUSH => (Operation::Flush, command::FUA),
+            command::TRIM => (Operation::Trim, command::FUA),
+            // Zeros that may be holes are trimmed.
+            command::WRITE_ZEROES if trims && flags & command::NO_HOLE == 0 => {
+                (Operation::Trim, command::FUA)
+            }
+            command::WRITE_ZEROES => (Operation::Write, command::FUA | command::NO_HOLE),
+            _ => return None,
+        };
+        let has_data = matches!(command, command::READ | command::WRITE);
+        let sector = SECTOR_BYTES;
+        let length = u64::from(length);
+        let is_valid = flags & !allowed == 0
+            && (command != command::TRIM || trims)
+            && offset % sector == 0
+            && length % sector == 0
+            && offset.checked_add(length)? <= self.session.served().capacity().0
+            && (!has_data || length <= u64::from(PAYLOAD_BYTES_MAX))
+            && (command != command::FLUSH || (offset == 0 && length == 0));
+        is_valid.then_some(Request {
+            tag: cookie,
+            operation,
+            offset,
+            length,
+            stream: StreamId::DEFAULT,
+            durable: flags & command::FUA != 0 && operation != Operation::Read,
+        })
+    }
+
+    /// Stores data that have been received; returns whether the write is complete.
+    fn take_data(&mut self) -> bool {
+        let Some(receiving) = &mut self.receiving else { return true };
+        let count = self.input.bytes().len().min(receiving.left as usize);
+        if let Some(at) = &mut receiving.at {
+            if receiving.failure.is_none() {
+                let stored = self.session.served().store(*at, &self.input.bytes()[..count]);
+                receiving.failure = stored.err().map(Failure::from);
+            }
+            *at += count as u64;
+        }
+        self.input.consume(count);
+        receiving.left -= count as u64;
+        if receiving.left > 0 {
+            return false;
+        }
+        if let Some(Receiving { request, at, failure, .. }) = self.receiving.take() {
+            match at {
+                Some(_) => self.ready.push((request, failure)),
+                None => self.replier.error(request.tag, false, error::INVALID),
+            }
+        }
+        true
+    }
+
+    fn submit(&mut self) {
+        if self.ready.is_empty() {
+            return;
+        }
+        self.replier.outstanding.fetch_add(self.ready.len(), Ordering::SeqCst);
+        let mut batch = self.session.batch();
+        for (request, failure) in self.ready.drain(..) {
+            let Err(refusal) = batch.submit(request, failure) else { continue };
+            self.replier.outstanding.fetch_sub(1, Ordering::SeqCst);
+            let number = match refusal {
+                Refusal::Stopped => error::SHUT_DOWN,
+                _ => error::INVALID,
+            };
+            self.replier.error(request.tag, request.operation == Operation::Read, number);
+        }
+    }
+
+    /// Waits for more input; meanwhile sends what the client takes.
+    fn receive(&mut self) -> io::Result<()> {
+        let is_sent = self.outbox.send_all()? == Sent::All;
+        let is_alone = is_sent && self.replier.outstanding.load(Ordering::SeqCst) == 0;
+        match self.input.receive(self.outbox.socket(), is_alone) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+        self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
+        self.outbox.bell().answer();
+        Ok(())
+    }
+
+    /// Waits until the client takes replies or a request completes.
+    fn hold(&mut self) -> io::Result<()> {
+        self.replier.wants_bell.store(true, Ordering::SeqCst);
+        let is_sent = self.outbox.send_all()? == Sent::All;
+        // A request may have completed before it was known that somebody waits for that.
+        let is_full = self.replier.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
+        if is_sent && !is_full {
+            return Ok(());
+        }
+        self.outbox.socket().wait(false, !is_sent, Some(self.outbox.bell()), None)?;
+        self.outbox.bell().answer();
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Replies on their way to a client, without waiting for it.
+//!
+//! Any thread may queue replies and send what the client takes at once. The rest is the business
+//! of the connection's own thread, whose bell rings then. Data are copied from the contents when
+//! there is room for them in the buffer, so a client that does not read what it asked for costs a
+//! buffer and a few words per reply, whatever the length of its reads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::request::Failure;
+use crate::served::Served;
+use crate::socket::{Bell, Socket};
+
+/// Bytes that are ready to be sent, at most. A reply of 128 KiB, the largest that Linux asks for
+/// by default, fits with its header.
+const BUFFER_BYTES: usize = 160 << 10;
+
+/// Part of a reply that was not yet copied.
+enum Part {
+    Bytes(Vec<u8>),
+    /// A range of the contents.
+    Data {
+        offset: u64,
+        length: u64,
+    },
+}
+
+#[derive(Default)]
+struct Queue {
+    parts: VecDeque<Part>,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that are sent.
+    sent: usize,
+    /// Whether the connection is of no use any more.
+    is_broken: bool,
+}
+
+/// What is left after sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    All,
+    /// The client does not take more now.
+    Part,
+}
+
+pub struct Outbox {
+    served: Served,
+    socket: Socket,
+    bell: Bell,
+    queue: Mutex<Queue>,
+}
+
+impl Outbox {
+    pub fn new(served: Served, socket: Socket) -> io::Result<Self> {
+        Ok(Self { served, socket, bell: Bell::new()?, queue: Mutex::default() })
+    }
+
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Rings when there is something to do for the connection's thread.
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends to what is to be sent; nobody else's parts come between.
+    pub fn push(&self, reply: impl FnOnce(&mut Reply<'_>)) {
+        let mut queue = self.queue();
+        if !queue.is_broken {
+            reply(&mut Reply { queue: &mut queue, served: &self.served });
+        }
+    }
+
+    /// Whether something waits to be sent.
+    pub fn is_waiting(&self) -> bool {
+        let queue = self.queue();
+        queue.sent < queue.buffer.len() || !queue.parts.is_empty()
+    }
+
+    /// For any thread: sends one buffer, as far as the client takes it at once. Rings the bell if
+    /// something is left.
+    pub fn send(&self) -> io::Result<Sent> {
+        let sent = self.queue().send(self, false);
+        if let Ok(Sent::Part) = sent {
+            self.bell.ring();
+        }
+        sent
+    }
+
+    /// For the connection's own thread: sends all that the client takes at once.
+    pub fn send_all(&self) -> io::Result<Sent> {
+        self.queue().send(self, true)
+    }
+
+    /// Sends nothing any more, and ends the connection.
+    pub fn close(&self) {
+        *self.queue() = Queue { is_broken: true, ..Queue::default() };
+        self.socket.shut_down();
+        self.bell.ring();
+    }
+}
+
+impl Queue {
+    fn send(&mut self, to: &Outbox, all: bool) -> io::Result<Sent> {
+        loop {
+            if self.sent == self.buffer.len() {
+                self.refill(&to.served);
+                if self.is_broken {
+                    return Err(io::Error::from(io::ErrorKind::BrokenPipe));
+                }
+                if self.buffer.is_empty() {
+                    return Ok(Sent::All);
+                }
+            }
+            match to.socket.send(&self.buffer[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::Part),
+                Err(error) => {
+                    *self = Self { is_broken: true, ..Self::default() };
+                    return Err(error);
+                }
+            }
+            if !all && self.sent == self.buffer.len() && !self.parts.is_empty() {
+                return Ok(Sent::Part);
+            }
+        }
+    }
+
+    /// Copies parts into the empty buffer while there is room.
+    fn refill(&mut self, served: &Served) {
+        self.buffer.clear();
+        self.sent = 0;
+        while self.buffer.len() < BUFFER_BYTES
+            && let Some(part) = self.parts.pop_front()
+        {
+            match part {
+                Part::Bytes(bytes) => self.buffer.extend(bytes),
+                Part::Data { offset, length } => {
+                    let count = length.min((BUFFER_BYTES - self.buffer.len()) as u64);
+                    if count < length {
+                        let rest = Part::Data { offset: offset + count, length: length - count };
+                        self.parts.push_front(rest);
+                    }
+                    // The header is sent, so that the only way to say so is to end the connection.
+                    if self.copy(served, offset, count).is_err() {
+                        self.is_broken = true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self, served: &Served, offset: u64, length: u64) -> Result<(), Failure> {
+        let from = self.buffer.len();
+        self.buffer.resize(from + length as usize, 0);
+        served.read(offset, &mut self.buffer[from..]).map_err(Failure::from)
+    }
+
+    fn has_room_for(&self, length: u64) -> bool {
+        self.parts.is_empty() && self.buffer.len() as u64 + length <= BUFFER_BYTES as u64
+    }
+}
+
+/// A reply that is being queued.
+pub struct Reply<'a> {
+    queue: &'a mut Queue,
+    served: &'a Served,
+}
+
+impl Reply<'_> {
+    /// Appends bytes, for headers and other small things.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if self.queue.has_room_for(bytes.len() as u64) {
+            self.queue.buffer.extend(bytes);
+            return;
+        }
+        match self.queue.parts.back_mut() {
+            Some(Part::Bytes(last)) => last.extend(bytes),
+            _ => self.queue.parts.push_back(Part::Bytes(bytes.to_vec())),
+        }
+    }
+
+    /// Appends a range of the contents, as they are when there is room for it.
+    pub fn data(&mut self, offset: u64, length: u64) {
+        if !self.queue.has_room_for(length) {
+            self.queue.parts.push_back(Part::Data { offset, length });
+        } else if self.queue.copy(self.served, offset, length).is_err() {
+            self.queue.is_broken = true;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Requests of clients, and what comes back.
+
+use thiserror::Error;
+use writecliff_base::{Nanos, StreamId};
+use writecliff_contents::ContentsError;
+use writecliff_host_interface::Operation;
+
+/// Offsets and lengths are multiples of this.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// A request to the drive. The data of a write are stored before it is submitted; see
+/// [`crate::Session::store`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Returned with the result.
+    pub tag: u64,
+    pub operation: Operation,
+    /// In bytes; 0 for flushes, as is the length.
+    pub offset: u64,
+    pub length: u64,
+    pub stream: StreamId,
+    /// Forced unit access: the request completes when its data are durable. The simulated drives
+    /// have no such command, so on a drive with a volatile cache a flush follows the write.
+    pub durable: bool,
+}
+
+/// Why a request is not given to the drive.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Refusal {
+    #[error("offset and length must be multiples of 512 bytes")]
+    Unaligned,
+    #[error("the range is not within the drive")]
+    OutOfRange,
+    #[error("{0}")]
+    NoTrim(&'static str),
+    #[error("the drive has no stream {0}")]
+    NoStream(u16),
+    #[error("the drive is being shut down")]
+    Stopped,
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There is no space for the data.
+    NoSpace,
+    /// The file of the contents cannot be read or written.
+    Io,
+}
+
+impl From<ContentsError> for Failure {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Full(_) => Self::NoSpace,
+            ContentsError::Io(_) | ContentsError::OutOfRange { .. } => Self::Io,
+        }
+    }
+}
+
+/// A request that the drive has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub request: Request,
+    /// The wall time at which the client should learn of it.
+    pub due: Nanos,
+    pub failure: Option<Failure>,
+}
+
+/// Who waits for the requests of a session. Called by any thread, also by one that submits for
+/// another session: neither method may wait for a client.
+pub trait Replies: Send + Sync {
+    /// Prepares the reply to a request; [`Self::send`] follows.
+    fn completed(&self, done: &Done);
+    /// Sends the replies that were prepared, as far as the client takes them at once.
+    fn send(&self);
+}

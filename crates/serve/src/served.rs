@@ -1,0 +1,297 @@
+//! A drive that is being served, and the interface to transports.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+use writecliff_base::{Bytes, Nanos};
+use writecliff_contents::{Contents, ContentsError};
+use writecliff_host_interface::Operation;
+use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
+
+use crate::clock::{Alarm, Clock};
+use crate::core::{Client, Core};
+use crate::request::{Done, Failure, Refusal, Replies, Request};
+use crate::statistics::Snapshot;
+
+/// How the drive's time passes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Timing {
+    /// A nanosecond of the drive's time takes `slow_down` nanoseconds; 1 or more.
+    Real { slow_down: f64 },
+    /// The drive's state changes, its time stands still, and requests complete at once.
+    Fast,
+}
+
+/// A drive that is being served. Clones are the same drive.
+#[derive(Clone)]
+pub struct Served {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    core: Mutex<Core>,
+    contents: RwLock<Contents>,
+    alarm: Alarm,
+    lateness: Mutex<Histogram>,
+    config: AnyConfig,
+    clock: Clock,
+    capacity: Bytes,
+    refuses_trim: Option<&'static str>,
+    next_session: AtomicU32,
+    sessions: AtomicUsize,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is left of a served drive.
+pub struct ServedParts {
+    pub drive: AnyDrive,
+    pub contents: Contents,
+}
+
+/// Locks what is whole between any two statements, so that a panic elsewhere has not spoilt it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Served {
+    /// Begins to serve `drive`, whose contents have its capacity.
+    pub fn new(drive: AnyDrive, contents: Contents, timing: Timing) -> Self {
+        let config = drive.config();
+        let capacity = config.user_capacity();
+        assert_eq!(contents.capacity(), capacity, "contents of another drive");
+        let core = Core::new(drive, timing);
+        let shared = Arc::new(Shared {
+            clock: core.clock,
+            refuses_trim: core.refuses_trim(),
+            core: Mutex::new(core),
+            contents: RwLock::new(contents),
+            alarm: Alarm::new(),
+            lateness: Mutex::new(Histogram::new()),
+            config,
+            capacity,
+            next_session: AtomicU32::new(0),
+            sessions: AtomicUsize::new(0),
+            thread: Mutex::new(None),
+        });
+        let served = Self { shared };
+        let timed = served.clone();
+        let thread = std::thread::Builder::new().name("drive".to_owned());
+        let thread = thread.spawn(move || timed.keep_time()).expect("a thread can be started");
+        *locked(&served.shared.thread) = Some(thread);
+        served
+    }
+
+    /// The drive's own thread: does what is due when nobody submits.
+    fn keep_time(&self) {
+        while self.shared.alarm.wait(&self.shared.clock) {
+            drop(self.locked());
+        }
+    }
+
+    /// The drive. After a panic in the simulator its state is worth nothing, so whoever wants it
+    /// panics too: connections end, and whoever serves learns of it.
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.shared.core.lock().expect("the simulated drive has not failed")
+    }
+
+    /// The drive, simulated until now, with its lock held.
+    fn locked(&self) -> Batch<'_> {
+        let arrived = self.shared.clock.wall();
+        let mut core = self.core();
+        let now = self.shared.clock.drive_time(arrived);
+        core.advance(now);
+        Batch { served: self, core: Some(core), arrived }
+    }
+
+    pub fn config(&self) -> &AnyConfig {
+        &self.shared.config
+    }
+
+    pub fn capacity(&self) -> Bytes {
+        self.shared.capacity
+    }
+
+    /// Why the drive does not support TRIM, if it does not.
+    pub fn refuses_trim(&self) -> Option<&'static str> {
+        self.shared.refuses_trim
+    }
+
+    /// Opens a session: a queue of requests whose replies go to `replies`.
+    pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
+        self.shared.sessions.fetch_add(1, Ordering::Relaxed);
+        let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
+        Session { served: self.clone(), client: Client { number, replies } }
+    }
+
+    /// Reads data as a client would that had them answered now.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ContentsError> {
+        let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
+        contents.read(offset, into)
+    }
+
+    /// Stores data without telling the drive.
+    pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
+        let mut contents = self.shared.contents.write().unwrap_or_else(PoisonError::into_inner);
+        contents.write(offset, data)
+    }
+
+    /// The same for zeros.
+    pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
+        let mut contents = self.shared.contents.write().unwrap_or_else(PoisonError::into_inner);
+        contents.deallocate(offset, length)
+    }
+
+    /// Calls `administer` with the drive, simulated until now. Whatever needs an idle drive must
+    /// ask [`Snapshot::outstanding`] or wait for its own requests before.
+    pub fn with_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
+        let mut batch = self.locked();
+        let core = batch.core();
+        core.settle();
+        let answer = administer(&mut core.drive);
+        core.catch_up();
+        answer
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        let mut batch = self.locked();
+        let core = batch.core();
+        let now = core.drive.now();
+        let outstanding = core.outstanding();
+        let model = core.drive.model();
+        let (counters, celsius) = (model.counters(), model.celsius_at(now));
+        let data_placement = model.data_placement_status();
+        let (free_units, operations) = (core.drive.free_units(), core.operations.clone());
+        drop(batch);
+        let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
+        Snapshot {
+            wall: self.shared.clock.wall(),
+            drive_time: now,
+            slow_down: self.shared.clock.slow_down(),
+            operations,
+            lateness: locked(&self.shared.lateness).clone(),
+            counters,
+            data_placement,
+            free_units,
+            celsius,
+            sessions: self.shared.sessions.load(Ordering::Relaxed),
+            outstanding,
+            used: contents.used().unwrap_or_default(),
+        }
+    }
+
+    /// Refuses further requests and lets the drive complete those that are outstanding.
+    pub fn stop(&self) {
+        let mut batch = self.locked();
+        batch.core().stopped = true;
+        batch.core().drain();
+        drop(batch);
+        self.shared.alarm.stop();
+        let thread = locked(&self.shared.thread).take();
+        if let Some(thread) = thread {
+            thread.join().expect("the drive's thread does not panic");
+        }
+    }
+
+    /// Takes drive and contents back, after [`Self::stop`] and the end of all sessions; `Err` if
+    /// somebody still has them.
+    pub fn into_parts(self) -> Result<ServedParts, Self> {
+        let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
+        let core = shared.core.into_inner().expect("the simulated drive has not failed");
+        let contents = shared.contents.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(ServedParts { drive: core.drive, contents })
+    }
+
+    /// Tells clients what has completed, and measures how late.
+    fn tell(&self, mut done: Vec<(Client, Done)>) {
+        done.sort_by_key(|(client, _)| client.number);
+        for of_client in done.chunk_by(|(a, _), (b, _)| a.number == b.number) {
+            let replies = &of_client[0].0.replies;
+            for (_, done) in of_client {
+                replies.completed(done);
+            }
+            replies.send();
+        }
+        let sent = self.shared.clock.wall();
+        let mut lateness = locked(&self.shared.lateness);
+        for (_, done) in &done {
+            lateness.record(sent.saturating_sub(done.due).0);
+        }
+    }
+}
+
+/// A queue of requests of one client. Dropping it does not cancel requests that are outstanding.
+pub struct Session {
+    served: Served,
+    client: Client,
+}
+
+impl Session {
+    pub fn served(&self) -> &Served {
+        &self.served
+    }
+
+    /// Begins to submit requests that have arrived just now. The drive is locked until the batch
+    /// is dropped, which also sends the replies to all that has completed.
+    pub fn batch(&self) -> SessionBatch<'_> {
+        SessionBatch { client: &self.client, batch: self.served.locked() }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.served.shared.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Requests of a session that are submitted together.
+pub struct SessionBatch<'a> {
+    client: &'a Client,
+    batch: Batch<'a>,
+}
+
+impl SessionBatch<'_> {
+    /// Submits a request whose data are stored, or could not be for the reason `failure`: the
+    /// drive still works on it, but it fails when it completes. A trim also frees its data.
+    pub fn submit(&mut self, request: Request, failure: Option<Failure>) -> Result<(), Refusal> {
+        let arrived = self.batch.arrived;
+        if let Some(refusal) = self.batch.core().refusal(&request) {
+            return Err(refusal);
+        }
+        let mut failure = failure;
+        if request.operation == Operation::Trim {
+            let freed = self.batch.served.store_zeros(request.offset, request.length);
+            failure = failure.or(freed.err().map(Failure::from));
+        }
+        self.batch.core().submit(self.client, request, arrived, failure);
+        Ok(())
+    }
+}
+
+/// The locked drive. What has completed is told when it is dropped.
+struct Batch<'a> {
+    served: &'a Served,
+    core: Option<MutexGuard<'a, Core>>,
+    arrived: Nanos,
+}
+
+impl Batch<'_> {
+    fn core(&mut self) -> &mut Core {
+        self.core.as_mut().expect("taken only when dropped")
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        let Some(mut core) = self.core.take() else { return };
+        let done = std::mem::take(&mut core.done);
+        if !core.stopped {
+            let next = core.next_due();
+            self.served.shared.alarm.set(next);
+        }
+        drop(core);
+        if !done.is_empty() {
+            self.served.tell(done);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a served drive has done: the live view.
+
+use writecliff_base::{Bytes, Nanos};
+use writecliff_host_interface::Operation;
+use writecliff_runner::{Counters, Histogram};
+use writecliff_ssd::data_placement::status::DataPlacementStatus;
+
+use crate::request::Request;
+
+/// Lateness beyond this share of the drive's own latency falsifies what clients measure.
+pub const LATENESS_SHARE_MAX: f64 = 0.1;
+
+/// All operations, in the order of [`Operations`].
+pub const OPERATIONS: [Operation; 4] =
+    [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush];
+
+/// What was done of one operation.
+#[derive(Clone, Debug, Default)]
+pub struct OperationStatistics {
+    pub requests: u64,
+    pub bytes: u64,
+    /// Latency in the drive's time; empty without timing.
+    pub latency: Histogram,
+}
+
+/// What was done, by operation.
+#[derive(Clone, Debug, Default)]
+pub struct Operations(pub [OperationStatistics; 4]);
+
+impl Operations {
+    fn of(&mut self, operation: Operation) -> &mut OperationStatistics {
+        let index = match operation {
+            Operation::Read => 0,
+            Operation::Write => 1,
+            Operation::Trim => 2,
+            Operation::Flush => 3,
+        };
+        &mut self.0[index]
+    }
+
+    pub(crate) fn count(&mut self, request: &Request) {
+        let statistics = self.of(request.operation);
+        statistics.requests += 1;
+        statistics.bytes += request.length;
+    }
+
+    pub(crate) fn completed(&mut self, request: &Request, latency: Nanos) {
+        self.count(request);
+        self.of(request.operation).latency.record(latency.0);
+    }
+}
+
+/// A served drive at a moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Wall time since serving began.
+    pub wall: Nanos,
+    /// The drive's time.
+    pub drive_time: Nanos,
+    pub slow_down: f64,
+    pub operations: Operations,
+    /// Wall time from when a client should have learnt of a completion until it was sent. Without
+    /// timing that is the whole time of a request in the server.
+    pub lateness: Histogram,
+    pub counters: Counters,
+    pub data_placement: Option<DataPlacementStatus>,
+    pub free_units: Option<u32>,
+    pub celsius: Option<f64>,
+    pub sessions: usize,
+    pub outstanding: usize,
+    /// What the data take, of memory or of the file system.
+    pub used: Bytes,
+}
+
+impl Snapshot {
+    /// Median or mean lateness, whichever is larger, as a share of that of the drive's own
+    /// latency; `None` without latencies.
+    pub fn lateness_share(&self) -> Option<f64> {
+        let mut latency = Histogram::new();
+        self.operations.0.iter().for_each(|one| latency.merge(&one.latency));
+        let median = |of: &Histogram| of.quantile(0.5).ok()?.value_ns.map(|ns| ns as f64);
+        let share = |late: Option<f64>, own: Option<f64>| {
+            Some(late? / (own? * self.slow_down)).filter(|share| share.is_finite())
+        };
+        let of_medians = share(median(&self.lateness), median(&latency));
+        let of_means = share(self.lateness.mean_ns(), latency.mean_ns());
+        of_medians.into_iter().chain(of_means).reduce(f64::max)
+    }
+
+    /// Whether clients measure the server rather than the drive.
+    pub fn is_late(&self) -> bool {
+        self.lateness_share().is_some_and(|share| share > LATENESS_SHARE_MAX)
+    }
+}

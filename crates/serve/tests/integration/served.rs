@@ -1,0 +1,215 @@
+//! The interface to transports.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use writecliff_base::{Nanos, StreamId};
+use writecliff_host_interface::Operation;
+use writecliff_runner::AnyDrive;
+use writecliff_serve::{Done, Failure, Refusal, Replies, Request, Served, Session, Timing};
+
+use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
+
+/// Keeps what has completed.
+#[derive(Default)]
+struct Kept(Mutex<Vec<(Done, Instant)>>);
+
+impl Replies for Kept {
+    fn completed(&self, done: &Done) {
+        self.0.lock().unwrap().push((*done, Instant::now()));
+    }
+
+    fn send(&self) {}
+}
+
+impl Kept {
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    fn tags(&self) -> Vec<u64> {
+        self.0.lock().unwrap().iter().map(|(done, _)| done.request.tag).collect()
+    }
+}
+
+fn request(tag: u64, operation: Operation, offset: u64, length: u64) -> Request {
+    Request { tag, operation, offset, length, stream: StreamId::DEFAULT, durable: false }
+}
+
+fn session(served: &Served) -> (Session, Arc<Kept>) {
+    let kept = Arc::new(Kept::default());
+    (served.session(Arc::clone(&kept) as Arc<dyn Replies>), kept)
+}
+
+/// Submits one request and waits for its end; returns the wall time it took.
+fn one(session: &Session, kept: &Kept, request: Request) -> Duration {
+    let (before, start) = (kept.count(), Instant::now());
+    session.batch().submit(request, None).unwrap();
+    eventually("the request completes", || kept.count() > before);
+    kept.0.lock().unwrap()[before].1.duration_since(start)
+}
+
+#[test]
+fn nothing_completes_before_the_drive_says_so() {
+    for slow_down in [1.0, 20.0] {
+        let served = serve(drive(), Timing::Real { slow_down });
+        let (session, kept) = session(&served);
+        one(&session, &kept, request(0, Operation::Write, 0, 1 << 20));
+        one(&session, &kept, request(1, Operation::Flush, 0, 0));
+        let took = one(&session, &kept, request(2, Operation::Read, 0, 4096));
+        let snapshot = served.snapshot();
+        let latency = snapshot.operations.0[0].latency.max_ns().unwrap();
+        assert!((50_000..150_000).contains(&latency), "a page read and a transfer: {latency} ns");
+        assert!(took.as_nanos() as f64 >= latency as f64 * slow_down, "{took:?}");
+        assert_eq!(snapshot.lateness.count(), 3);
+        assert_eq!(snapshot.operations.0[1].bytes, 1 << 20);
+        let drive_time = snapshot.drive_time.0 as f64;
+        assert!(drive_time <= snapshot.wall.0 as f64 / slow_down);
+        served.stop();
+    }
+}
+
+#[test]
+fn without_timing_requests_complete_when_they_are_submitted() {
+    let served = serve(drive(), Timing::Fast);
+    let (session, kept) = session(&served);
+    for round in 0..4 {
+        let mut batch = session.batch();
+        for tag in 0..64 {
+            let offset = tag * (CAPACITY / 64);
+            batch.submit(request(tag, Operation::Write, offset, CAPACITY / 64), None).unwrap();
+        }
+        drop(batch);
+        assert_eq!(kept.count(), 64 * (round + 1));
+    }
+    let snapshot = served.snapshot();
+    assert_eq!(snapshot.counters.host_write_bytes(), 4 * CAPACITY);
+    assert_eq!(snapshot.operations.0[1].requests, 256);
+    assert_eq!(snapshot.operations.0[1].latency.count(), 0);
+    assert_eq!(snapshot.lateness_share(), None);
+    assert_eq!(snapshot.drive_time, Nanos::ZERO, "time stands still");
+    drop(session);
+    served.stop();
+    served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check().unwrap();
+}
+
+#[test]
+fn what_the_drive_cannot_do_is_refused() {
+    let served = serve(drive(), REAL);
+    let (session, kept) = session(&served);
+    let mut batch = session.batch();
+    for (offset, length) in [(CAPACITY, 512), (CAPACITY - 512, 1024), (u64::MAX - 511, 512)] {
+        let refused = batch.submit(request(1, Operation::Read, offset, length), None);
+        assert_eq!(refused, Err(Refusal::OutOfRange));
+    }
+    let unaligned = batch.submit(request(1, Operation::Read, 1, 512), None);
+    assert_eq!(unaligned, Err(Refusal::Unaligned));
+    let stream = Request { stream: StreamId(4), ..request(1, Operation::Write, 0, 512) };
+    assert_eq!(batch.submit(stream, None), Err(Refusal::NoStream(4)));
+    drop(batch);
+    served.stop();
+    let stopped = session.batch().submit(request(1, Operation::Flush, 0, 0), None);
+    assert_eq!(stopped, Err(Refusal::Stopped));
+    assert_eq!(kept.count(), 0);
+}
+
+#[test]
+fn a_request_without_bytes_and_one_that_has_failed_complete_too() {
+    for timing in [REAL, Timing::Fast] {
+        let served = serve(drive(), timing);
+        let (session, kept) = session(&served);
+        one(&session, &kept, request(7, Operation::Read, 512, 0));
+        let failed = request(8, Operation::Write, 0, 4096);
+        session.batch().submit(failed, Some(Failure::NoSpace)).unwrap();
+        eventually("it completes", || kept.count() == 2);
+        assert_eq!(kept.0.lock().unwrap()[1].0.failure, Some(Failure::NoSpace));
+        served.stop();
+    }
+}
+
+/// A durable write waits for flash if the cache is volatile, and for nothing more if it is not.
+#[test]
+fn durable_writes_wait_for_what_they_need() {
+    let protected = "power_loss_protection = true";
+    let latencies =
+        [drive(), drive_with("power_loss_protection = false", protected)].map(|drive| {
+            let served = serve(drive, REAL);
+            let (session, kept) = session(&served);
+            let durable = Request { durable: true, ..request(1, Operation::Write, 0, 4096) };
+            one(&session, &kept, durable);
+            served.stop();
+            let latency = &served.snapshot().operations.0[1].latency;
+            assert_eq!(latency.count(), 1, "the flush is part of the write");
+            latency.max_ns().unwrap()
+        });
+    assert!(latencies[0] > 400_000, "a program takes 400 us: {} ns", latencies[0]);
+    assert!(latencies[1] < 100_000, "{} ns", latencies[1]);
+}
+
+#[test]
+fn large_and_many_requests_are_split_and_wait_their_turn() {
+    let served = serve(drive(), REAL);
+    let (session, kept) = session(&served);
+    let mut batch = session.batch();
+    for tag in 0..20_000 {
+        batch.submit(request(tag, Operation::Read, tag % 1000 * 4096, 4096), None).unwrap();
+    }
+    batch.submit(request(20_000, Operation::Read, 0, CAPACITY), None).unwrap();
+    batch.submit(request(20_001, Operation::Trim, 0, CAPACITY), None).unwrap();
+    drop(batch);
+    served.stop(); // the drive completes what is outstanding
+    assert_eq!(kept.count(), 20_002);
+    let mut tags = kept.tags();
+    tags.sort_unstable();
+    assert!(tags.iter().copied().eq(0..20_002), "each completes once");
+}
+
+#[test]
+fn sessions_get_their_own_replies() {
+    let served = serve(drive(), REAL);
+    let all: Vec<_> = (0..8).map(|_| session(&served)).collect();
+    std::thread::scope(|scope| {
+        for (number, (session, kept)) in all.iter().enumerate() {
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let tag = number as u64 * 100 + round;
+                    one(session, kept, request(tag, Operation::Write, tag * 4096, 4096));
+                }
+            });
+        }
+    });
+    for (number, (_, kept)) in all.iter().enumerate() {
+        let first = number as u64 * 100;
+        assert!(kept.tags().into_iter().eq(first..first + 25));
+    }
+    assert_eq!(served.snapshot().sessions, 8);
+    assert_eq!(served.snapshot().outstanding, 0);
+    served.stop();
+}
+
+#[test]
+fn trimmed_data_are_gone() {
+    let served = serve(drive(), Timing::Fast);
+    let (session, kept) = session(&served);
+    served.store(0, &[7; 8192]).unwrap();
+    one(&session, &kept, request(0, Operation::Write, 0, 8192));
+    one(&session, &kept, request(1, Operation::Trim, 4096, 4096));
+    let mut data = [1; 8192];
+    served.read(0, &mut data).unwrap();
+    assert!(data[..4096] == [7; 4096] && data[4096..] == [0; 4096]);
+    assert!(served.snapshot().used.0 > 4096);
+    served.stop();
+}
+
+/// Administration between requests may take the drive's time; later requests come after it.
+#[test]
+fn the_drive_can_be_administered() {
+    let served = serve(drive(), REAL);
+    let (session, kept) = session(&served);
+    one(&session, &kept, request(0, Operation::Write, 0, 1 << 20));
+    served.with_drive(AnyDrive::purge);
+    one(&session, &kept, request(1, Operation::Read, 0, 4096));
+    let snapshot = served.snapshot();
+    assert_eq!(snapshot.counters.unmapped_read_bytes(), 4096, "the purged drive holds nothing");
+    served.stop();
+}

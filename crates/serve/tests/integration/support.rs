@@ -1,0 +1,71 @@
+//! Served drives and sockets for tests.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use writecliff_contents::{Contents, MemoryOptions};
+use writecliff_runner::{AnyDrive, Device};
+use writecliff_serve::{Address, Listener, Served, Timing, nbd};
+
+pub(crate) const CAPACITY: u64 = 64 << 20;
+pub(crate) const REAL: Timing = Timing::Real { slow_down: 1.0 };
+
+/// The test drive, with one line of its file replaced.
+pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
+    let text = include_str!("drive.toml").replace(line, by);
+    AnyDrive::new(Device::read(&text, "drive.toml").unwrap().with_seed(1), false).unwrap()
+}
+
+pub(crate) fn drive() -> AnyDrive {
+    drive_with("", "")
+}
+
+pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
+    let capacity = drive.config().user_capacity();
+    Served::new(drive, Contents::in_memory(capacity, MemoryOptions::default()), timing)
+}
+
+/// A served drive with an NBD listener on a Unix socket.
+pub(crate) struct Server {
+    pub served: Served,
+    pub path: PathBuf,
+    listener: Option<Listener>,
+}
+
+impl Server {
+    pub(crate) fn new(timing: Timing) -> Self {
+        Self::of(drive(), timing)
+    }
+
+    pub(crate) fn of(drive: AnyDrive, timing: Timing) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("writecliff-{}-{number}.sock", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let served = serve(drive, timing);
+        let address = Address::Unix(path.clone());
+        let listener = Listener::new(&served, &address, nbd::connection).unwrap();
+        Self { served, path, listener: Some(listener) }
+    }
+
+    /// Ends all connections, stops the drive and checks its invariants.
+    pub(crate) fn end(mut self) -> AnyDrive {
+        self.served.stop();
+        drop(self.listener.take());
+        assert!(!self.path.exists(), "the socket is removed");
+        let parts =
+            self.served.into_parts().unwrap_or_else(|_| panic!("the drive is still in use"));
+        parts.drive.check().unwrap();
+        parts.drive
+    }
+}
+
+/// Waits until `is_so`, for at most ten seconds.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
