@@ -64,6 +64,10 @@ impl Contents {
         Ok(Self { capacity, store: Store::File(file::SparseFile::open(capacity, path)?) })
     }
 
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.store, Store::Memory(_))
+    }
+
     pub fn capacity(&self) -> Bytes {
         self.capacity
     }

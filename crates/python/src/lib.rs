@@ -8,6 +8,7 @@ mod device;
 mod drive;
 mod errors;
 mod histogram;
+mod serve;
 mod step;
 mod trace;
 mod units;
@@ -25,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<data_placement::DataPlacementCommands>()?;
     module.add_class::<trace::FileTrace>()?;
     module.add_class::<trace::PyBlockTrace>()?;
+    module.add_class::<serve::Server>()?;
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<histogram::PyQuantile>()?;
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;

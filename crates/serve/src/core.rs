@@ -45,6 +45,8 @@ pub(crate) struct Core {
     pub clock: Clock,
     pub timing: Timing,
     pub operations: Operations,
+    /// The same since somebody asked last.
+    pub recent: Operations,
     pub stopped: bool,
     /// The drive's time up to which it has been simulated.
     at: Nanos,
@@ -77,6 +79,7 @@ impl Core {
             clock: Clock::new(at, slow_down),
             timing,
             operations: Operations::default(),
+            recent: Operations::default(),
             stopped: false,
             at,
             requests: Vec::new(),
@@ -178,6 +181,7 @@ impl Core {
             self.fast_forward(&request);
             let done = Done { request, due: arrived, failure };
             self.operations.count(&request);
+            self.recent.count(&request);
             self.done.push((client.clone(), done));
             return;
         }
@@ -285,7 +289,9 @@ impl Core {
         let outstanding = self.requests[number as usize].take().expect("it is outstanding");
         self.free.push(number);
         let Outstanding { request, client, submitted, failure, .. } = outstanding;
-        self.operations.completed(&request, at.saturating_sub(submitted));
+        let latency = at.saturating_sub(submitted);
+        self.operations.completed(&request, latency);
+        self.recent.completed(&request, latency);
         let due = self.clock.wall_time(at);
         self.done.push((client, Done { request, due, failure }));
     }

@@ -24,6 +24,7 @@
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `outbox.rs` | bytes to and from clients, without waiting for slow ones |
 //! | `listener.rs` | addresses, accepting connections, ending them |
+//! | `state.rs` | saving and restoring drive and contents |
 //! | `nbd/` | the NBD protocol |
 
 pub mod clock;
@@ -34,6 +35,7 @@ pub mod outbox;
 pub mod request;
 pub mod served;
 pub mod socket;
+pub mod state;
 pub mod statistics;
 
 pub use listener::{Address, Listener};
@@ -41,4 +43,4 @@ pub use outbox::Outbox;
 pub use request::{Done, Failure, Refusal, Replies, Request};
 pub use served::{Served, ServedParts, Session, SessionBatch, Timing};
 pub use socket::Socket;
-pub use statistics::Snapshot;
+pub use statistics::{Recent, Snapshot};

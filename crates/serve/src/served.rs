@@ -12,7 +12,7 @@ use writecliff_runner::{AnyConfig, AnyDrive, Histogram};
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
 use crate::request::{Done, Failure, Refusal, Replies, Request};
-use crate::statistics::Snapshot;
+use crate::statistics::{Recent, Snapshot};
 
 /// How the drive's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,7 @@ struct Shared {
     core: Mutex<Core>,
     contents: RwLock<Contents>,
     alarm: Alarm,
-    lateness: Mutex<Histogram>,
+    lateness: Mutex<Lateness>,
     config: AnyConfig,
     clock: Clock,
     capacity: Bytes,
@@ -41,6 +41,14 @@ struct Shared {
     next_session: AtomicU32,
     sessions: AtomicUsize,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// From when clients should have learnt of completions until these were sent.
+#[derive(Default)]
+struct Lateness {
+    all: Histogram,
+    /// Since somebody asked last.
+    recent: Histogram,
 }
 
 /// What is left of a served drive.
@@ -67,7 +75,7 @@ impl Served {
             core: Mutex::new(core),
             contents: RwLock::new(contents),
             alarm: Alarm::new(),
-            lateness: Mutex::new(Histogram::new()),
+            lateness: Mutex::default(),
             config,
             capacity,
             next_session: AtomicU32::new(0),
@@ -169,7 +177,7 @@ impl Served {
             drive_time: now,
             slow_down: self.shared.clock.slow_down(),
             operations,
-            lateness: locked(&self.shared.lateness).clone(),
+            lateness: locked(&self.shared.lateness).all.clone(),
             counters,
             data_placement,
             free_units,
@@ -178,6 +186,13 @@ impl Served {
             outstanding,
             used: contents.used().unwrap_or_default(),
         }
+    }
+
+    /// What was done since this was called last.
+    pub fn recent(&self) -> Recent {
+        let operations = std::mem::take(&mut self.core().recent);
+        let lateness = std::mem::take(&mut locked(&self.shared.lateness).recent);
+        Recent { operations, lateness }
     }
 
     /// Refuses further requests and lets the drive complete those that are outstanding.
@@ -215,7 +230,9 @@ impl Served {
         let sent = self.shared.clock.wall();
         let mut lateness = locked(&self.shared.lateness);
         for (_, done) in &done {
-            lateness.record(sent.saturating_sub(done.due).0);
+            let late = sent.saturating_sub(done.due).0;
+            lateness.all.record(late);
+            lateness.recent.record(late);
         }
     }
 }

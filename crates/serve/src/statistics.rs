@@ -10,9 +10,8 @@ use crate::request::Request;
 /// Lateness beyond this share of the drive's own latency falsifies what clients measure.
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
-/// All operations, in the order of [`Operations`].
-pub const OPERATIONS: [Operation; 4] =
-    [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush];
+/// Names of the operations, in the order of [`Operations`].
+pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// What was done of one operation.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +47,14 @@ impl Operations {
         self.count(request);
         self.of(request.operation).latency.record(latency.0);
     }
+}
+
+/// What was done since somebody asked last.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    pub operations: Operations,
+    /// As [`Snapshot::lateness`].
+    pub lateness: Histogram,
 }
 
 /// A served drive at a moment.

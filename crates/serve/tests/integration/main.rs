@@ -5,4 +5,5 @@ mod hostile;
 mod nbd;
 mod nbd_client;
 mod served;
+mod state;
 mod support;

@@ -12,7 +12,7 @@ use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
 
 /// Keeps what has completed.
 #[derive(Default)]
-struct Kept(Mutex<Vec<(Done, Instant)>>);
+pub(crate) struct Kept(Mutex<Vec<(Done, Instant)>>);
 
 impl Replies for Kept {
     fn completed(&self, done: &Done) {
@@ -36,7 +36,7 @@ fn request(tag: u64, operation: Operation, offset: u64, length: u64) -> Request 
     Request { tag, operation, offset, length, stream: StreamId::DEFAULT, durable: false }
 }
 
-fn session(served: &Served) -> (Session, Arc<Kept>) {
+pub(crate) fn session(served: &Served) -> (Session, Arc<Kept>) {
     let kept = Arc::new(Kept::default());
     (served.session(Arc::clone(&kept) as Arc<dyn Replies>), kept)
 }

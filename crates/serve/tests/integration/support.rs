@@ -26,6 +26,13 @@ pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
     Served::new(drive, Contents::in_memory(capacity, MemoryOptions::default()), timing)
 }
 
+/// A path for a file of a test.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("writecliff-{name}-{}-{number}", std::process::id()))
+}
+
 /// A served drive with an NBD listener on a Unix socket.
 pub(crate) struct Server {
     pub served: Served,
@@ -39,10 +46,7 @@ impl Server {
     }
 
     pub(crate) fn of(drive: AnyDrive, timing: Timing) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("writecliff-{}-{number}.sock", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = scratch("socket");
         let served = serve(drive, timing);
         let address = Address::Unix(path.clone());
         let listener = Listener::new(&served, &address, nbd::connection).unwrap();

@@ -1,0 +1,163 @@
+//! `Server`: a simulated drive that is served in real time.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use writecliff_base::Bytes;
+use writecliff_contents::{Contents, ContentsError, MemoryOptions};
+use writecliff_runner::AnyDrive;
+use writecliff_serve::state::{self, StateError};
+use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
+use writecliff_serve::{Address, Listener, Served, Timing, nbd};
+
+use crate::device::PyDevice;
+use crate::drive::Drive;
+use crate::errors;
+use crate::histogram::PyHistogram;
+use crate::step::counters_to_dict;
+
+struct Running {
+    served: Served,
+    listeners: Vec<Listener>,
+}
+
+#[pyclass(module = "writecliff._native", frozen)]
+pub(crate) struct Server {
+    running: Mutex<Option<Running>>,
+}
+
+impl Server {
+    fn slot(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served(&self) -> PyResult<Served> {
+        let slot = self.slot();
+        let running = slot.as_ref().ok_or_else(|| PyRuntimeError::new_err("the server has ended"));
+        Ok(running?.served.clone())
+    }
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    #[pyo3(signature = (
+        device, seed, *, slow_down = None, like = None, state = None, contents_file = None,
+        compress = false, memory_limit_bytes = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn new(
+        py: Python<'_>,
+        device: &PyDevice,
+        seed: u64,
+        slow_down: Option<f64>,
+        like: Option<&Drive>,
+        state: Option<&str>,
+        contents_file: Option<&str>,
+        compress: bool,
+        memory_limit_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let config = device.inner.with_seed(seed);
+        let capacity = config.user_capacity();
+        let timing = slow_down.map_or(Timing::Fast, |slow_down| Timing::Real { slow_down });
+        let mut drive = AnyDrive::new(config, false).map_err(|e| errors::config(&e, None))?;
+        if let Some(like) = like {
+            let other = like.get()?;
+            let (drive, other) = (&mut drive, &*other);
+            let copied = py.detach(|| drive.copy_from(other));
+            copied.map_err(|e| errors::config(&e.to_string(), None))?;
+        }
+        let limit = memory_limit_bytes.map(Bytes);
+        let mut contents = match contents_file {
+            Some(path) => Contents::in_file(capacity, Path::new(path)).map_err(|e| match e {
+                ContentsError::Io(e) if e.raw_os_error().is_none() => {
+                    errors::config(&e.to_string(), None)
+                }
+                other => errors::state(path, &other),
+            })?,
+            None => Contents::in_memory(capacity, MemoryOptions { compress, limit }),
+        };
+        if let Some(path) = state {
+            let (drive, contents) = (&mut drive, &mut contents);
+            py.detach(|| state::restore(drive, contents, Path::new(path)))
+                .map_err(|e| state_error(path, &e))?;
+        }
+        let served = py.detach(|| Served::new(drive, contents, timing));
+        let running = Running { served, listeners: Vec::new() };
+        Ok(Self { running: Mutex::new(Some(running)) })
+    }
+
+    /// Accepts NBD connections at `address`; returns the address with its real port.
+    fn listen_nbd(&self, address: &str) -> PyResult<String> {
+        let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
+        let served = self.served()?;
+        let listener = Listener::new(&served, &at, nbd::connection);
+        let listener = listener.map_err(|e| errors::state(address, &e))?;
+        let real = listener.address().to_string();
+        match self.slot().as_mut() {
+            Some(running) => running.listeners.push(listener),
+            None => return Err(PyRuntimeError::new_err("the server has ended")),
+        }
+        Ok(real)
+    }
+
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let served = self.served()?;
+        let (snapshot, recent) = py.detach(|| (served.snapshot(), served.recent()));
+        let result = PyDict::new(py);
+        result.set_item("wall_ns", snapshot.wall.0)?;
+        result.set_item("drive_time_ns", snapshot.drive_time.0)?;
+        result.set_item("operations", operations(py, snapshot.operations.clone())?)?;
+        result.set_item("recent", operations(py, recent.operations)?)?;
+        result.set_item("lateness_share", snapshot.lateness_share())?;
+        result.set_item("is_late", snapshot.is_late())?;
+        result.set_item("lateness", Py::new(py, PyHistogram::of(snapshot.lateness))?)?;
+        result.set_item("recent_lateness", Py::new(py, PyHistogram::of(recent.lateness))?)?;
+        result.set_item("counters", counters_to_dict(py, &snapshot.counters)?)?;
+        result.set_item("free_units", snapshot.free_units)?;
+        result.set_item("temperature_c", snapshot.celsius)?;
+        result.set_item("connections", snapshot.sessions)?;
+        result.set_item("outstanding", snapshot.outstanding)?;
+        result.set_item("contents_bytes", snapshot.used.0)?;
+        Ok(result)
+    }
+
+    /// Ends all connections and the drive's work; saves drive and contents to `state`.
+    #[pyo3(signature = (state = None))]
+    fn end(&self, py: Python<'_>, state: Option<&str>) -> PyResult<()> {
+        let Some(Running { served, listeners }) = self.slot().take() else { return Ok(()) };
+        py.detach(|| {
+            served.stop();
+            drop(listeners);
+            let Some(path) = state else { return Ok(()) };
+            let parts = served.into_parts();
+            let parts =
+                parts.map_err(|_| PyRuntimeError::new_err("somebody still uses the drive"))?;
+            state::save(&parts, Path::new(path)).map_err(|e| state_error(path, &e))
+        })
+    }
+}
+
+fn operations(py: Python<'_>, all: Operations) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    for (name, OperationStatistics { requests, bytes, latency }) in
+        OPERATION_NAMES.into_iter().zip(all.0)
+    {
+        let row = PyDict::new(py);
+        row.set_item("requests", requests)?;
+        row.set_item("bytes", bytes)?;
+        row.set_item("latency", Py::new(py, PyHistogram::of(latency))?)?;
+        result.set_item(name, row)?;
+    }
+    Ok(result)
+}
+
+fn state_error(path: &str, error: &StateError) -> PyErr {
+    match error {
+        StateError::Io(error) => errors::state(path, error),
+        other => errors::config(&format!("{path}: {other}"), None),
+    }
+}

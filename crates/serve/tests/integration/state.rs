@@ -1,0 +1,97 @@
+//! State files.
+
+use std::fs;
+
+use writecliff_base::{Bytes, StreamId};
+use writecliff_contents::{Contents, MemoryOptions};
+use writecliff_host_interface::Operation;
+use writecliff_serve::{Request, Served, ServedParts, Timing, state};
+
+use crate::served::session;
+use crate::support::{CAPACITY, drive, drive_with, scratch, serve};
+
+fn empty() -> Contents {
+    Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default())
+}
+
+/// Parts of a drive that was written at every second mebibyte.
+fn used(contents: Contents) -> ServedParts {
+    let served = Served::new(drive(), contents, Timing::Fast);
+    let (session, _) = session(&served);
+    for tag in 0..CAPACITY >> 21 {
+        let offset = tag << 21;
+        served.store(offset, &[tag as u8 + 1; 4096]).unwrap();
+        let (operation, stream) = (Operation::Write, StreamId(1));
+        let request = Request { tag, operation, offset, length: 4096, stream, durable: false };
+        session.batch().submit(request, None).unwrap();
+    }
+    drop(session);
+    served.stop();
+    served.into_parts().unwrap_or_else(|_| panic!("in use"))
+}
+
+fn bytes(parts: &ServedParts) -> (Vec<u8>, Vec<u8>) {
+    (parts.drive.save(Vec::new()).unwrap(), parts.contents.save(Vec::new()).unwrap())
+}
+
+#[test]
+fn a_saved_state_is_the_drive_with_its_data() {
+    let path = scratch("state");
+    let parts = used(empty());
+    state::save(&parts, &path).unwrap();
+    let mut again = ServedParts { drive: drive(), contents: empty() };
+    state::restore(&mut again.drive, &mut again.contents, &path).unwrap();
+    assert!(bytes(&again) == bytes(&parts));
+    let served = Served::new(again.drive, again.contents, Timing::Fast);
+    let mut data = [0; 4096];
+    served.read(2 << 20, &mut data).unwrap();
+    assert_eq!(data, [2; 4096]);
+    served.stop();
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn contents_in_a_file_stay_there() {
+    let (path, file) = (scratch("state-beside"), scratch("contents"));
+    let parts = used(Contents::in_file(Bytes(CAPACITY), &file).unwrap());
+    state::save(&parts, &path).unwrap();
+    let (mut other, mut contents) = (drive(), empty());
+    state::restore(&mut other, &mut contents, &path).unwrap();
+    assert_eq!(contents.used().unwrap(), empty().used().unwrap(), "the state has no contents");
+    // The state of a drive alone is one too.
+    fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
+    state::restore(&mut other, &mut contents, &path).unwrap();
+    // A state with contents does not go with a file.
+    let served = serve(drive(), Timing::Fast);
+    served.stop();
+    let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
+    state::save(&parts, &path).unwrap();
+    let mut in_file = Contents::in_file(Bytes(CAPACITY), &file).unwrap();
+    let error = state::restore(&mut drive(), &mut in_file, &path).unwrap_err();
+    assert!(error.to_string().contains("in a file of their own"), "{error}");
+    for path in [path, file] {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn states_of_others_and_damaged_ones_are_refused() {
+    let path = scratch("state-bad");
+    let parts = used(empty());
+    state::save(&parts, &path).unwrap();
+    let mut other = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
+    let error = state::restore(&mut other, &mut empty(), &path).unwrap_err().to_string();
+    assert!(error.contains("saved by a different device"), "{error}");
+    let good = fs::read(&path).unwrap();
+    for at in [100, good.len() / 2, good.len() - 40] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&path, bad).unwrap();
+        assert!(state::restore(&mut drive(), &mut empty(), &path).is_err(), "byte {at}");
+    }
+    fs::write(&path, b"short").unwrap();
+    assert!(state::restore(&mut drive(), &mut empty(), &path).is_err());
+    fs::remove_file(&path).unwrap();
+    let nowhere = path.join("nowhere");
+    assert!(state::save(&parts, &nowhere).is_err() && !nowhere.exists());
+}
