@@ -92,6 +92,41 @@ class Drive:
         """
 
 @final
+class Server:
+    """A simulated drive that is served in real time, with its data.
+
+    Its threads are its own: every method returns at once, but the constructor (with a state) and
+    `end`, which let go of the interpreter. After `end`, all others raise RuntimeError.
+    """
+
+    def __new__(
+        cls,
+        device: Device,
+        seed: int,
+        *,
+        slow_down: float | None = None,
+        like: Drive | None = None,
+        state: str | None = None,
+        contents_file: str | None = None,
+        compress: bool = False,
+        memory_limit_bytes: int | None = None,
+    ) -> Server:
+        """Begin to serve a new drive, one like another, or one from a state file.
+
+        `slow_down` is how many nanoseconds of wall time one of the drive takes; None: requests
+        complete at once. Data live in memory, up to a limit, or in a sparse file. Raises
+        NativeConfigError, OSError.
+        """
+    def listen_nbd(self, address: str) -> str:
+        """Accept NBD connections at "unix:PATH" or "HOST:PORT"; returns the address with its real
+        port. Raises NativeConfigError, OSError."""
+    def snapshot(self) -> dict[str, Any]:
+        """The fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
+    def end(self, state: str | None = None) -> None:
+        """End all connections and the drive's work, and write drive and data to a state file.
+        Raises OSError."""
+
+@final
 class DataPlacementCommands:
     """The commands of a drive's data placement interface; see `writecliff.engines.data_placement`.
 

@@ -74,8 +74,8 @@ impl Socket {
     }
 
     /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings, or the
-    /// time is over. Returns whether anything happened. An error if the peer has left and nothing is
-    /// to be received.
+    /// time is over. Returns whether anything happened. An error if the peer has left and nothing
+    /// is to be received.
     pub fn wait(
         &self,
         receive: bool,

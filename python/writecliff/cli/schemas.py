@@ -80,6 +80,27 @@ SCHEMAS: Mapping[str, Schema] = {
             "runs": _RUNS,
         },
     ),
+    "serve": Schema(
+        "serve",
+        {
+            "target": "the drive",
+            "addresses": "URIs for clients",
+            "slow_down": "wall time per time of the drive; `null` with `--fast`",
+            "wall_s": "how long it was served",
+            "device_time_ns": "by the drive's clock",
+            "operations": "by name (`read`, `write`, `trim`, `flush`): `requests`, `bytes`, "
+            "`iops`, `bytes_per_s` by wall time, and `latency` by the drive's clock (`mean_ns`, "
+            "`p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`)",
+            "waf": "write amplification; `null` if nothing was written",
+            "lateness": "from when clients should have learnt of completions until these were "
+            "sent, by wall time; with `--fast` the whole time of requests in the server",
+            "lateness_share": "the larger of its median and mean over that of the drive's latency",
+            "counters": "of the drive, since it was new",
+            "contents_bytes": "what the data take, of memory or of their file",
+            "state": "the file that was written, or `null`",
+            "warnings": "sentences",
+        },
+    ),
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),
     "report": Schema(
         "report",

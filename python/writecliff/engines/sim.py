@@ -95,6 +95,11 @@ class SimEngine:
         return describe(self.device)
 
     @property
+    def native_drive(self) -> _native.Drive:
+        """The drive itself, for what is not a run of a workload."""
+        return self._drive
+
+    @property
     def attribute_latency(self) -> bool:
         return self._attribute_latency
 

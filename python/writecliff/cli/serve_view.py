@@ -1,0 +1,85 @@
+"""The live view of a served drive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from writecliff import units
+from writecliff.cli.output import factor_text, latency_text
+from writecliff.serve.figures import LATENESS_SHARE_MAX, difference
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from writecliff.serve import DriveServer, Figures, Snapshot
+
+
+def lateness_warning(now: Snapshot) -> str:
+    """What it means that the server is late, and what to do."""
+    share = 100 * (now.lateness_share or 0.0)
+    return (
+        f"replies are late by {share:.0f} % of the drive's own latency (more than "
+        f"{100 * LATENESS_SHARE_MAX:.0f} %): clients measure this machine too; "
+        "stretch the drive's time with --slow-down"
+    )
+
+
+class ServeView:
+    """Figures of the last moment; `look` takes them, `render` draws them."""
+
+    def __init__(self, server: DriveServer) -> None:
+        self._server = server
+        self._now = server.first
+        self._figures: Figures = difference(server.first, server.first, recent=True)
+
+    def look(self) -> Snapshot:
+        """Take the figures since the last look."""
+        before, self._now = self._now, self._server.snapshot()
+        self._figures = difference(before, self._now, recent=True)
+        return self._now
+
+    def render(self) -> RenderableType:
+        """A row for each operation, and the state of drive and server below."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        heads = ("", "IOPS", "MB/s", "mean", "50 %", "99 %", "99.9 %")
+        table.add_row(*(Text(head, style="dim") for head in heads))
+        for name, one in self._figures.operations.items():
+            latency = one.latency
+            names = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
+            table.add_row(
+                name,
+                units.number(one.iops),
+                units.number(one.bytes_per_s / units.MB_S.size, 1),
+                *(latency_text(latency[key]) for key in names),
+            )
+        state = Table.grid(padding=(0, 2))
+        for name, value in self._state():
+            state.add_row(Text(name, style="dim"), value)
+        return Group(table, state)
+
+    def _state(self) -> list[tuple[str, str]]:
+        now, lateness = self._now, self._figures.lateness
+        shown = [
+            (
+                "WAF",
+                f"{factor_text(self._figures.waf)} now, {factor_text(self._total_waf())} in all",
+            ),
+            (
+                "late",
+                f"{latency_text(lateness['p50_ns'])}, 99 % {latency_text(lateness['p99_ns'])}",
+            ),
+            ("outstanding", f"{now.outstanding:,} of {now.connections:,} connections"),
+            ("data", units.size(now.contents_bytes)),
+        ]
+        if now.free_units is not None:
+            shown.append(("free units", f"{now.free_units:,}"))
+        if now.temperature_c is not None:
+            shown.append(("temperature", f"{now.temperature_c:.0f} °C"))
+        return shown
+
+    def _total_waf(self) -> float | None:
+        return difference(self._server.first, self._now).waf

@@ -1,0 +1,19 @@
+"""A simulated drive that other programs use: served in real time, with its data.
+
+| file | content |
+|---|---|
+| `server.py` | opening, addresses, ending |
+| `figures.py` | what the drive has done: of the last moment, and in all |
+"""
+
+from writecliff.serve.figures import Figures, OperationFigures, Snapshot, difference
+from writecliff.serve.server import DriveServer, ServeOptions
+
+__all__ = [
+    "DriveServer",
+    "Figures",
+    "OperationFigures",
+    "ServeOptions",
+    "Snapshot",
+    "difference",
+]

@@ -1,0 +1,124 @@
+"""What a served drive has done: a snapshot of its counters, and figures for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from writecliff._native import Histogram
+from writecliff.engines.counters import Counters
+
+LATENESS_SHARE_MAX = 0.1  # as in crates/serve/src/statistics.rs
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What was done of one operation."""
+
+    requests: int
+    bytes: int
+    latency: Histogram
+    """In the drive's time; empty without timing."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A served drive at a moment. Times count from the begin of serving."""
+
+    wall_ns: int
+    drive_time_ns: int
+    operations: Mapping[str, Operation]
+    """By name: read, write, trim, flush."""
+    recent: Mapping[str, Operation]
+    """The same since the last snapshot."""
+    lateness: Histogram
+    """From when clients should have learnt of completions until these were sent. Without timing:
+    the whole time of requests in the server."""
+    recent_lateness: Histogram
+    lateness_share: float | None
+    """The larger of median and mean lateness, over that of the drive's latency."""
+    is_late: bool
+    counters: Counters
+    free_units: int | None
+    temperature_c: float | None
+    connections: int
+    outstanding: int
+    contents_bytes: int
+    """What the data take, of memory or of the file system."""
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Snapshot:
+        """From what the native module gives."""
+        plain = {**raw, "counters": Counters(**raw["counters"])}
+        for name in ("operations", "recent"):
+            plain[name] = {which: Operation(**one) for which, one in raw[name].items()}
+        return cls(**plain)
+
+
+@dataclass(frozen=True)
+class OperationFigures:
+    """One operation over a time."""
+
+    requests: int
+    bytes: int
+    iops: float
+    bytes_per_s: float
+    latency: Mapping[str, float | None]
+    """`mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns` by the drive's clock."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All operations over a time."""
+
+    seconds: float
+    """Of wall time."""
+    operations: Mapping[str, OperationFigures]
+    lateness: Mapping[str, float | None]
+    waf: float | None
+    """None if nothing was written, or the drive does not write flash."""
+
+
+def latencies(histogram: Histogram) -> dict[str, float | None]:
+    """Mean, percentiles and maximum; None where there are not enough samples."""
+    points = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999}
+    return {
+        "mean_ns": histogram.mean_ns,
+        **{name: histogram.quantile(q).value_ns for name, q in points.items()},
+        "max_ns": histogram.max_ns,
+    }
+
+
+def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figures:
+    """The figures from one snapshot to another; `before` is the first one of the server unless
+    they are `recent`, and then the one before `now`."""
+    seconds = (now.wall_ns - before.wall_ns) / 1e9
+    operations = now.recent if recent else now.operations
+    return Figures(
+        seconds=seconds,
+        operations={
+            name: OperationFigures(
+                requests=one.requests,
+                bytes=one.bytes,
+                iops=one.requests / seconds if seconds > 0 else 0.0,
+                bytes_per_s=one.bytes / seconds if seconds > 0 else 0.0,
+                latency=latencies(one.latency),
+            )
+            for name, one in operations.items()
+        },
+        lateness=latencies(now.recent_lateness if recent else now.lateness),
+        waf=_waf(before.counters, now.counters),
+    )
+
+
+def _waf(before: Counters, now: Counters) -> float | None:
+    host, nand = (
+        _grown(getattr(before, name), getattr(now, name))
+        for name in ("host_write_bytes", "nand_write_bytes")
+    )
+    return nand / host if host and nand is not None else None
+
+
+def _grown(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None else now - before

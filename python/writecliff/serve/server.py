@@ -1,0 +1,120 @@
+"""A server of one simulated drive."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from writecliff import _native
+from writecliff.devices import describe, open_device, read_device_file
+from writecliff.engines.preconditioned import precondition, recipe_text
+from writecliff.engines.sim import SimEngine, identity_of
+from writecliff.engines.state_cache import StateCache
+from writecliff.engines.target import SIMULATED, is_simulated
+from writecliff.errors import ConfigError, TargetError
+from writecliff.native_errors import as_user_errors
+from writecliff.serve.figures import Snapshot
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a drive is served."""
+
+    slow_down: float | None = 1.0
+    """Nanoseconds of wall time that one of the drive takes; None: no timing."""
+    state: Path | None = None
+    """Restored if it exists, and written at the end."""
+    contents: Path | None = None
+    """A sparse file for the data; None: in memory."""
+    compress: bool = False
+    """Compress the data in memory."""
+    memory_limit_bytes: int | None = None
+    """Refuse writes beyond this."""
+    precondition: str = "none"
+    """The state of a new drive: see `engines.preconditioned`."""
+    seed: int = 1
+
+    def check(self) -> None:
+        """Raises ConfigError for what does not go together."""
+        slow = self.slow_down
+        if slow is not None and not (math.isfinite(slow) and slow >= 1):
+            raise ConfigError(
+                f"--slow-down is {slow:g}; it must be 1 or more",
+                hint="to answer without waiting for the drive, give --fast",
+            )
+        recipe_text(self.precondition)
+        restores = self.state is not None and self.state.exists()
+        if restores and self.precondition != "none":
+            raise ConfigError(
+                f"{self.state} exists, and --precondition is for a new drive",
+                hint="leave one of them out",
+            )
+        if self.contents is not None and (self.compress or self.memory_limit_bytes is not None):
+            raise ConfigError(
+                "--compress and --memory are about data in memory, and --contents is a file",
+                hint="leave one of them out",
+            )
+
+
+class DriveServer:
+    """A simulated drive that accepts connections until it is ended."""
+
+    def __init__(self, target: str, options: ServeOptions) -> None:
+        """Make, restore or precondition the drive `sim:...`. Raises TargetError, ConfigError,
+        EngineError."""
+        options.check()
+        if not is_simulated(target) or target == SIMULATED:
+            raise TargetError(
+                f"{target} cannot be served: it is not simulated", hint="give sim:NAME"
+            )
+        self._state = options.state
+        device = open_device(*read_device_file(target.removeprefix(SIMULATED)))
+        self.device = device
+        like = None
+        if options.precondition != "none":
+            engine = SimEngine.from_device(device, seed=options.seed)
+            precondition(engine, options.precondition, cache=StateCache.of_user())
+            like = engine.native_drive
+        restored = options.state is not None and options.state.exists()
+        with as_user_errors():
+            self._server = _native.Server(
+                device,
+                options.seed,
+                slow_down=options.slow_down,
+                like=like,
+                state=str(options.state) if restored else None,
+                contents_file=None if options.contents is None else str(options.contents),
+                compress=options.compress,
+                memory_limit_bytes=options.memory_limit_bytes,
+            )
+        self.identity = identity_of(describe(device), target)
+        self.restored = restored
+        self.first = self.snapshot()
+        self.addresses: list[str] = []
+
+    def listen_nbd(self, address: str) -> str:
+        """Accept NBD connections at `unix:PATH` or `HOST:PORT`; returns the URI for clients.
+
+        Raises ConfigError if it is no address, EngineError if it cannot be had.
+        """
+        with as_user_errors():
+            real = self._server.listen_nbd(address)
+        path = real.removeprefix("unix:")
+        uri = f"nbd://{real}" if path == real else f"nbd+unix:///?socket={quote(path)}"
+        self.addresses.append(uri)
+        return uri
+
+    def snapshot(self) -> Snapshot:
+        """The drive at this moment."""
+        with as_user_errors():
+            return Snapshot.of(self._server.snapshot())
+
+    def end(self) -> None:
+        """End all connections, let the drive finish, and save it if it has a state file.
+
+        Raises EngineError if it cannot be saved.
+        """
+        with as_user_errors():
+            self._server.end(None if self._state is None else str(self._state))

@@ -1,0 +1,137 @@
+"""A served drive from Python: data, state, figures, what cannot be."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.nbd_client import NbdClient
+from tests.support.small_drive import write_small_drive
+from writecliff.errors import ConfigError, EngineError, TargetError
+from writecliff.serve import DriveServer, ServeOptions, difference
+
+FAST = ServeOptions(slow_down=None)
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> str:
+    return f"sim:{write_small_drive(tmp_path)}"
+
+
+@contextmanager
+def serving(drive: str, options: ServeOptions = FAST) -> Iterator[DriveServer]:
+    server = DriveServer(drive, options)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def at(server: DriveServer, folder: Path) -> NbdClient:
+    return NbdClient(server.listen_nbd(f"unix:{folder / 'nbd.sock'}"))
+
+
+def test_data_and_state_outlive_the_server(drive: str, tmp_path: Path) -> None:
+    options = ServeOptions(slow_down=None, state=tmp_path / "drive.state", compress=True)
+    with serving(drive, options) as server, at(server, tmp_path) as client:
+        client.write(8192, b"kept" * 1024)
+        client.write(0, b"gone" * 1024)
+        client.trim(0, 4096)
+        written = server.snapshot().counters.host_write_bytes
+    with serving(drive, options) as server, at(server, tmp_path) as client:
+        assert server.restored
+        assert client.read(0, 12288) == bytes(8192) + b"kept" * 1024
+        assert server.first.counters.host_write_bytes == written == 8192
+    assert not (tmp_path / "nbd.sock").exists()
+
+
+def test_the_drive_takes_its_time(drive: str, tmp_path: Path) -> None:
+    with serving(drive, ServeOptions(slow_down=50.0)) as server, at(server, tmp_path) as client:
+        client.write(0, bytes(range(256)) * 256)
+        client.flush()
+        assert client.read(0, 4096) == bytes(range(256)) * 16
+        now = server.snapshot()
+        figures = difference(server.first, now)
+    read = figures.operations["read"]
+    assert (read.requests, read.bytes) == (1, 4096)
+    assert figures.operations["write"].bytes == 65536
+    assert read.latency["max_ns"] is not None
+    assert figures.seconds > 50 * read.latency["max_ns"] / 1e9
+    assert now.lateness.count == 3
+    assert (figures.waf or 0) >= 1
+
+
+def test_recent_figures_are_those_since_the_last_look(drive: str, tmp_path: Path) -> None:
+    with serving(drive) as server, at(server, tmp_path) as client:
+        for _ in range(3):
+            client.write(0, bytes(4096))
+        before = server.snapshot()
+        client.read(0, 512)
+        now = server.snapshot()
+    assert before.recent["write"].requests == 3
+    assert (now.recent["write"].requests, now.operations["write"].requests) == (0, 3)
+    figures = difference(before, now, recent=True)
+    assert figures.operations["read"].requests == 1
+    assert figures.waf is None
+    assert (now.connections, now.outstanding) == (1, 0)
+
+
+def test_a_preconditioned_drive(
+    drive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
+    with serving(drive, ServeOptions(slow_down=None, precondition="fill")) as server:
+        size = server.identity.capacity_bytes
+        assert 0 <= (server.first.counters.host_write_bytes or 0) - size < 128 << 10
+        with at(server, tmp_path) as client:
+            assert client.size == size
+            assert client.read(size - 4096, 4096) == bytes(4096), "filled, but with no data"
+
+
+def test_contents_in_a_file(drive: str, tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    options = ServeOptions(slow_down=None, contents=file)
+    with serving(drive, options) as server, at(server, tmp_path) as client:
+        client.write(4096, b"x" * 4096)
+    assert file.read_bytes()[4096:8192] == b"x" * 4096
+    file.write_bytes(b"short")
+    with pytest.raises(ConfigError, match="has 5 bytes, but the drive has"):
+        DriveServer(drive, options)
+
+
+def test_a_memory_limit_is_no_space_to_clients(drive: str, tmp_path: Path) -> None:
+    options = ServeOptions(slow_down=None, memory_limit_bytes=1 << 20)
+    with serving(drive, options) as server, at(server, tmp_path) as client:
+        with pytest.raises(OSError, match="refuses") as caught:
+            client.write(0, b"x" * (2 << 20))
+        assert caught.value.errno == errno.ENOSPC
+        client.write(0, b"y" * 4096)
+
+
+def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
+    def refused(match: str, **how: object) -> None:
+        with pytest.raises(ConfigError, match=match):
+            DriveServer(drive, ServeOptions(**how))  # type: ignore[arg-type]
+
+    refused("--slow-down is 0.5; it must be 1 or more", slow_down=0.5)
+    refused("there is no preconditioning 'wet'", precondition="wet")
+    refused("--contents is a file", contents=tmp_path / "c", compress=True)
+    state = tmp_path / "state"
+    state.write_bytes(b"not a state")
+    refused("is for a new drive", state=state, precondition="fill")
+    refused("state: not a writecliff device state", state=state)
+    with pytest.raises(TargetError, match="not simulated"):
+        DriveServer("/dev/null", FAST)
+    with serving(drive) as server:
+        with pytest.raises(ConfigError, match="is not an address such as unix:"):
+            server.listen_nbd("nowhere")
+        with pytest.raises(EngineError, match="No such file"):
+            server.listen_nbd(f"unix:{tmp_path}/none/nbd.sock")
+        server.end()
+        server.end()  # it has ended
+        with pytest.raises(RuntimeError, match="has ended"):
+            server.snapshot()
