@@ -126,6 +126,20 @@ class Server:
         """End all connections and the drive's work, and write drive and data to a state file.
         Raises OSError."""
 
+def nbd_load(
+    address: str,
+    *,
+    write: bool,
+    block_bytes: int,
+    range_bytes: int,
+    queue_depth: int,
+    requests: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Random requests of one size, `queue_depth` of them outstanding, to an NBD server at
+    "unix:PATH" or "HOST:PORT". Returns latency (a Histogram, as the client sees it) and elapsed_ns.
+    Raises NativeConfigError, OSError."""
+
 @final
 class DataPlacementCommands:
     """The commands of a drive's data placement interface; see `writecliff.engines.data_placement`.

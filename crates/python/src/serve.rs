@@ -1,4 +1,4 @@
-//! `Server`: a simulated drive that is served in real time.
+//! `Server`: a simulated drive that is served in real time; and a load to measure servers with.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use writecliff_base::Bytes;
+use writecliff_base::{Bytes, Prng};
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
+use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
+use writecliff_serve::nbd::client::{Client, LoadRequest};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
 use writecliff_serve::{Address, Listener, Served, Timing, nbd};
@@ -160,4 +162,39 @@ fn state_error(path: &str, error: &StateError) -> PyErr {
         StateError::Io(error) => errors::state(path, error),
         other => errors::config(&format!("{path}: {other}"), None),
     }
+}
+
+/// A closed loop of random requests of one size to an NBD server; random data are not needed.
+#[pyfunction]
+#[pyo3(signature = (address, *, write, block_bytes, range_bytes, queue_depth, requests, seed))]
+#[expect(clippy::too_many_arguments, reason = "keywords")]
+pub(crate) fn nbd_load<'py>(
+    py: Python<'py>,
+    address: &str,
+    write: bool,
+    block_bytes: u32,
+    range_bytes: u64,
+    queue_depth: u32,
+    requests: u64,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
+    let operation = if write { Operation::Write } else { Operation::Read };
+    let blocks = range_bytes / u64::from(block_bytes).max(1);
+    if blocks == 0 || queue_depth == 0 {
+        return Err(errors::config("a load needs a range and a queue depth", None));
+    }
+    let outcome = py.detach(|| {
+        let (mut random, mut left) = (Prng::new(seed), requests);
+        Client::connect(&at)?.run(queue_depth, || {
+            left = left.checked_sub(1)?;
+            let offset = random.below(blocks) * u64::from(block_bytes);
+            Some(LoadRequest { operation, offset, length: block_bytes })
+        })
+    });
+    let outcome = outcome.map_err(|e| errors::state(address, &e))?;
+    let result = PyDict::new(py);
+    result.set_item("latency", Py::new(py, PyHistogram::of(outcome.latency))?)?;
+    result.set_item("elapsed_ns", outcome.elapsed_ns)?;
+    Ok(result)
 }

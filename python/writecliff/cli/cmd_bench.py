@@ -134,6 +134,51 @@ def fio(
     return 0
 
 
+@app.command
+def serve(
+    *,
+    device: str = "sim:nvme-tlc-960",
+    seconds: float = 3.0,
+    json: bool = False,
+) -> int:
+    """Measure what serving a drive adds to a request: 4 KiB random reads without timing.
+
+    Parameters
+    ----------
+    device
+        The drive.
+    seconds
+        Length of each load.
+    json
+        Print {"schema", "device", "seconds", "rows": [{"case", "transport", "client", "iops",
+        "latency_p50_us", "latency_p99_9_us", "added_p50_us", "server_cpu_us"}]}.
+    """
+    from writecliff.bench.serve import run
+
+    rows = []
+    for row in run(device, seconds=seconds):
+        rows.append(row)
+        log(f"{row['case']} {row['transport']} {row['client']}: {row['iops']:,.0f} IOPS")
+    if json:
+        document = {"schema": "writecliff/bench-serve/1", "device": device, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = ("case", "transport", "client", "IOPS", "50 %", "99.9 %", "server CPU")
+    cells = [
+        (
+            str(row["case"]),
+            str(row["transport"]),
+            str(row["client"]),
+            f"{row['iops']:,.0f}",
+            *(f"{_number(row[name])} µs" for name in ("latency_p50_us", "latency_p99_9_us")),
+            f"{row['server_cpu_us']:.2f} µs",
+        )
+        for row in rows
+    ]
+    print(table(header, cells, "lllrrrr"))
+    return 0
+
+
 def _number(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, int | float) else "-"
 

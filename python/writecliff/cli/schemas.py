@@ -384,6 +384,16 @@ SCHEMAS: Mapping[str, Schema] = {
     "bench-sim": Schema(
         "bench sim", {"device": "", "scale": "of the drive", "rows": "a case each"}
     ),
+    "bench-serve": Schema(
+        "bench serve",
+        {
+            "device": "",
+            "seconds": "of a load",
+            "rows": "of each load `case`, `transport`, `client` (`lean` or `fio`), `iops`, "
+            "`latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), "
+            "`server_cpu_us` (CPU time of the server per request)",
+        },
+    ),
     "bench-fio": Schema(
         "bench fio", {"target": "", "seconds": "of a run", "summary": "", "rows": "a pair each"}
     ),

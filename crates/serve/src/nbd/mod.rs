@@ -1,4 +1,4 @@
-//! The NBD protocol, server side: fixed newstyle handshake, structured replies.
+//! The NBD protocol, server side first: fixed newstyle handshake, structured replies.
 //!
 //! Source: the protocol description of the NBD project (`doc/proto.md`). One export, the drive.
 //! TLS is not offered. A client cannot make the server hold more than a buffer of input, a buffer
@@ -9,8 +9,10 @@
 //! | `protocol.rs` | numbers and layouts |
 //! | `handshake.rs` | options, until the transmission begins |
 //! | `transmission.rs` | requests and replies |
+//! | `client.rs` | a client, to measure servers |
 //! | `input.rs` | received bytes |
 
+pub mod client;
 mod handshake;
 mod input;
 mod protocol;
