@@ -33,7 +33,8 @@ build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
 	@cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python --bin instructions
 
-test-measures: setup ## Python tests that measure times, one after another (part of test)
+test-measures: setup ## tests that measure times, one after another (part of test)
+	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
 	$(BIN)/python -m pytest --quiet -m measures tests/device
 
 test-python: setup ## all other Python tests: units, fio, browser

@@ -89,8 +89,8 @@ def serve(
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
+    server = DriveServer(device, options)  # may take long, and has nothing to lose
     with handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()):
-        server = DriveServer(device, options)
         try:
             last = _serve(server, nbd, ended, Screen(quiet=quiet))
         finally:

@@ -4,6 +4,7 @@
 mod hostile;
 mod nbd;
 mod nbd_client;
+mod same;
 mod served;
 mod state;
 mod support;

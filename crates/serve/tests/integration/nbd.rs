@@ -1,12 +1,11 @@
 //! NBD with a client that behaves.
 
-use writecliff_runner::{AnyDrive, Device};
 use writecliff_serve::Timing;
 
 use crate::nbd_client::{
     Client, DISCONNECT, FLUSH, FUA, GO, INFO, INVALID, NO_HOLE, READ, TRIM, WRITE_ZEROES,
 };
-use crate::support::{CAPACITY, REAL, Server, drive_with, eventually};
+use crate::support::{CAPACITY, REAL, Server, disk, drive_with, eventually};
 
 fn pattern(seed: u64, length: usize) -> Vec<u8> {
     let word = |n: u64| (seed + n).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -120,9 +119,7 @@ fn what_is_invalid_is_refused_and_the_connection_goes_on() {
 
 #[test]
 fn a_disk_has_no_trim() {
-    let text = include_str!("../../../runner/tests/device_hash/disk.toml");
-    let config = Device::read(text, "disk.toml").unwrap().with_seed(1);
-    let server = Server::of(AnyDrive::new(config, false).unwrap(), Timing::Fast);
+    let server = Server::of(disk(), Timing::Fast);
     let mut client = Client::connect(&server.path);
     let flags = u16::from_be_bytes(*client.ask(GO, &[0; 6])[0].1.last_chunk().unwrap());
     assert_eq!(flags & (1 << 5 | 1 << 4), 1 << 4, "no trim, and it rotates");

@@ -21,6 +21,11 @@ pub(crate) fn drive() -> AnyDrive {
     drive_with("", "")
 }
 
+pub(crate) fn disk() -> AnyDrive {
+    let text = include_str!("../../../runner/tests/device_hash/disk.toml");
+    AnyDrive::new(Device::read(text, "disk.toml").unwrap().with_seed(1), false).unwrap()
+}
+
 pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
     let capacity = drive.config().user_capacity();
     Served::new(drive, Contents::in_memory(capacity, MemoryOptions::default()), timing)

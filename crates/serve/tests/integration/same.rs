@@ -1,0 +1,202 @@
+//! The same load on the same drive, served in real time over a socket and simulated in virtual
+//! time: the drive behaves the same.
+//!
+//! Latencies are those of the drive's clock. The time that requests spend outside of the drive,
+//! with server, socket and client, is measured and given to the simulated host as well: with it
+//! taken out of one side alone, a drive with many requests would seem to have more of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use writecliff_base::Nanos;
+use writecliff_host_interface::{Command, Operation};
+use writecliff_runner::outcome::Unobserved;
+use writecliff_runner::{AnyDrive, Histogram};
+use writecliff_serve::nbd::client::{Client, LoadRequest};
+use writecliff_serve::{Address, Timing};
+use writecliff_workload::{
+    BlockSize, IoRequest, JobSpec, Operation as Kind, Pattern, ThreadGenerator, WorkloadSpec,
+};
+
+use crate::support::{Server, disk, drive, eventually};
+
+const SEED: u64 = 7;
+
+/// One of five loads.
+struct Load {
+    name: &'static str,
+    read_pct: f64,
+    block_bytes: u64,
+    queue_depth: u32,
+}
+
+const LOADS: [Load; 5] = [
+    Load { name: "random reads", read_pct: 100.0, block_bytes: 4096, queue_depth: 1 },
+    Load { name: "many random reads", read_pct: 100.0, block_bytes: 4096, queue_depth: 16 },
+    Load { name: "large reads", read_pct: 100.0, block_bytes: 128 << 10, queue_depth: 2 },
+    Load { name: "random writes", read_pct: 0.0, block_bytes: 4096, queue_depth: 4 },
+    Load { name: "a mix", read_pct: 70.0, block_bytes: 8192, queue_depth: 8 },
+];
+
+fn workload(job: JobSpec, seed: u64) -> WorkloadSpec {
+    WorkloadSpec { name: "same".to_owned(), jobs: vec![job], seed, interval_ns: 1_000_000_000 }
+}
+
+fn job(load: &Load, ios: u64) -> JobSpec {
+    JobSpec {
+        read_pct: load.read_pct,
+        block_sizes: vec![BlockSize { bytes: load.block_bytes, weight: 1.0 }],
+        queue_depth: load.queue_depth,
+        ios: Some(ios),
+        ..JobSpec::default()
+    }
+}
+
+/// The drive, all of it written once.
+fn filled(mut drive: AnyDrive) -> AnyDrive {
+    let fill = JobSpec {
+        pattern: Pattern::Sequential,
+        block_sizes: vec![BlockSize { bytes: 128 << 10, weight: 1.0 }],
+        volume_bytes: Some(drive.config().user_capacity().0),
+        ..JobSpec::default()
+    };
+    drive.fast_forward(&workload(fill, 1), &mut Unobserved).unwrap();
+    drive
+}
+
+/// What is compared.
+#[derive(Debug)]
+struct Seen {
+    iops: f64,
+    mean_ns: f64,
+    p99_ns: f64,
+    /// Between which the 99th percentile is, by as many samples.
+    p99_interval_ns: (f64, f64),
+}
+
+impl Seen {
+    fn of(latency: &Histogram, elapsed_ns: f64) -> Self {
+        let p99 = latency.quantile(0.99).unwrap();
+        let known = |ns: Option<u64>| ns.unwrap() as f64;
+        Self {
+            iops: latency.count() as f64 / elapsed_ns * 1e9,
+            mean_ns: latency.mean_ns().unwrap(),
+            p99_ns: known(p99.value_ns),
+            p99_interval_ns: (known(p99.low_ns), known(p99.high_ns)),
+        }
+    }
+}
+
+/// The load in virtual time, by a host that takes `outside` from each completion to the next
+/// request in its place.
+fn simulated(mut drive: AnyDrive, load: &Load, ios: u64, outside: Nanos) -> Seen {
+    let capacity = drive.config().user_capacity();
+    let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
+    let drive = drive.model();
+    let start = drive.now();
+    let mut submitted = vec![start; load.queue_depth as usize];
+    let mut ready: BinaryHeap<_> = (0..load.queue_depth).map(|n| Reverse((start, n))).collect();
+    let (mut latency, mut left, mut end) = (Histogram::new(), ios, start);
+    loop {
+        let next = ready.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time);
+        if let Some(done) = drive.step(next) {
+            end = done.at + outside;
+            latency.record((done.at - submitted[done.tag as usize]).0);
+            ready.push(Reverse((end, done.tag)));
+        } else if let Some(Reverse((at, tag))) = ready.pop() {
+            if left > 0 {
+                left -= 1;
+                submitted[tag as usize] = at;
+                drive.submit(at, command(&requests.next(), tag));
+            }
+        } else {
+            return Seen::of(&latency, (end - start).0 as f64);
+        }
+    }
+}
+
+fn command(generated: &IoRequest, tag: u32) -> Command {
+    let LoadRequest { operation, offset, length } = request(generated);
+    let (content, stream) = (generated.content, generated.stream);
+    Command { operation, offset, length, content, stream, queue: 0, tag }
+}
+
+fn request(generated: &IoRequest) -> LoadRequest {
+    let operation = match generated.op {
+        Kind::Read => Operation::Read,
+        Kind::Write => Operation::Write,
+        Kind::Trim | Kind::Flush => unreachable!("the loads have none"),
+    };
+    LoadRequest { operation, offset: generated.offset, length: generated.length }
+}
+
+fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nanos) {
+    let capacity = drive.config().user_capacity();
+    let server = Server::of(drive, Timing::Real { slow_down });
+    let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
+    let mut left = ios;
+    let mut client = Client::connect(&Address::Unix(server.path.clone())).unwrap();
+    let outcome = client.run(load.queue_depth, || {
+        left = left.checked_sub(1)?;
+        Some(request(&requests.next()))
+    });
+    let outcome = outcome.unwrap();
+    // The last reply may be with the client before the server has noted when it was sent.
+    eventually("all is noted", || server.served.snapshot().lateness.count() == ios);
+    let snapshot = server.served.snapshot();
+    let mut latency = Histogram::new();
+    for operation in &snapshot.operations.0 {
+        latency.merge(&operation.latency);
+    }
+    assert_eq!(latency.count(), ios);
+    let outside = outcome.latency.mean_ns().unwrap() / slow_down - latency.mean_ns().unwrap();
+    drop(client);
+    server.end();
+    let seen = Seen::of(&latency, outcome.elapsed_ns as f64 / slow_down);
+    (seen, Nanos(outside.round() as u64))
+}
+
+/// A machine with other work may be slow while it measures.
+const TRIES: usize = 3;
+
+/// What is too different, if anything is.
+fn difference(seen: &Seen, expected: &Seen) -> Option<&'static str> {
+    let off = |seen: f64, expected: f64| (seen / expected - 1.0).abs();
+    let (low, high) = expected.p99_interval_ns;
+    if off(seen.iops, expected.iops) > 0.02 {
+        return Some("IOPS");
+    }
+    if off(seen.mean_ns, expected.mean_ns) > 0.05 {
+        return Some("mean latency");
+    }
+    (seen.p99_ns < 0.95 * low || seen.p99_ns > 1.05 * high).then_some("99th percentile")
+}
+
+fn compare(new: fn() -> AnyDrive, ios: u64, slow_down: f64) {
+    for load in &LOADS {
+        let mut found = None;
+        for _ in 0..TRIES {
+            let (seen, outside) = served(filled(new()), load, ios, slow_down);
+            let expected = simulated(filled(new()), load, ios, outside);
+            found = difference(&seen, &expected)
+                .map(|what| format!("{what}: {seen:?}, simulated {expected:?}, {outside} outside"));
+            if found.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, None, "{}", load.name);
+    }
+}
+
+#[test]
+#[ignore = "measures real time, so nothing may run beside it: make test-measures"]
+fn a_served_ssd_behaves_as_a_simulated_one() {
+    compare(drive, 1_000, 100.0);
+}
+
+/// A disk's latency depends on the moment at which a request arrives, so more of them are needed.
+#[test]
+#[ignore = "measures real time, so nothing may run beside it: make test-measures"]
+fn a_served_disk_behaves_as_a_simulated_one() {
+    compare(disk, 2_000, 1.0);
+}
