@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use writecliff_base::Nanos;
 
-/// A sleeping thread wakes up to this late, so it sleeps until so long before a deadline.
-const SLEEP_UNTIL_NS: u64 = 60_000;
-/// So long before a deadline nothing else may run.
-const SPIN_NS: u64 = 15_000;
+/// A sleeping thread wakes up to this late, so the last part of a wait is spun.
+const SPIN_NS: u64 = 60_000;
 
 /// The two clocks. Wall time counts from when serving began.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +83,8 @@ impl Alarm {
 
     /// Waits for the deadline, wherever it is moved meanwhile. Returns false when stopped.
     ///
-    /// It sleeps until shortly before, then gives way to threads that could run (where cores are
-    /// few, one of them is about to submit), and spins at last.
+    /// It sleeps until shortly before and then spins. To give way to other threads meanwhile would
+    /// cost whole time slices, milliseconds, on a machine that has other work.
     pub(crate) fn wait(&self, clock: &Clock) -> bool {
         self.waiter.get_or_init(|| {
             fine_timer();
@@ -104,9 +102,8 @@ impl Alarm {
             let left = deadline.saturating_sub(clock.wall().0);
             match left {
                 0 => return true,
-                1..SPIN_NS => std::hint::spin_loop(),
-                SPIN_NS..=SLEEP_UNTIL_NS => std::thread::yield_now(),
-                _ => std::thread::park_timeout(Duration::from_nanos(left - SLEEP_UNTIL_NS)),
+                1..=SPIN_NS => std::hint::spin_loop(),
+                _ => std::thread::park_timeout(Duration::from_nanos(left - SPIN_NS)),
             }
         }
     }
