@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help demo setup test test-rust test-measures test-python test-speed test-drives \
-    test-drives-quick fetch-bench drives-shell needs lint lock clean build-rust-tests
+    test-drives-quick test-served fetch-bench drives-shell needs lint lock clean build-rust-tests
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -33,9 +33,12 @@ build-rust-tests:
 	@cargo test --locked --workspace --quiet --no-run
 	@cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python --bin instructions
 
-test-measures: setup ## tests that measure times, one after another (part of test)
-	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
+test-measures: setup ## Python tests that measure times, one after another (part of test)
 	$(BIN)/python -m pytest --quiet -m measures tests/device
+
+# Apart from test: it takes minutes of real time, and a busy machine fails it.
+test-served: ## served drives against simulated ones, in real time; needs a quiet machine
+	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
 
 test-python: setup ## all other Python tests: units, fio, browser
 	$(BIN)/python -m pytest --quiet -m "not measures" $(WORKERS) tests/device tests/browser tests/unit

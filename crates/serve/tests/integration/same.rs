@@ -189,14 +189,14 @@ fn compare(new: fn() -> AnyDrive, ios: u64, slow_down: f64) {
 }
 
 #[test]
-#[ignore = "measures real time, so nothing may run beside it: make test-measures"]
+#[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn a_served_ssd_behaves_as_a_simulated_one() {
     compare(drive, 1_000, 100.0);
 }
 
 /// A disk's latency depends on the moment at which a request arrives, so more of them are needed.
 #[test]
-#[ignore = "measures real time, so nothing may run beside it: make test-measures"]
+#[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn a_served_disk_behaves_as_a_simulated_one() {
     compare(disk, 2_000, 1.0);
 }
