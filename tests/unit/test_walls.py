@@ -29,7 +29,10 @@ MAY_KNOW = {
     "disk": {"base", "host-interface"},
     "workload": {"base", "host-interface"},  # the same
     "runner": {"base", "flash", "ftl", "host-interface", "ssd", "disk", "workload"},
-    "serve": {"base", "contents", "host-interface", "runner", "ssd"},  # status of its streams
+    "nvme": {"base"},
+    "nvme-tcp": {"nvme"},
+    # Of "ssd": the status and the commands of its streams.
+    "serve": {"base", "contents", "host-interface", "nvme", "nvme-tcp", "runner", "ssd"},
     "python": {
         "base",
         "contents",
@@ -53,6 +56,11 @@ MUST_NOT_NAME = {
     "ssd": (r"\bHistogram\b|std::thread", "threads of hosts, statistics"),
     "disk": (r"\bHistogram\b|std::thread|writecliff_flash", "flash, statistics"),
     "workload": (r"\bSsd\b|\bDrive\b", "drives"),
+    "nvme": (
+        r"std::(net|thread|time|sync|io|os)\b|\bSocket|\bTcp",
+        "transports, threads, clocks",
+    ),
+    "nvme-tcp": (r"std::(net|thread|time|io|os)\b|\bSocket", "sockets, threads"),
     "serve": (r"\bpyo3\b|\bPyResult\b|\bWorkloadSpec\b", "Python, workloads"),
     "runner": (r"\bpyo3\b|\bPyResult\b", "Python"),
 }

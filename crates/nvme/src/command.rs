@@ -1,0 +1,192 @@
+//! Submission queue entries, the I/O that they become, and completion queue entries.
+
+use writecliff_base::Bytes;
+
+use crate::page::read;
+use crate::status::Status;
+
+pub const ENTRY_BYTES: usize = 64;
+/// Largest transfer of a command, as MDTS says.
+pub const MAX_TRANSFER: u32 = 1 << 20;
+/// The drive's only namespace.
+pub const NSID: u32 = 1;
+/// Namespace Identifier that means all namespaces.
+pub const ALL_NAMESPACES: u32 = u32::MAX;
+
+/// A submission queue entry of 64 bytes (Base 2.1, 4.1).
+#[derive(Clone, Copy)]
+pub struct Entry<'a>(pub &'a [u8; ENTRY_BYTES]);
+
+impl Entry<'_> {
+    pub fn opcode(self) -> u8 {
+        self.0[0]
+    }
+
+    /// Fused Operation; 0 for a normal operation.
+    pub fn fused(self) -> u8 {
+        self.0[1] & 3
+    }
+
+    pub fn command_id(self) -> u16 {
+        u16::from_le_bytes([self.0[2], self.0[3]])
+    }
+
+    pub fn nsid(self) -> u32 {
+        self.dword(1)
+    }
+
+    /// Command dword `number`, 0 to 15.
+    pub fn dword(self, number: usize) -> u32 {
+        read(self.0, number * 4).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Command dwords `number` and `number` + 1 as one number.
+    pub fn quadword(self, number: usize) -> u64 {
+        u64::from(self.dword(number)) | u64::from(self.dword(number + 1)) << 32
+    }
+
+    pub fn word(self, byte: usize) -> u16 {
+        read(self.0, byte).map_or(0, u16::from_le_bytes)
+    }
+
+    /// Bits `low` to `high` of command dword `number`.
+    pub fn bits(self, number: usize, low: u32, high: u32) -> u32 {
+        self.dword(number) >> low & (u32::MAX >> (31 - (high - low)))
+    }
+
+    pub fn flag(self, number: usize, bit: u32) -> bool {
+        self.dword(number) >> bit & 1 == 1
+    }
+}
+
+/// A command as a transport received it.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    pub entry: Entry<'a>,
+    /// What the host sent with it, if the command moves data to the controller.
+    pub data: &'a [u8],
+    /// Bytes of the host's buffer, as the command's data pointer describes it.
+    pub buffer: u32,
+}
+
+/// Bytes of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// Where the host wants the data of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// The host said nothing.
+    Unstated,
+    /// Streams directive: a stream identifier, not 0.
+    Stream(u16),
+    /// Data Placement directive: a placement identifier, which need not be valid.
+    Identifier(u16),
+}
+
+/// How thoroughly a format or sanitize erases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erase {
+    /// Data are deallocated.
+    None,
+    Blocks,
+    Cryptographic,
+}
+
+/// What the drive is to do for a command. Offsets and lengths are in bytes and within the drive's
+/// capacity; the data of writes and compares are with the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    Read { span: Span, fua: bool },
+    Write { span: Span, placement: Placement, fua: bool },
+    WriteZeroes { span: Span, placement: Placement, fua: bool, deallocate: bool },
+    Deallocate { spans: Vec<Span> },
+    Flush,
+    Compare { span: Span, fua: bool },
+    Verify { span: Span, fua: bool },
+    Format { lba_format: u8, erase: Erase },
+}
+
+/// Why the drive could not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The data of a compare differ.
+    Different,
+    UnrecoveredRead,
+    WriteFault,
+    /// The host's data could not be transferred.
+    Transfer,
+    /// Power was lost.
+    PowerLoss,
+    Internal,
+}
+
+impl Failure {
+    pub(crate) fn status(self) -> Status {
+        match self {
+            Self::Different => Status::COMPARE_FAILURE,
+            Self::UnrecoveredRead => Status::UNRECOVERED_READ,
+            Self::WriteFault => Status::WRITE_FAULT,
+            Self::Transfer => Status::DATA_TRANSFER_ERROR,
+            Self::PowerLoss => Status::POWER_LOSS,
+            Self::Internal => Status::INTERNAL_ERROR,
+        }
+    }
+}
+
+/// Identifies a command whose `Work` is not finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub controller: u16,
+    pub queue: u16,
+    pub command_id: u16,
+    pub(crate) opcode: u8,
+    pub(crate) nsid: u32,
+    pub(crate) lba: u64,
+}
+
+/// A completion, without what only the transport knows (the head of the submission queue).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub controller: u16,
+    pub queue: u16,
+    pub command_id: u16,
+    /// Dwords 0 and 1 of the completion queue entry.
+    pub result: u64,
+    pub status: Status,
+    /// Whether the Error Information log page has an entry about the status.
+    pub logged: bool,
+    /// Data for the host, not longer than its buffer. Empty for reads: those data are the caller's.
+    pub data: Vec<u8>,
+}
+
+impl Reply {
+    /// The completion queue entry (Base 2.1, 4.2).
+    pub fn entry(&self, queue_head: u16) -> [u8; 16] {
+        let mut entry = [0; 16];
+        entry[..8].copy_from_slice(&self.result.to_le_bytes());
+        entry[8..10].copy_from_slice(&queue_head.to_le_bytes());
+        entry[10..12].copy_from_slice(&self.queue.to_le_bytes());
+        entry[12..14].copy_from_slice(&self.command_id.to_le_bytes());
+        entry[14..].copy_from_slice(&self.status.field(self.logged).to_le_bytes());
+        entry
+    }
+}
+
+/// What becomes of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done(Reply),
+    /// An asynchronous event request, which completes when an event occurs.
+    Held,
+    /// The drive has work to do; `Subsystem::complete` makes the completion when it is done.
+    Work(Ticket, Work),
+}
+
+/// Bytes of `blocks` logical blocks.
+pub(crate) fn in_bytes(blocks: u64, block: Bytes) -> u64 {
+    blocks * block.0
+}

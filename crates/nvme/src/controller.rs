@@ -1,0 +1,215 @@
+//! The state of one controller: each host that connects gets its own (the dynamic controller
+//! model, Base 2.1, 3.1.3).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use writecliff_base::Nanos;
+
+use crate::drive::Identity;
+use crate::events::{Event, Events, HealthEvent, NAMESPACE_NOTICES};
+use crate::logs::health;
+use crate::page::milliseconds;
+use crate::status::Status;
+
+/// Entries of the Error Information log page.
+pub(crate) const ERROR_ENTRIES: usize = 64;
+/// Maximum Queue Entries Supported.
+pub(crate) const QUEUE_ENTRIES: u16 = 1024;
+
+// Controller Configuration and Controller Status (Base 2.1, 3.1.4.5 and 3.1.4.6).
+const ENABLE: u32 = 1;
+const READY: u32 = 1;
+const FATAL: u32 = 1 << 1;
+const SHUTDOWN_COMPLETE: u32 = 2 << 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Io,
+    Discovery,
+}
+
+/// Who a controller belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) nqn: String,
+    pub(crate) id: [u8; 16],
+}
+
+/// An entry of the Error Information log page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorEntry {
+    pub(crate) number: u64,
+    pub(crate) queue: u16,
+    pub(crate) command_id: u16,
+    pub(crate) status: Status,
+    pub(crate) byte: Option<u8>,
+    pub(crate) lba: u64,
+    pub(crate) nsid: u32,
+    pub(crate) opcode: u8,
+}
+
+/// Features of the controller's scope (Base 2.1, 5.1.25.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features {
+    pub(crate) arbitration: u32,
+    pub(crate) workload_hint: u32,
+    /// Composite temperature thresholds in kelvin, over and under.
+    pub(crate) over: u16,
+    pub(crate) under: u16,
+    pub(crate) error_recovery: u32,
+    pub(crate) async_events: u32,
+    pub(crate) keep_alive_ms: u32,
+    /// I/O queues that the host asked for; `None` before it did.
+    pub(crate) queues: Option<u16>,
+    /// Milliseconds that the host set, and when.
+    pub(crate) timestamp: Option<(u64, Nanos)>,
+}
+
+impl Features {
+    /// Those of a discovery controller, which has no temperature.
+    pub(crate) const DISCOVERY: Self = Self {
+        arbitration: 0,
+        workload_hint: 0,
+        over: u16::MAX,
+        under: 0,
+        error_recovery: 0,
+        async_events: 0,
+        keep_alive_ms: 0,
+        queues: None,
+        timestamp: None,
+    };
+
+    /// The defaults of an I/O controller.
+    pub(crate) fn new(identity: &Identity) -> Self {
+        let over = identity.warning_temperature.map_or(u16::MAX, health::kelvin);
+        Self { over, ..Self::DISCOVERY }
+    }
+
+    /// The timestamp that belongs to a time of the drive's clock.
+    pub(crate) fn timestamp_of(&self, time: Nanos) -> u64 {
+        let (base, set) = self.timestamp.unwrap_or((0, Nanos::ZERO));
+        let at = if time >= set {
+            base.saturating_add(milliseconds(time - set))
+        } else {
+            base.saturating_sub(milliseconds(set - time))
+        };
+        at & ((1 << 48) - 1)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Controller {
+    pub(crate) id: u16,
+    pub(crate) kind: Kind,
+    pub(crate) host: Host,
+    pub(crate) configuration: u32,
+    pub(crate) status: u32,
+    pub(crate) features: Features,
+    pub(crate) events: Events,
+    pub(crate) errors: VecDeque<ErrorEntry>,
+    pub(crate) error_count: u64,
+    pub(crate) namespace_changed: bool,
+    /// I/O queues that are connected.
+    pub(crate) queues: BTreeSet<u16>,
+    /// SMART critical warnings that have been reported.
+    pub(crate) warned: u8,
+}
+
+impl Controller {
+    pub(crate) fn new(id: u16, kind: Kind, host: Host, features: Features) -> Self {
+        Self {
+            id,
+            kind,
+            host,
+            configuration: 0,
+            status: 0,
+            features,
+            events: Events::default(),
+            errors: VecDeque::new(),
+            error_count: 0,
+            namespace_changed: false,
+            queues: BTreeSet::new(),
+            warned: 0,
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.status & READY != 0 && self.status & FATAL == 0
+    }
+
+    /// Sets Controller Configuration; returns what the host changed by it.
+    pub(crate) fn configure(&mut self, value: u32) -> Change {
+        let was_ready = self.is_ready();
+        let (was, is) = (self.configuration & ENABLE != 0, value & ENABLE != 0);
+        let notification = |configuration: u32| configuration >> 14 & 3; // SHN
+        let shutdown = notification(value) != 0 && notification(self.configuration) == 0;
+        self.configuration = value;
+        if was && !is {
+            self.status = 0;
+            self.events.reset();
+            self.queues.clear();
+            return if was_ready { Change::Reset } else { Change::None };
+        }
+        if !was && is {
+            let can = is_supported(value);
+            self.status = if can { READY } else { FATAL };
+            return if can { Change::Enabled } else { Change::None };
+        }
+        if shutdown {
+            self.status |= SHUTDOWN_COMPLETE;
+            return Change::Shutdown;
+        }
+        Change::None
+    }
+
+    /// Records a failed command in the error log.
+    pub(crate) fn log_error(&mut self, mut entry: ErrorEntry) {
+        self.error_count += 1;
+        entry.number = self.error_count;
+        self.errors.truncate(ERROR_ENTRIES - 1);
+        self.errors.push_front(entry);
+    }
+
+    /// Another controller has changed the namespace.
+    pub(crate) fn notice_namespace(&mut self) {
+        self.namespace_changed = true;
+        if self.features.async_events & NAMESPACE_NOTICES != 0 {
+            self.events.raise(Event::NamespaceChanged);
+        }
+    }
+
+    /// Raises events for the SMART critical warnings that are new.
+    pub(crate) fn notice_warnings(&mut self, warnings: u8) {
+        let new = warnings & !self.warned & self.features.async_events as u8;
+        self.warned = warnings;
+        for bit in 0..u8::BITS {
+            if new >> bit & 1 == 1 {
+                self.events.raise(Event::Health(match bit {
+                    0 => HealthEvent::Spare,
+                    1 => HealthEvent::Temperature,
+                    _ => HealthEvent::Reliability,
+                }));
+            }
+        }
+    }
+}
+
+/// What a write of Controller Configuration did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    Enabled,
+    Reset,
+    Shutdown,
+}
+
+/// Whether the controller can be enabled so: the NVM command set alone or all that CAP names, pages
+/// of 4 KiB, round robin, entries of 64 and 16 bytes (0 while a host has not chosen).
+fn is_supported(configuration: u32) -> bool {
+    let field = |low: u32, high: u32| configuration >> low & ((1 << (high - low + 1)) - 1);
+    matches!(field(4, 6), 0 | 6)
+        && field(7, 10) == 0
+        && field(11, 13) == 0
+        && matches!(field(16, 19), 0 | 6)
+        && matches!(field(20, 23), 0 | 4)
+}

@@ -1,0 +1,257 @@
+//! What the controller must know about its drive, and what it can tell it to do. Whoever has a
+//! drive implements these traits; I/O goes out as `Work` instead.
+
+use writecliff_base::{Bytes, Nanos};
+
+use crate::command::Erase;
+
+/// The facts of a drive that do not change while it is served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    /// Serial number, 20 characters at most.
+    pub serial: String,
+    /// Model number, 40 characters at most.
+    pub model: String,
+    /// Firmware revision, 8 characters at most.
+    pub firmware: String,
+    /// IEEE 802 identifiers of the namespace, and its UUID.
+    pub eui64: [u8; 8],
+    pub nguid: [u8; 16],
+    pub uuid: [u8; 16],
+    pub capacity: Bytes,
+    /// Sizes of a logical block that the drive can be formatted with: powers of two from 512.
+    pub lba_formats: Vec<Bytes>,
+    /// Whether data may be in a volatile cache, so that flushes and FUA matter: a write cache
+    /// without power-loss protection.
+    pub volatile_cache: bool,
+    /// The unit that a write is best a multiple of, and that a deallocation frees.
+    pub write_granularity: Bytes,
+    /// The amount that is written as a whole or not at all, even if power fails.
+    pub atomic_write: Bytes,
+    /// Temperatures in degrees Celsius of a warning and a critical warning; the drive's throttling.
+    pub warning_temperature: Option<f64>,
+    pub critical_temperature: Option<f64>,
+    /// Largest power consumption in watts.
+    pub max_power: Option<f64>,
+    /// Rated endurance in bytes written by the host.
+    pub rated_writes: Option<Bytes>,
+    pub block_erase: bool,
+    pub crypto_erase: bool,
+    pub placement: PlacementInterface,
+}
+
+/// How the host can separate data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlacementInterface {
+    None,
+    Streams,
+    Fdp(FdpConfiguration),
+}
+
+impl Identity {
+    pub fn fdp(&self) -> Option<&FdpConfiguration> {
+        match &self.placement {
+            PlacementInterface::Fdp(configuration) => Some(configuration),
+            _ => None,
+        }
+    }
+}
+
+/// What the drive has counted since it was new; SMART and the endurance group log show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Health {
+    /// Degrees Celsius; `None` if the drive does not measure it.
+    pub temperature: Option<f64>,
+    /// Percent of spare blocks left, and below which percentage a warning is due.
+    pub available_spare: u8,
+    pub spare_threshold: u8,
+    /// Percent of the rated life that is used up; may exceed 100.
+    pub percentage_used: f64,
+    pub host_read_bytes: u64,
+    pub host_write_bytes: u64,
+    pub host_read_commands: u64,
+    pub host_write_commands: u64,
+    /// Bytes programmed on flash for any reason.
+    pub media_write_bytes: u64,
+    pub media_errors: u64,
+    /// Time with commands outstanding.
+    pub busy: Nanos,
+    pub powered: Nanos,
+    pub power_cycles: u64,
+    pub unsafe_shutdowns: u64,
+    /// Time above the warning and the critical temperature.
+    pub warning_time: Nanos,
+    pub critical_time: Nanos,
+    /// Times that throttling began, and for how long in all.
+    pub throttle_count: u32,
+    pub throttled: Nanos,
+    pub is_read_only: bool,
+}
+
+/// A drive behind the controller.
+pub trait Drive {
+    fn identity(&self) -> &Identity;
+
+    /// The drive's own clock, since it was new. Timestamps and power-on hours follow it.
+    fn now(&self) -> Nanos;
+
+    fn health(&self) -> Health;
+
+    /// Index of the current logical block size in `Identity::lba_formats`; `Work::Format` sets it.
+    fn lba_format(&self) -> u8;
+
+    fn write_cache(&self) -> bool;
+
+    fn set_write_cache(&mut self, enabled: bool);
+
+    /// Begins to erase everything. No I/O comes until `sanitize_progress` is `None`.
+    fn start_sanitize(&mut self, erase: Erase);
+
+    /// Share of a sanitize operation that is done, 0 to 1; `None` if none is in progress.
+    fn sanitize_progress(&self) -> Option<f64>;
+
+    /// A host announces that it is done: what is in a volatile cache is to become durable.
+    fn shutdown(&mut self);
+
+    /// A Controller Level Reset of the only controller in use.
+    fn controller_reset(&mut self);
+
+    /// The state of its streams; `Some` if and only if the identity says so.
+    fn streams(&mut self) -> Option<&mut dyn Streams>;
+
+    /// The state of its placement handles; `Some` if and only if the identity says so.
+    fn fdp(&mut self) -> Option<&mut dyn Fdp>;
+}
+
+/// The Streams directive's Return Parameters (Base 2.1, 8.1.8.3), with sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamParameters {
+    /// Max Streams Limit.
+    pub limit: u16,
+    /// NVM Subsystem Streams Available, and Open.
+    pub available: u16,
+    pub open: u16,
+    /// Stream Write Size, and Stream Granularity Size in stream write sizes.
+    pub write_size: Bytes,
+    pub granularity: u16,
+    /// Namespace Streams Allocated, and Open.
+    pub allocated: u16,
+    pub namespace_open: u16,
+}
+
+/// The streams of a drive with the Streams directive.
+pub trait Streams {
+    fn is_enabled(&self) -> bool;
+
+    /// Enables or disables the directive; disabling closes all streams.
+    fn set_enabled(&mut self, enabled: bool);
+
+    fn parameters(&self) -> StreamParameters;
+
+    /// Open stream identifiers, ascending.
+    fn open(&self) -> Vec<u16>;
+
+    /// Allocates streams for exclusive use, as many as there are; `None` if the drive has none or
+    /// some are allocated already.
+    fn allocate(&mut self, wanted: u16) -> Option<u16>;
+
+    /// Closes a stream; one that is not open is not an error.
+    fn release(&mut self, identifier: u16);
+
+    fn release_resources(&mut self);
+}
+
+/// Reclaim Unit Handle Type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    Initially = 1,
+    Persistently = 2,
+}
+
+/// The drive's only FDP configuration (log page 20h): one reclaim group, one namespace, enabled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdpConfiguration {
+    /// Type of each reclaim unit handle.
+    pub handles: Vec<Isolation>,
+    /// The namespace's list: the reclaim unit handle of each placement handle.
+    pub placement_handles: Vec<u16>,
+    /// Reclaim Unit Nominal Size.
+    pub reclaim_unit: Bytes,
+    /// Estimated Reclaim Unit Time Limit in seconds; 0 if there is none.
+    pub time_limit_s: u32,
+}
+
+/// Reclaim unit handle status (I/O Management Receive).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandleStatus {
+    pub placement_id: u16,
+    pub handle: u16,
+    /// Estimated Active Reclaim Unit Time Remaining in seconds; 0 if there is no limit.
+    pub time_remaining_s: u32,
+    /// What can still be written to the unit.
+    pub available: Bytes,
+}
+
+/// FDP statistics (log page 22h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FdpStatistics {
+    pub host_bytes: u64,
+    pub media_bytes: u64,
+    pub erased_bytes: u64,
+}
+
+/// Types of FDP events (Base 2.1, 5.1.12.1.31), by their codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FdpEventType {
+    NotFullyWritten = 0x00,
+    TimeLimitExceeded = 0x01,
+    ResetModifiedHandles = 0x02,
+    InvalidPlacementId = 0x03,
+    MediaReallocated = 0x80,
+    ImplicitlyModified = 0x81,
+}
+
+impl FdpEventType {
+    pub const ALL: [Self; 6] = [
+        Self::NotFullyWritten,
+        Self::TimeLimitExceeded,
+        Self::ResetModifiedHandles,
+        Self::InvalidPlacementId,
+        Self::MediaReallocated,
+        Self::ImplicitlyModified,
+    ];
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u8 == code)
+    }
+}
+
+/// An FDP event; what is `None` is marked as not valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FdpEvent {
+    pub kind: FdpEventType,
+    pub time: Nanos,
+    pub placement_id: Option<u16>,
+    pub handle: Option<u16>,
+    /// Of media reallocated: what was moved.
+    pub moved: Option<Bytes>,
+}
+
+/// The placement handles of a drive with Flexible Data Placement (Base 2.1, 8.1.10).
+pub trait Fdp {
+    /// Of each placement handle, in order.
+    fn handle_status(&mut self) -> Vec<HandleStatus>;
+
+    /// Gives each handle an empty reclaim unit. The identifiers are valid.
+    fn update(&mut self, placement_ids: &[u16]);
+
+    fn statistics(&self) -> FdpStatistics;
+
+    /// Events of the host or of the controller, oldest first.
+    fn events(&mut self, of_host: bool) -> Vec<FdpEvent>;
+
+    fn is_event_enabled(&self, placement_handle: u16, kind: FdpEventType) -> bool;
+
+    fn enable_events(&mut self, placement_handle: u16, kinds: &[FdpEventType], enabled: bool);
+}

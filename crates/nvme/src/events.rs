@@ -1,0 +1,190 @@
+//! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and what happened.
+//!
+//! An event of a type is reported once; the next of that type waits until the host has read the
+//! log page about it.
+
+use std::collections::VecDeque;
+
+use crate::status::{Refusal, Status};
+
+/// Asynchronous Event Request Limit: open requests that a controller keeps.
+pub(crate) const LIMIT: usize = 4;
+/// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
+pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
+/// Asynchronous Event Configuration: the SMART critical warnings.
+pub(crate) const SMART_WARNINGS: u32 = 0x3f;
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// SMART / Health Status, with its information: reliability, temperature, spare.
+    Health(HealthEvent),
+    NamespaceChanged,
+    SanitizeCompleted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HealthEvent {
+    Reliability = 0,
+    Temperature = 1,
+    Spare = 2,
+}
+
+impl Event {
+    fn kind(self) -> u8 {
+        match self {
+            Self::Health(_) => 1,
+            Self::NamespaceChanged => 2,
+            Self::SanitizeCompleted => 6,
+        }
+    }
+
+    fn information(self) -> u8 {
+        match self {
+            Self::Health(what) => what as u8,
+            Self::NamespaceChanged => 0,
+            Self::SanitizeCompleted => 1,
+        }
+    }
+
+    /// The log page whose reading allows the next event of this type.
+    fn log_page(self) -> u8 {
+        match self {
+            Self::Health(_) => 0x02,
+            Self::NamespaceChanged => 0x04,
+            Self::SanitizeCompleted => 0x81,
+        }
+    }
+
+    /// Dword 0 of the completion.
+    fn result(self) -> u64 {
+        let [kind, information, page] = [self.kind(), self.information(), self.log_page()];
+        u64::from(kind) | u64::from(information) << 8 | u64::from(page) << 16
+    }
+}
+
+/// The events of one controller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events {
+    /// Command identifiers of open requests.
+    requests: VecDeque<u16>,
+    pending: VecDeque<Event>,
+    /// Bit n: an event of type n was reported and its log page not read since.
+    masked: u8,
+    /// Requests that were withdrawn and are still to be completed.
+    aborted: Vec<u16>,
+}
+
+impl Events {
+    pub(crate) fn request(&mut self, command_id: u16) -> Result<(), Refusal> {
+        if self.requests.len() == LIMIT {
+            return Err(Status::ASYNC_LIMIT_EXCEEDED.into());
+        }
+        self.requests.push_back(command_id);
+        Ok(())
+    }
+
+    /// Withdraws an open request; `false` if there is none with this identifier.
+    pub(crate) fn abort(&mut self, command_id: u16) -> bool {
+        let found = self.requests.iter().position(|&open| open == command_id);
+        let Some(found) = found.and_then(|at| self.requests.remove(at)) else { return false };
+        self.aborted.push(found);
+        true
+    }
+
+    /// Requests to be completed as aborted.
+    pub(crate) fn take_aborted(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.aborted)
+    }
+
+    /// Records that something happened, once.
+    pub(crate) fn raise(&mut self, event: Event) {
+        if !self.pending.contains(&event) {
+            self.pending.push_back(event);
+        }
+    }
+
+    /// The host has read a log page, without Retain Asynchronous Event.
+    pub(crate) fn acknowledge(&mut self, log_page: u8) {
+        let about = |kind| match kind {
+            1 => 0x02,
+            2 => 0x04,
+            _ => 0x81,
+        };
+        for kind in [1, 2, 6] {
+            if about(kind) == log_page {
+                self.masked &= !(1 << kind);
+                self.pending.retain(|event| event.kind() != kind);
+            }
+        }
+    }
+
+    /// The next request that an event completes, with the result.
+    pub(crate) fn report(&mut self) -> Option<(u16, u64)> {
+        if self.requests.is_empty() {
+            return None;
+        }
+        let at = self.pending.iter().position(|event| self.masked >> event.kind() & 1 == 0)?;
+        let event = self.pending.remove(at)?;
+        self.masked |= 1 << event.kind();
+        self.requests.pop_front().map(|command_id| (command_id, event.result()))
+    }
+
+    /// A reset forgets requests and events.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WARM: Event = Event::Health(HealthEvent::Temperature);
+
+    #[test]
+    fn an_event_waits_for_a_request_and_a_request_for_an_event() {
+        let mut events = Events::default();
+        events.raise(WARM);
+        assert_eq!(events.report(), None);
+        events.request(7).unwrap();
+        assert_eq!(events.report(), Some((7, 0x02_01_01)));
+        events.request(8).unwrap();
+        assert_eq!(events.report(), None);
+        events.raise(Event::NamespaceChanged);
+        assert_eq!(events.report(), Some((8, 0x04_00_02)));
+    }
+
+    #[test]
+    fn a_type_is_reported_again_only_after_its_log_page_was_read() {
+        let mut events = Events::default();
+        for command in 0..3 {
+            events.request(command).unwrap();
+        }
+        events.raise(WARM);
+        assert!(events.report().is_some());
+        events.raise(Event::Health(HealthEvent::Spare));
+        assert_eq!(events.report(), None);
+        events.acknowledge(0x81);
+        assert_eq!(events.report(), None);
+        events.acknowledge(0x02);
+        // Reading the page told the host about the second one too.
+        assert_eq!(events.report(), None);
+        events.raise(WARM);
+        assert_eq!(events.report(), Some((1, 0x02_01_01)));
+    }
+
+    #[test]
+    fn requests_are_limited_and_can_be_aborted() {
+        let mut events = Events::default();
+        for command in 0..LIMIT as u16 {
+            events.request(command).unwrap();
+        }
+        let refused = events.request(9).unwrap_err();
+        assert_eq!(refused.status, Status::ASYNC_LIMIT_EXCEEDED);
+        assert!(events.abort(2));
+        assert!(!events.abort(2));
+        assert_eq!(events.take_aborted(), [2]);
+        events.request(9).unwrap();
+    }
+}

@@ -1,0 +1,146 @@
+//! Commands of I/O queues (NVM Command Set 1.1, 3.2), as work for the drive.
+
+use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, Placement, Request, Span, Work};
+use crate::command::{NSID, in_bytes};
+use crate::drive::{Identity, PlacementInterface};
+use crate::io_management;
+use crate::page::read;
+use crate::status::{Refusal, Status};
+use crate::subsystem::{Answer, Answered, Context};
+
+pub(crate) const FLUSH: u8 = 0x00;
+pub(crate) const WRITE: u8 = 0x01;
+pub(crate) const READ: u8 = 0x02;
+pub(crate) const COMPARE: u8 = 0x05;
+pub(crate) const WRITE_ZEROES: u8 = 0x08;
+pub(crate) const DATASET_MANAGEMENT: u8 = 0x09;
+pub(crate) const VERIFY: u8 = 0x0c;
+pub(crate) const MANAGEMENT_RECEIVE: u8 = 0x12;
+pub(crate) const MANAGEMENT_SEND: u8 = 0x1d;
+
+/// Largest Verify or Write Zeroes, as CNS 06h says.
+const ZEROES_BYTES: u64 = 4096 << crate::identify::controller::ZEROES_LIMIT;
+const RANGE_BYTES: usize = 16;
+
+pub(crate) fn is_supported(opcode: u8, identity: &Identity) -> bool {
+    match opcode {
+        FLUSH | WRITE | READ | COMPARE | WRITE_ZEROES | DATASET_MANAGEMENT | VERIFY => true,
+        MANAGEMENT_RECEIVE | MANAGEMENT_SEND => identity.fdp().is_some(),
+        _ => false,
+    }
+}
+
+pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answered {
+    let entry = request.entry;
+    let opcode = entry.opcode();
+    if !is_supported(opcode, context.drive.identity()) {
+        return Err(Refusal::at(Status::INVALID_OPCODE, 0));
+    }
+    if entry.nsid() != NSID && !(opcode == FLUSH && entry.nsid() == ALL_NAMESPACES) {
+        return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
+    }
+    if context.shared.sanitize.is_running() {
+        return Err(Status::SANITIZE_IN_PROGRESS.into());
+    }
+    if context.shared.is_formatting {
+        return Err(Status::FORMAT_IN_PROGRESS.into());
+    }
+    match opcode {
+        MANAGEMENT_RECEIVE => return io_management::receive(&mut context, request),
+        MANAGEMENT_SEND => return io_management::send(&mut context, request),
+        _ => {}
+    }
+    let fua = entry.flag(12, 30);
+    let work = match opcode {
+        FLUSH => Work::Flush,
+        READ => {
+            let span = span(&context, entry, u64::from(MAX_TRANSFER))?;
+            fits(u64::from(request.buffer), span.length)?;
+            Work::Read { span, fua }
+        }
+        WRITE => {
+            let placement = placement(&mut context, entry)?;
+            Work::Write { span: sent(&context, request)?, placement, fua }
+        }
+        COMPARE => Work::Compare { span: sent(&context, request)?, fua },
+        VERIFY => Work::Verify { span: span(&context, entry, ZEROES_BYTES)?, fua },
+        WRITE_ZEROES => {
+            let placement = placement(&mut context, entry)?;
+            let span = span(&context, entry, ZEROES_BYTES)?;
+            Work::WriteZeroes { span, placement, fua, deallocate: entry.flag(12, 25) }
+        }
+        _ => match deallocated(&context, request)? {
+            Some(spans) => Work::Deallocate { spans },
+            None => return Ok(Answer::OK),
+        },
+    };
+    Ok(Answer::Work(work))
+}
+
+/// The bytes that the Starting LBA and the Number of Logical Blocks say.
+fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refusal> {
+    let block = context.block_bytes();
+    let (start, count) = (entry.quadword(10), u64::from(entry.bits(12, 0, 15)) + 1);
+    let length = in_bytes(count, block);
+    if length > most {
+        return Err(Refusal::field(12));
+    }
+    within(context, start, count, 40)?;
+    Ok(Span { offset: in_bytes(start, block), length })
+}
+
+fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(), Refusal> {
+    let end = start.checked_add(count);
+    let fits = end.is_some_and(|end| end <= context.blocks());
+    if fits { Ok(()) } else { Err(Refusal::at(Status::LBA_OUT_OF_RANGE, byte)) }
+}
+
+/// The span of a command whose data come from the host.
+fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
+    let span = span(context, request.entry, u64::from(MAX_TRANSFER))?;
+    fits(request.data.len() as u64, span.length)?;
+    Ok(span)
+}
+
+fn fits(buffer: u64, needed: u64) -> Result<(), Refusal> {
+    if buffer >= needed { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }
+}
+
+/// Directive Type and Directive Specific of a write. A stream counts only while the directive is
+/// enabled; a placement identifier that the namespace does not have is the drive's to handle.
+fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, Refusal> {
+    const STREAMS: u32 = 1;
+    const DATA_PLACEMENT: u32 = 2;
+    let specific = entry.bits(13, 16, 31) as u16;
+    match (entry.bits(12, 20, 23), &context.drive.identity().placement) {
+        (0, _) => Ok(Placement::Unstated),
+        (STREAMS, PlacementInterface::Streams) => {
+            let is_enabled = context.drive.streams().is_some_and(|streams| streams.is_enabled());
+            let counts = is_enabled && specific != 0;
+            Ok(if counts { Placement::Stream(specific) } else { Placement::Unstated })
+        }
+        (DATA_PLACEMENT, PlacementInterface::Fdp(_)) => Ok(Placement::Identifier(specific)),
+        _ => Err(Refusal::field(12)),
+    }
+}
+
+/// The ranges of a Dataset Management command; `None` if it only gives hints.
+fn deallocated(context: &Context<'_>, request: Request<'_>) -> Result<Option<Vec<Span>>, Refusal> {
+    let entry = request.entry;
+    let count = entry.bits(10, 0, 7) as usize + 1;
+    fits(request.data.len() as u64, (count * RANGE_BYTES) as u64)?;
+    if !entry.flag(11, 2) {
+        return Ok(None);
+    }
+    let block = context.block_bytes();
+    let mut spans = Vec::with_capacity(count);
+    for range in request.data.chunks_exact(RANGE_BYTES).take(count) {
+        let blocks = u64::from(read(range, 4).map_or(0, u32::from_le_bytes));
+        let start = read(range, 8).map_or(0, u64::from_le_bytes);
+        within(context, start, blocks, 24)?;
+        if blocks > 0 {
+            spans.push(Span { offset: in_bytes(start, block), length: in_bytes(blocks, block) });
+        }
+    }
+    Ok(Some(spans))
+}

@@ -1,0 +1,64 @@
+//! I/O Management Receive and Send (Base 2.1, 7.3 and 7.4): the status of the reclaim unit handles,
+//! and new reclaim units for them.
+
+use crate::admin::whole_page;
+use crate::command::{MAX_TRANSFER, Request};
+use crate::drive::Fdp;
+use crate::page::{Page, read};
+use crate::status::{Refusal, Status};
+use crate::subsystem::{Answer, Answered, Context};
+
+const NO_ACTION: u32 = 0;
+const HANDLES: u32 = 1;
+const HEADER: usize = 16;
+const DESCRIPTOR: usize = 32;
+
+pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answered {
+    let entry = request.entry;
+    let bytes = (u64::from(entry.dword(11)) + 1) * 4;
+    match entry.bits(10, 0, 7) {
+        NO_ACTION => return Ok(Answer::OK),
+        HANDLES if bytes <= u64::from(MAX_TRANSFER) => {}
+        HANDLES => return Err(Refusal::field(11)),
+        _ => return Err(Refusal::field(10)),
+    }
+    whole_page(request, bytes as usize)?;
+    let block = context.block_bytes();
+    let handles = context.drive.fdp().map_or_else(Vec::new, Fdp::handle_status);
+    let mut page = Page::new(HEADER + DESCRIPTOR * handles.len());
+    page.u16(14, handles.len() as u16);
+    for (n, handle) in handles.iter().enumerate() {
+        let at = HEADER + DESCRIPTOR * n;
+        page.u16(at, handle.placement_id);
+        page.u16(at + 2, handle.handle);
+        page.u32(at + 4, handle.time_remaining_s);
+        page.u64(at + 8, handle.available.0 / block.0);
+    }
+    Ok(Answer::data(page.part(0, bytes as usize)))
+}
+
+pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered {
+    let entry = request.entry;
+    match entry.bits(10, 0, 7) {
+        NO_ACTION => return Ok(Answer::OK),
+        HANDLES => {}
+        _ => return Err(Refusal::field(10)),
+    }
+    let placement_handles = context.drive.identity().fdp().map_or(0, |f| f.placement_handles.len());
+    let count = entry.bits(10, 16, 31) as usize + 1;
+    if count > placement_handles {
+        return Err(Refusal::field(10));
+    }
+    let Some(list) = request.data.get(..2 * count) else {
+        return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
+    };
+    let identifiers: Vec<u16> =
+        list.chunks_exact(2).filter_map(|id| read(id, 0)).map(u16::from_le_bytes).collect();
+    if identifiers.iter().any(|&id| usize::from(id) >= placement_handles) {
+        return Err(Refusal::at(Status::INVALID_FIELD, 24));
+    }
+    if let Some(fdp) = context.drive.fdp() {
+        fdp.update(&identifiers);
+    }
+    Ok(Answer::OK)
+}

@@ -1,0 +1,47 @@
+//! An NVMe controller without a transport: it takes submission queue entries and the data that
+//! came with them, and gives completions or work for the drive. It knows no sockets, no threads and
+//! no clock.
+//!
+//! Sources: NVM Express Base Specification 2.1, NVM Command Set Specification 1.1, and TP4146
+//! (Flexible Data Placement, part of Base 2.1). Section numbers are theirs.
+//!
+//! | file | content |
+//! |---|---|
+//! | `subsystem.rs` | the interface: connect, submit, complete, poll |
+//! | `command.rs` | submission queue entries, work for the drive, completions |
+//! | `drive.rs` | what a drive tells, and what it can be told: traits |
+//! | `controller.rs`, `events.rs` | state of a controller, asynchronous events |
+//! | `fabrics.rs` | Connect, properties |
+//! | `admin.rs` | admin commands |
+//! | `identify/`, `logs/`, `features/` | what they return and set |
+//! | `format.rs`, `sanitize.rs`, `directives.rs` | what they do to the drive |
+//! | `io.rs`, `io_management.rs` | commands of I/O queues |
+//! | `page.rs`, `status.rs` | data structures as bytes, status codes |
+//!
+//! A transport connects a queue with `Subsystem::connect`, passes each command to
+//! `Subsystem::submit`, does the `Work` that comes out (or has it done) and reports it with
+//! `Subsystem::complete`; `Subsystem::poll` gives the completions of event requests.
+
+mod admin;
+pub mod command;
+mod controller;
+mod directives;
+pub mod drive;
+mod events;
+pub mod fabrics;
+mod features;
+mod format;
+mod identify;
+mod io;
+mod io_management;
+mod logs;
+mod page;
+mod sanitize;
+pub mod status;
+pub mod subsystem;
+
+pub use command::{Entry, Erase, Failure, Outcome, Placement, Reply, Request, Span, Ticket, Work};
+pub use drive::{Drive, Fdp, Health, Identity, PlacementInterface, Streams};
+pub use fabrics::{Association, DISCOVERY_NQN};
+pub use status::Status;
+pub use subsystem::{Access, Address, Subsystem};

@@ -1,0 +1,83 @@
+//! The log pages of Flexible Data Placement (20h to 23h; Base 2.1, 5.1.12.1.28 to 31).
+
+use crate::command::NSID;
+use crate::drive::{Drive, FdpEvent, Identity};
+use crate::page::Page;
+use crate::subsystem::Context;
+
+const HEADER: usize = 16;
+const DESCRIPTOR: usize = 64;
+const EVENT: usize = 64;
+
+/// FDP Configurations: the only one.
+pub(super) fn configurations(identity: &Identity) -> Page {
+    let Some(fdp) = identity.fdp() else { return Page::new(HEADER) };
+    let size = (DESCRIPTOR + 4 * fdp.handles.len()).next_multiple_of(8);
+    let mut page = Page::new(HEADER + size);
+    page.u32(4, (HEADER + size) as u32);
+    let at = HEADER;
+    page.u16(at, size as u16);
+    // FDPA: valid, whether there is a volatile cache, and RGIF 0 as there is one reclaim group.
+    page.u8(at + 2, 1 << 7 | u8::from(identity.volatile_cache) << 4);
+    page.u32(at + 4, 1);
+    page.u16(at + 8, fdp.handles.len() as u16);
+    page.u16(at + 10, fdp.placement_handles.len() as u16 - 1);
+    page.u32(at + 12, 1);
+    page.u64(at + 16, fdp.reclaim_unit.0);
+    page.u32(at + 24, fdp.time_limit_s);
+    for (n, &isolation) in fdp.handles.iter().enumerate() {
+        page.u8(at + DESCRIPTOR + 4 * n, isolation as u8);
+    }
+    page
+}
+
+/// Reclaim Unit Handle Usage: specified by the host if the namespace's list has it.
+pub(super) fn usage(identity: &Identity) -> Page {
+    let Some(fdp) = identity.fdp() else { return Page::new(8) };
+    let mut page = Page::new(8 + 8 * fdp.handles.len());
+    page.u16(0, fdp.handles.len() as u16);
+    for handle in 0..fdp.handles.len() {
+        let is_listed = fdp.placement_handles.contains(&(handle as u16));
+        page.u8(8 + 8 * handle, u8::from(is_listed));
+    }
+    page
+}
+
+pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
+    let found = drive.fdp().map(|fdp| fdp.statistics()).unwrap_or_default();
+    let mut page = Page::new(64);
+    page.u128(0, u128::from(found.host_bytes));
+    page.u128(16, u128::from(found.media_bytes));
+    page.u128(32, u128::from(found.erased_bytes));
+    page
+}
+
+/// FDP Events of the host or of the controller, oldest first.
+pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
+    let block = context.block_bytes();
+    let events = context.drive.fdp().map_or_else(Vec::new, |fdp| fdp.events(of_host));
+    let mut page = Page::new(64 + EVENT * events.len());
+    page.u32(0, events.len() as u32);
+    for (n, event) in events.iter().enumerate() {
+        let timestamp = context.controller.features.timestamp_of(event.time);
+        let at = 64 + EVENT * n;
+        put(&mut page, at, event, timestamp);
+        if let Some(moved) = event.moved {
+            let blocks = moved.0 / block.0;
+            page.u16(at + 18, u16::try_from(blocks).unwrap_or(u16::MAX));
+        }
+    }
+    page
+}
+
+fn put(page: &mut Page, at: usize, event: &FdpEvent, timestamp: u64) {
+    let has_id = event.placement_id.is_some();
+    let has_handle = event.handle.is_some();
+    page.u8(at, event.kind as u8);
+    // Flags: placement identifier, namespace and location are valid.
+    page.u8(at + 1, u8::from(has_id) | u8::from(has_id) << 1 | u8::from(has_handle) << 2);
+    page.u16(at + 2, event.placement_id.unwrap_or(0));
+    page.u64(at + 4, timestamp);
+    page.u32(at + 12, if has_id { NSID } else { 0 });
+    page.u16(at + 34, event.handle.unwrap_or(0));
+}

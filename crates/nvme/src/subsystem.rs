@@ -1,0 +1,331 @@
+//! The NVM subsystem: one drive, and a controller for each host that is connected.
+
+use std::collections::BTreeMap;
+
+use writecliff_base::Bytes;
+
+use crate::command::{Entry, Outcome, Reply, Request, Ticket, Work};
+use crate::command::{Failure, NSID};
+use crate::controller::{Controller, ErrorEntry, Kind};
+use crate::drive::Drive;
+use crate::events::Event;
+use crate::fabrics::{self, Association};
+use crate::logs::health;
+use crate::sanitize::Sanitize;
+use crate::status::{Refusal, Status};
+use crate::{admin, io};
+
+/// Opcode of fabrics commands, on any queue.
+const FABRICS: u8 = 0x7f;
+const FORMAT: u8 = 0x80;
+
+/// How the subsystem is reached, and by whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// NVMe Qualified Name of the subsystem.
+    pub nqn: String,
+    /// Qualified names of the hosts that may connect; `None` admits every host.
+    pub hosts: Option<Vec<String>>,
+    /// What the discovery log page lists.
+    pub addresses: Vec<Address>,
+    /// Bytes of data that a command capsule of an I/O queue may hold.
+    pub in_capsule: u32,
+    /// I/O queues that a host gets at most.
+    pub queues: u16,
+    /// Controllers at a time; a further host is told to try later.
+    pub controllers: u16,
+}
+
+/// An address at which the subsystem can be connected to, as the discovery log page says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Transport Type; 3 is TCP.
+    pub transport: u8,
+    /// Address Family; 1 is IPv4, 2 is IPv6.
+    pub family: u8,
+    /// Transport Address, for instance `127.0.0.1`, and Service Identifier, for instance `4420`.
+    pub address: String,
+    pub service: String,
+}
+
+/// What all controllers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) access: Access,
+    /// Identifiers of the I/O controllers, ascending.
+    pub(crate) ids: Vec<u16>,
+    /// I/O controllers that are enabled.
+    pub(crate) in_use: u16,
+    pub(crate) is_formatting: bool,
+    pub(crate) sanitize: Sanitize,
+}
+
+/// What a command acts on.
+pub(crate) struct Context<'a> {
+    pub(crate) drive: &'a mut dyn Drive,
+    pub(crate) controller: &'a mut Controller,
+    pub(crate) shared: &'a mut Shared,
+}
+
+impl Context<'_> {
+    /// Bytes of a logical block.
+    pub(crate) fn block_bytes(&self) -> Bytes {
+        let formats = &self.drive.identity().lba_formats;
+        formats[usize::from(self.drive.lba_format()).min(formats.len() - 1)]
+    }
+
+    /// Logical blocks of the namespace.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.drive.identity().capacity.0 / self.block_bytes().0
+    }
+}
+
+/// What a command comes to, if it is not refused.
+pub(crate) enum Answer {
+    Done { result: u64, data: Vec<u8> },
+    Held,
+    Work(Work),
+}
+
+impl Answer {
+    pub(crate) const OK: Self = Self::Done { result: 0, data: Vec::new() };
+
+    pub(crate) fn result(result: u32) -> Self {
+        Self::Done { result: u64::from(result), data: Vec::new() }
+    }
+
+    pub(crate) fn data(data: Vec<u8>) -> Self {
+        Self::Done { result: 0, data }
+    }
+}
+
+pub(crate) type Answered = Result<Answer, Refusal>;
+
+/// The subsystem of a drive.
+pub struct Subsystem<D> {
+    drive: D,
+    shared: Shared,
+    controllers: BTreeMap<u16, Controller>,
+    next_id: u16,
+}
+
+impl<D: Drive> Subsystem<D> {
+    pub fn new(drive: D, access: Access) -> Self {
+        let sanitize = Sanitize::new(&drive);
+        let shared = Shared { access, ids: Vec::new(), in_use: 0, is_formatting: false, sanitize };
+        Self { drive, shared, controllers: BTreeMap::new(), next_id: 1 }
+    }
+
+    pub fn drive(&self) -> &D {
+        &self.drive
+    }
+
+    pub fn drive_mut(&mut self) -> &mut D {
+        &mut self.drive
+    }
+
+    /// The first command on a new queue, which must be Connect (Base 2.1, 6.3). The association
+    /// says which queue of which controller it is.
+    pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
+        let connected = fabrics::connect(
+            request,
+            &self.drive,
+            &mut self.shared,
+            &mut self.controllers,
+            &mut self.next_id,
+        );
+        let reply = |controller, queue, result, status| Reply {
+            controller,
+            queue,
+            command_id: request.entry.command_id(),
+            result,
+            status,
+            logged: false,
+            data: Vec::new(),
+        };
+        match connected {
+            Ok(found) => {
+                let result = u64::from(found.controller);
+                (Some(found), reply(found.controller, found.queue, result, Status::SUCCESS))
+            }
+            Err(refusal) => (None, reply(0, 0, u64::from(refusal.result), refusal.status)),
+        }
+    }
+
+    /// A command on a connected queue.
+    pub fn submit(&mut self, controller: u16, queue: u16, request: Request<'_>) -> Outcome {
+        let Request { entry, .. } = request;
+        let ticket = Ticket {
+            controller,
+            queue,
+            command_id: entry.command_id(),
+            opcode: entry.opcode(),
+            nsid: entry.nsid(),
+            lba: entry.quadword(10),
+        };
+        self.end_sanitize();
+        let answered = match self.controllers.get_mut(&controller) {
+            None => Err(Status::SEQUENCE_ERROR.into()),
+            Some(controller) => {
+                let context =
+                    Context { drive: &mut self.drive, controller, shared: &mut self.shared };
+                execute(context, queue, request)
+            }
+        };
+        match answered {
+            Ok(Answer::Held) => Outcome::Held,
+            Ok(Answer::Work(work)) => {
+                self.shared.sanitize.note(&work);
+                self.shared.is_formatting |= matches!(work, Work::Format { .. });
+                Outcome::Work(ticket, work)
+            }
+            Ok(Answer::Done { result, mut data }) => {
+                data.truncate(request.buffer as usize);
+                Outcome::Done(done(ticket, result, data))
+            }
+            Err(refusal) => Outcome::Done(self.refuse(ticket, refusal)),
+        }
+    }
+
+    /// Makes the completion of a command whose work is done.
+    pub fn complete(&mut self, ticket: Ticket, outcome: Result<(), Failure>) -> Reply {
+        let was_format = ticket.queue == 0 && ticket.opcode == FORMAT;
+        if was_format {
+            self.shared.is_formatting = false;
+        }
+        if let Err(failure) = outcome {
+            return self.refuse(ticket, failure.status().into());
+        }
+        if was_format {
+            let others = self.controllers.values_mut().filter(|c| c.id != ticket.controller);
+            others.for_each(Controller::notice_namespace);
+        }
+        done(ticket, 0, Vec::new())
+    }
+
+    /// Looks for events, and returns the completions of the requests that report them. To be
+    /// called from time to time, and after commands of an admin queue.
+    pub fn poll(&mut self) -> Vec<Reply> {
+        self.end_sanitize();
+        let health = self.drive.health();
+        let mut replies = Vec::new();
+        for controller in self.controllers.values_mut() {
+            if controller.kind == Kind::Io {
+                let warnings = health::warnings(&health, &controller.features);
+                controller.notice_warnings(warnings);
+            }
+            let id = controller.id;
+            let of = |command_id| Ticket {
+                controller: id,
+                queue: 0,
+                command_id,
+                opcode: admin::ASYNC_EVENT,
+                nsid: 0,
+                lba: 0,
+            };
+            for command_id in controller.events.take_aborted() {
+                let status = Status::ABORT_REQUESTED;
+                replies.push(Reply { status, ..done(of(command_id), 0, Vec::new()) });
+            }
+            while let Some((command_id, result)) = controller.events.report() {
+                replies.push(done(of(command_id), result, Vec::new()));
+            }
+        }
+        replies
+    }
+
+    /// Ends a controller: its admin queue's connection is gone, or its host was silent too long.
+    /// Its other queues are to be closed.
+    pub fn disconnect(&mut self, controller: u16) {
+        self.shared.ids.retain(|&id| id != controller);
+        if let Some(gone) = self.controllers.remove(&controller)
+            && gone.is_ready()
+            && gone.kind == Kind::Io
+        {
+            self.shared.in_use -= 1;
+            if self.shared.in_use == 0 {
+                self.drive.controller_reset();
+            }
+        }
+    }
+
+    /// The connection of an I/O queue is gone.
+    pub fn disconnect_queue(&mut self, controller: u16, queue: u16) {
+        if let Some(controller) = self.controllers.get_mut(&controller) {
+            controller.queues.remove(&queue);
+        }
+    }
+
+    /// Milliseconds without any command after which a controller's host counts as gone; `None` if
+    /// it asked for no such limit (or the controller does not exist).
+    pub fn keep_alive(&self, controller: u16) -> Option<u32> {
+        let features = &self.controllers.get(&controller)?.features;
+        Some(features.keep_alive_ms).filter(|&ms| ms > 0)
+    }
+
+    /// Whether a queue may still be used: a reset by the host ends all I/O queues.
+    pub fn is_connected(&self, controller: u16, queue: u16) -> bool {
+        let found = self.controllers.get(&controller);
+        found.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
+    }
+
+    /// Name of the host of a controller.
+    pub fn host(&self, controller: u16) -> Option<&str> {
+        self.controllers.get(&controller).map(|c| c.host.nqn.as_str())
+    }
+
+    fn end_sanitize(&mut self) {
+        if self.shared.sanitize.has_ended(&self.drive) {
+            for controller in self.controllers.values_mut() {
+                controller.events.raise(Event::SanitizeCompleted);
+            }
+        }
+    }
+
+    fn refuse(&mut self, ticket: Ticket, refusal: Refusal) -> Reply {
+        let Refusal { status, byte, result } = refusal;
+        let mut logged = false;
+        if let Some(controller) = self.controllers.get_mut(&ticket.controller) {
+            logged = status != Status::ABORT_REQUESTED && ticket.opcode != FABRICS;
+            if logged {
+                controller.log_error(ErrorEntry {
+                    number: 0,
+                    queue: ticket.queue,
+                    command_id: ticket.command_id,
+                    status,
+                    byte,
+                    lba: if ticket.queue == 0 { 0 } else { ticket.lba },
+                    nsid: ticket.nsid,
+                    opcode: ticket.opcode,
+                });
+            }
+        }
+        Reply { status, logged, ..done(ticket, u64::from(result), Vec::new()) }
+    }
+}
+
+/// A successful completion.
+fn done(ticket: Ticket, result: u64, data: Vec<u8>) -> Reply {
+    let Ticket { controller, queue, command_id, .. } = ticket;
+    Reply { controller, queue, command_id, result, status: Status::SUCCESS, logged: false, data }
+}
+
+fn execute(mut context: Context<'_>, queue: u16, request: Request<'_>) -> Answered {
+    let entry = request.entry;
+    if entry.opcode() == FABRICS {
+        return fabrics::execute(&mut context, queue, entry);
+    }
+    if entry.fused() != 0 {
+        return Err(Refusal::at(Status::INVALID_FIELD, 1));
+    }
+    let is_open = queue == 0 || context.controller.queues.contains(&queue);
+    if !context.controller.is_ready() || !is_open {
+        return Err(Status::SEQUENCE_ERROR.into());
+    }
+    if queue == 0 { admin::execute(context, request) } else { io::execute(context, request) }
+}
+
+/// The namespace that a command is for, which must be the drive's.
+pub(crate) fn own_namespace(entry: Entry<'_>) -> Result<(), Refusal> {
+    if entry.nsid() == NSID { Ok(()) } else { Err(Refusal::at(Status::INVALID_NAMESPACE, 4)) }
+}

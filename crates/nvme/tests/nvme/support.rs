@@ -1,0 +1,456 @@
+//! A drive that remembers what it was told, and a host that sends it commands.
+
+use writecliff_base::{Bytes, Nanos};
+use writecliff_nvme::drive::{
+    FdpConfiguration, FdpEvent, FdpEventType, FdpStatistics, HandleStatus, Isolation,
+    StreamParameters,
+};
+use writecliff_nvme::{
+    Access, Address, Drive, Entry, Erase, Failure, Fdp, Health, Identity, Outcome,
+    PlacementInterface, Reply, Request, Status, Streams, Subsystem, Work,
+};
+
+pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00112233-4455-6677-8899-aabbccddeeff";
+pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:host";
+pub(crate) const DISCOVERY_NQN: &str = writecliff_nvme::DISCOVERY_NQN;
+pub(crate) const CAPACITY: u64 = 1 << 30;
+const HOST_ID: [u8; 16] = [7; 16];
+
+pub(crate) struct TestStreams {
+    pub(crate) enabled: bool,
+    pub(crate) open: Vec<u16>,
+    pub(crate) allocated: u16,
+}
+
+impl Streams for TestStreams {
+    fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+    fn set_enabled(&mut self, enabled: bool) {
+        self.enabled = enabled;
+    }
+    fn parameters(&self) -> StreamParameters {
+        StreamParameters {
+            limit: 8,
+            available: 8 - self.allocated,
+            open: self.open.len() as u16,
+            write_size: Bytes(128 << 10),
+            granularity: 9,
+            allocated: self.allocated,
+            namespace_open: self.open.len() as u16,
+        }
+    }
+    fn open(&self) -> Vec<u16> {
+        self.open.clone()
+    }
+    fn allocate(&mut self, wanted: u16) -> Option<u16> {
+        (self.allocated == 0).then(|| {
+            self.allocated = wanted.min(8);
+            self.allocated
+        })
+    }
+    fn release(&mut self, identifier: u16) {
+        self.open.retain(|&id| id != identifier);
+    }
+    fn release_resources(&mut self) {
+        self.allocated = 0;
+    }
+}
+
+pub(crate) struct TestFdp {
+    pub(crate) updated: Vec<u16>,
+    pub(crate) enabled: Vec<(u16, FdpEventType)>,
+}
+
+impl Fdp for TestFdp {
+    fn handle_status(&mut self) -> Vec<HandleStatus> {
+        let of = |placement_id| HandleStatus {
+            placement_id,
+            handle: placement_id + 4,
+            time_remaining_s: 60,
+            available: Bytes(1 << 20),
+        };
+        (0..4).map(of).collect()
+    }
+    fn update(&mut self, placement_ids: &[u16]) {
+        self.updated.extend(placement_ids);
+    }
+    fn statistics(&self) -> FdpStatistics {
+        FdpStatistics { host_bytes: 1000, media_bytes: 2000, erased_bytes: 3000 }
+    }
+    fn events(&mut self, of_host: bool) -> Vec<FdpEvent> {
+        let kind =
+            if of_host { FdpEventType::NotFullyWritten } else { FdpEventType::MediaReallocated };
+        let moved = (!of_host).then_some(Bytes(64 << 10));
+        vec![FdpEvent {
+            kind,
+            time: Nanos(5_000_000_000),
+            placement_id: Some(2),
+            handle: Some(6),
+            moved,
+        }]
+    }
+    fn is_event_enabled(&self, handle: u16, kind: FdpEventType) -> bool {
+        self.enabled.contains(&(handle, kind))
+    }
+    fn enable_events(&mut self, handle: u16, kinds: &[FdpEventType], enabled: bool) {
+        self.enabled.retain(|(of, kind)| *of != handle || !kinds.contains(kind));
+        if enabled {
+            self.enabled.extend(kinds.iter().map(|&kind| (handle, kind)));
+        }
+    }
+}
+
+pub(crate) struct TestDrive {
+    pub(crate) identity: Identity,
+    pub(crate) health: Health,
+    pub(crate) now: Nanos,
+    pub(crate) lba_format: u8,
+    pub(crate) cache: bool,
+    pub(crate) sanitize: Option<f64>,
+    pub(crate) erased: Vec<Erase>,
+    pub(crate) resets: u32,
+    pub(crate) shutdowns: u32,
+    pub(crate) streams: Option<TestStreams>,
+    pub(crate) fdp: Option<TestFdp>,
+}
+
+pub(crate) fn fdp_configuration() -> FdpConfiguration {
+    FdpConfiguration {
+        handles: [vec![Isolation::Initially; 7], vec![Isolation::Persistently]].concat(),
+        placement_handles: vec![4, 5, 6, 7],
+        reclaim_unit: Bytes(8 << 20),
+        time_limit_s: 3600,
+    }
+}
+
+impl TestDrive {
+    pub(crate) fn new(placement: PlacementInterface) -> Self {
+        let is_streams = placement == PlacementInterface::Streams;
+        let is_fdp = matches!(placement, PlacementInterface::Fdp(_));
+        Self {
+            identity: Identity {
+                serial: "S1".into(),
+                model: "simulated drive".into(),
+                firmware: "1.0".into(),
+                eui64: [1, 2, 3, 4, 5, 6, 7, 8],
+                nguid: [9; 16],
+                uuid: [10; 16],
+                capacity: Bytes(CAPACITY),
+                lba_formats: vec![Bytes(512), Bytes(4096)],
+                volatile_cache: true,
+                write_granularity: Bytes(64 << 10),
+                atomic_write: Bytes(4096),
+                warning_temperature: Some(70.0),
+                critical_temperature: Some(80.0),
+                max_power: Some(8.25),
+                rated_writes: Some(Bytes(1_752_000_000_000_000)),
+                block_erase: true,
+                crypto_erase: true,
+                placement,
+            },
+            health: Health {
+                temperature: Some(40.0),
+                available_spare: 99,
+                spare_threshold: 10,
+                percentage_used: 12.9,
+                host_read_bytes: 512_000 * 3,
+                host_write_bytes: 512_000 * 4 + 1,
+                host_read_commands: 31,
+                host_write_commands: 41,
+                media_write_bytes: 2_000_000_001,
+                media_errors: 2,
+                busy: Nanos(125_000_000_000),
+                powered: Nanos(7_200_000_000_000),
+                power_cycles: 5,
+                unsafe_shutdowns: 3,
+                warning_time: Nanos(60_000_000_000),
+                critical_time: Nanos(0),
+                throttle_count: 6,
+                throttled: Nanos(9_000_000_000),
+                is_read_only: false,
+            },
+            now: Nanos(10_000_000_000),
+            lba_format: 0,
+            cache: true,
+            sanitize: None,
+            erased: Vec::new(),
+            resets: 0,
+            shutdowns: 0,
+            streams: is_streams.then(|| TestStreams {
+                enabled: false,
+                open: vec![3, 9],
+                allocated: 0,
+            }),
+            fdp: is_fdp.then(|| TestFdp { updated: Vec::new(), enabled: Vec::new() }),
+        }
+    }
+}
+
+impl Drive for TestDrive {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+    fn now(&self) -> Nanos {
+        self.now
+    }
+    fn health(&self) -> Health {
+        self.health
+    }
+    fn lba_format(&self) -> u8 {
+        self.lba_format
+    }
+    fn write_cache(&self) -> bool {
+        self.cache
+    }
+    fn set_write_cache(&mut self, enabled: bool) {
+        self.cache = enabled;
+    }
+    fn start_sanitize(&mut self, erase: Erase) {
+        self.erased.push(erase);
+        self.sanitize = Some(0.5);
+    }
+    fn sanitize_progress(&self) -> Option<f64> {
+        self.sanitize
+    }
+    fn shutdown(&mut self) {
+        self.shutdowns += 1;
+    }
+    fn controller_reset(&mut self) {
+        self.resets += 1;
+    }
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        self.streams.as_mut().map(|streams| streams as _)
+    }
+    fn fdp(&mut self) -> Option<&mut dyn Fdp> {
+        self.fdp.as_mut().map(|fdp| fdp as _)
+    }
+}
+
+/// A submission queue entry in the making.
+#[derive(Clone, Copy)]
+pub(crate) struct Command(pub(crate) [u8; 64]);
+
+impl Command {
+    pub(crate) fn new(opcode: u8) -> Self {
+        let mut entry = [0; 64];
+        entry[0] = opcode;
+        entry[2] = 0x34;
+        entry[3] = 0x12;
+        Self(entry)
+    }
+    pub(crate) fn dword(mut self, number: usize, value: u32) -> Self {
+        self.0[number * 4..number * 4 + 4].copy_from_slice(&value.to_le_bytes());
+        self
+    }
+    pub(crate) fn nsid(self, nsid: u32) -> Self {
+        self.dword(1, nsid)
+    }
+    pub(crate) fn id(mut self, id: u16) -> Self {
+        self.0[2..4].copy_from_slice(&id.to_le_bytes());
+        self
+    }
+}
+
+pub(crate) fn identify(cns: u32) -> Command {
+    Command::new(0x06).dword(10, cns)
+}
+
+/// Get Log Page of `bytes`.
+pub(crate) fn log(id: u32, bytes: u32) -> Command {
+    Command::new(0x02).nsid(u32::MAX).dword(10, id | (bytes / 4 - 1) << 16)
+}
+
+/// A command of I/O queues about `count` blocks from `lba` on.
+pub(crate) fn blocks(opcode: u8, lba: u64, count: u32) -> Command {
+    let command = Command::new(opcode).nsid(1).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
+    command.dword(12, count - 1)
+}
+
+pub(crate) fn connect_command(queue: u16, entries: u16) -> Command {
+    let mut command = Command::new(0x7f);
+    command.0[4] = 1;
+    command.0[42..44].copy_from_slice(&queue.to_le_bytes());
+    command.0[44..46].copy_from_slice(&(entries.wrapping_sub(1)).to_le_bytes());
+    command
+}
+
+pub(crate) fn connect_data(controller: u16, subsystem: &str, host: &str) -> Vec<u8> {
+    let mut data = vec![0; 1024];
+    data[..16].copy_from_slice(&HOST_ID);
+    data[16..18].copy_from_slice(&controller.to_le_bytes());
+    data[256..256 + subsystem.len()].copy_from_slice(subsystem.as_bytes());
+    data[512..512 + host.len()].copy_from_slice(host.as_bytes());
+    data
+}
+
+pub(crate) fn access() -> Access {
+    Access {
+        nqn: NQN.into(),
+        hosts: None,
+        addresses: vec![Address {
+            transport: 3,
+            family: 1,
+            address: "127.0.0.1".into(),
+            service: "4420".into(),
+        }],
+        in_capsule: 8192,
+        queues: 4,
+        controllers: 3,
+    }
+}
+
+/// A host with a controller: admin queue 0 and I/O queue 1.
+pub(crate) struct Host {
+    pub(crate) subsystem: Subsystem<TestDrive>,
+    pub(crate) controller: u16,
+}
+
+impl Host {
+    pub(crate) fn new(placement: PlacementInterface) -> Self {
+        Self::of(TestDrive::new(placement))
+    }
+
+    pub(crate) fn fdp() -> Self {
+        Self::new(PlacementInterface::Fdp(fdp_configuration()))
+    }
+
+    pub(crate) fn of(drive: TestDrive) -> Self {
+        let mut subsystem = Subsystem::new(drive, access());
+        let controller = attach(&mut subsystem, HOST_NQN);
+        let mut host = Self { subsystem, controller };
+        host.connect_queue(1);
+        host
+    }
+
+    pub(crate) fn connect_queue(&mut self, queue: u16) {
+        let reply =
+            connect(&mut self.subsystem, connect_command(queue, 128), self.controller, HOST_NQN);
+        assert_eq!(reply.status, Status::SUCCESS);
+    }
+
+    pub(crate) fn drive(&mut self) -> &mut TestDrive {
+        self.subsystem.drive_mut()
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        queue: u16,
+        command: Command,
+        data: &[u8],
+        buffer: u32,
+    ) -> Outcome {
+        let entry = Entry(&command.0);
+        self.subsystem.submit(self.controller, queue, Request { entry, data, buffer })
+    }
+
+    /// An admin command with a large buffer that completes at once.
+    pub(crate) fn admin(&mut self, command: Command) -> Reply {
+        self.admin_with(command, &[])
+    }
+
+    pub(crate) fn admin_with(&mut self, command: Command, data: &[u8]) -> Reply {
+        match self.send(0, command, data, 1 << 20) {
+            Outcome::Done(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The data of an admin command that succeeds.
+    pub(crate) fn page(&mut self, command: Command) -> Vec<u8> {
+        let reply = self.admin(command);
+        assert_eq!(reply.status, Status::SUCCESS);
+        reply.data
+    }
+
+    pub(crate) fn work(&mut self, command: Command, data: &[u8]) -> Work {
+        match self.send(1, command, data, 1 << 20) {
+            Outcome::Work(ticket, work) => {
+                let reply = self.subsystem.complete(ticket, Ok(()));
+                assert_eq!((reply.status, reply.command_id), (Status::SUCCESS, 0x1234));
+                work
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The status of a command on a queue, if it needs no work.
+    pub(crate) fn status(
+        &mut self,
+        queue: u16,
+        command: Command,
+        data: &[u8],
+        buffer: u32,
+    ) -> Status {
+        match self.send(queue, command, data, buffer) {
+            Outcome::Done(reply) => reply.status,
+            Outcome::Held => Status::SUCCESS,
+            Outcome::Work(ticket, _) => self.subsystem.complete(ticket, Ok(())).status,
+        }
+    }
+
+    pub(crate) fn fail(&mut self, command: Command, data: &[u8], failure: Failure) -> Reply {
+        match self.send(1, command, data, 1 << 20) {
+            Outcome::Work(ticket, _) => self.subsystem.complete(ticket, Err(failure)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) fn connect(
+    subsystem: &mut Subsystem<TestDrive>,
+    command: Command,
+    controller: u16,
+    host: &str,
+) -> Reply {
+    let data = connect_data(controller, NQN, host);
+    subsystem.connect(Request { entry: Entry(&command.0), data: &data, buffer: 1024 }).1
+}
+
+/// Connects an admin queue and enables the controller, as Linux does.
+pub(crate) fn attach(subsystem: &mut Subsystem<TestDrive>, host: &str) -> u16 {
+    let reply = connect(subsystem, connect_command(0, 32), 0xffff, host);
+    assert_eq!(reply.status, Status::SUCCESS);
+    let controller = reply.result as u16;
+    configure(subsystem, controller, ENABLED);
+    controller
+}
+
+pub(crate) const ENABLED: u32 = 1 | 6 << 4 | 6 << 16 | 4 << 20;
+
+/// Property Set of Controller Configuration.
+pub(crate) fn configure(subsystem: &mut Subsystem<TestDrive>, controller: u16, value: u32) {
+    let command = Command::new(0x7f).dword(11, 0x14).dword(12, value);
+    let request = Request { entry: Entry(&command.0), data: &[], buffer: 0 };
+    match subsystem.submit(controller, 0, request) {
+        Outcome::Done(reply) => assert_eq!(reply.status, Status::SUCCESS),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn u16_at(page: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(page[at..at + 2].try_into().unwrap())
+}
+
+pub(crate) fn u32_at(page: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(page[at..at + 4].try_into().unwrap())
+}
+
+pub(crate) fn u64_at(page: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(page[at..at + 8].try_into().unwrap())
+}
+
+/// A number of `bytes` bytes.
+pub(crate) fn number(page: &[u8], at: usize, bytes: usize) -> u128 {
+    page[at..at + bytes].iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte))
+}
+
+/// Compares fields: name, offset, bytes, expected value. All that differ are shown.
+pub(crate) fn assert_fields(page: &[u8], fields: &[(&str, usize, usize, u128)]) {
+    let wrong: Vec<_> = fields
+        .iter()
+        .map(|&(name, at, bytes, expected)| (name, expected, number(page, at, bytes)))
+        .filter(|(_, expected, found)| expected != found)
+        .collect();
+    assert!(wrong.is_empty(), "name, expected, found: {wrong:x?}");
+}
