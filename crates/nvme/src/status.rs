@@ -36,6 +36,7 @@ statuses! {
     SGL_TYPE = 0x011, "SGL Descriptor Type Invalid";
     SGL_OFFSET = 0x016, "SGL Offset Invalid";
     SANITIZE_IN_PROGRESS = 0x01d, "Sanitize In Progress";
+    TRANSIENT_TRANSPORT = 0x022, "Transient Transport Error";
     LBA_OUT_OF_RANGE = 0x080, "LBA Out of Range";
     FORMAT_IN_PROGRESS = 0x084, "Format In Progress";
     ASYNC_LIMIT_EXCEEDED = 0x105, "Asynchronous Event Request Limit Exceeded";
@@ -68,6 +69,7 @@ impl Status {
                 | Self::ABORT_REQUESTED
                 | Self::FORMAT_IN_PROGRESS
                 | Self::SANITIZE_IN_PROGRESS
+                | Self::TRANSIENT_TRANSPORT
                 | Self::CONNECT_BUSY
         )
     }

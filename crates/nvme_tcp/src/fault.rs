@@ -1,0 +1,70 @@
+//! What ends a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5), and
+//! the termination request that tells the host.
+
+use thiserror::Error;
+
+use crate::pdu::{C2H_TERMINATE, HEADER_BYTES, QUOTED_BYTES};
+
+/// A violation of the protocol, with its Fatal Error Status and Information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The byte of the header where the wrong field begins.
+    #[error("a PDU has an invalid header field at byte {0}")]
+    Header(u32),
+    #[error("a PDU came where it cannot")]
+    Sequence,
+    /// The digest that the host sent.
+    #[error("a header digest is wrong")]
+    HeaderDigest(u32),
+    #[error("data were sent for another place than was asked for")]
+    DataRange,
+    #[error("more data were sent than a PDU may have")]
+    DataLimit,
+    /// The byte of the header where the field begins that says it.
+    #[error("the host asks for something that is not supported, at byte {0}")]
+    Unsupported(u32),
+    /// The host has ended the connection itself.
+    #[error("the host ended the connection with fatal error status {0}")]
+    Terminated(u16),
+}
+
+impl Fault {
+    fn status_and_information(self) -> Option<(u16, u32)> {
+        match self {
+            Self::Header(byte) => Some((1, byte)),
+            Self::Sequence => Some((2, 0)),
+            Self::HeaderDigest(digest) => Some((3, digest)),
+            Self::DataRange => Some((4, 0)),
+            Self::DataLimit => Some((5, 0)),
+            Self::Unsupported(byte) => Some((6, byte)),
+            Self::Terminated(_) => None,
+        }
+    }
+}
+
+/// The end of a connection: what is still to be sent, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{fault}")]
+pub struct Fatal {
+    pub fault: Fault,
+    /// A termination request for the host; empty if it ended the connection itself.
+    pub last_words: Vec<u8>,
+}
+
+impl Fatal {
+    /// Quotes the beginning of the faulty PDU.
+    pub(crate) fn new(fault: Fault, pdu: &[u8]) -> Self {
+        let Some((status, information)) = fault.status_and_information() else {
+            return Self { fault, last_words: Vec::new() };
+        };
+        let quoted = &pdu[..pdu.len().min(QUOTED_BYTES)];
+        let mut words = vec![0; HEADER_BYTES];
+        words[0] = C2H_TERMINATE;
+        words[2] = HEADER_BYTES as u8;
+        words[4..8].copy_from_slice(&((HEADER_BYTES + quoted.len()) as u32).to_le_bytes());
+        words[8..10].copy_from_slice(&status.to_le_bytes());
+        words[10..14].copy_from_slice(&information.to_le_bytes());
+        words.extend_from_slice(quoted);
+        Self { fault, last_words: words }
+    }
+}

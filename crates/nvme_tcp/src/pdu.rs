@@ -1,0 +1,65 @@
+//! PDUs (TCP transport 1.1, 3.6.2): the common header, the types, digests.
+
+pub(crate) const COMMON_BYTES: usize = 8;
+pub(crate) const DIGEST_BYTES: usize = 4;
+/// Header of the PDUs that begin a connection.
+pub(crate) const INITIALIZE_BYTES: usize = 128;
+/// Header of a command capsule, and of all other PDUs.
+pub(crate) const CAPSULE_BYTES: usize = 72;
+pub(crate) const HEADER_BYTES: usize = 24;
+/// Bytes of a faulty PDU that a termination request quotes.
+pub(crate) const QUOTED_BYTES: usize = 128;
+
+pub(crate) const IC_REQUEST: u8 = 0x00;
+pub(crate) const IC_RESPONSE: u8 = 0x01;
+pub(crate) const H2C_TERMINATE: u8 = 0x02;
+pub(crate) const C2H_TERMINATE: u8 = 0x03;
+pub(crate) const COMMAND: u8 = 0x04;
+pub(crate) const RESPONSE: u8 = 0x05;
+pub(crate) const H2C_DATA: u8 = 0x06;
+pub(crate) const C2H_DATA: u8 = 0x07;
+pub(crate) const READY_TO_TRANSFER: u8 = 0x09;
+
+// Flags of the common header.
+pub(crate) const HEADER_DIGEST: u8 = 1 << 0;
+pub(crate) const DATA_DIGEST: u8 = 1 << 1;
+pub(crate) const LAST: u8 = 1 << 2;
+
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Appends a PDU's header, its digest and the padding before its data. `length` is that of the
+/// data; they and their digest are for the caller to append.
+pub(crate) fn begin(
+    out: &mut Vec<u8>,
+    header: &mut [u8],
+    digests: (bool, bool),
+    alignment: usize,
+    length: usize,
+) {
+    let (header_digest, data_digest) = digests;
+    let mut start = header.len() + if header_digest { DIGEST_BYTES } else { 0 };
+    let mut end = start;
+    if length > 0 {
+        start = start.next_multiple_of(alignment);
+        end = start + length + if data_digest { DIGEST_BYTES } else { 0 };
+        header[3] = start as u8;
+        header[1] |= if data_digest { DATA_DIGEST } else { 0 };
+    }
+    header[1] |= if header_digest { HEADER_DIGEST } else { 0 };
+    header[2] = header.len() as u8;
+    header[4..8].copy_from_slice(&(end as u32).to_le_bytes());
+    let base = out.len();
+    out.extend_from_slice(header);
+    if header_digest {
+        out.extend_from_slice(&crc32c::crc32c(header).to_le_bytes());
+    }
+    if length > 0 {
+        out.resize(base + start, 0);
+    }
+}
