@@ -148,6 +148,16 @@ pub struct Ticket {
     pub(crate) lba: u64,
 }
 
+impl Ticket {
+    /// The completion of a command whose work is done without an error. Unlike
+    /// `Subsystem::complete` it needs no subsystem; a format and failures do.
+    pub fn success(&self) -> Reply {
+        let Self { controller, queue, command_id, .. } = *self;
+        let status = Status::SUCCESS;
+        Reply { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }
+    }
+}
+
 /// A completion, without what only the transport knows (the head of the submission queue).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

@@ -3,7 +3,7 @@
 
 use writecliff_base::{Bytes, Nanos};
 
-use crate::command::Erase;
+use crate::command::{Erase, Failure};
 
 /// The facts of a drive that do not change while it is served.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,8 +104,9 @@ pub trait Drive {
 
     fn set_write_cache(&mut self, enabled: bool);
 
-    /// Begins to erase everything. No I/O comes until `sanitize_progress` is `None`.
-    fn start_sanitize(&mut self, erase: Erase);
+    /// Begins to erase everything; an error if it cannot. No I/O comes until `sanitize_progress` is
+    /// `None`.
+    fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure>;
 
     /// Share of a sanitize operation that is done, 0 to 1; `None` if none is in progress.
     fn sanitize_progress(&self) -> Option<f64>;

@@ -1,7 +1,7 @@
 //! Sanitize (Base 2.1, 5.1.22 and 8.1.24): the command completes at once, the erasure goes on in
 //! the background, and most commands are refused until it has ended.
 
-use crate::command::{Entry, Erase, Work};
+use crate::command::{Entry, Erase, Failure, Work};
 use crate::drive::Drive;
 use crate::page::Page;
 use crate::status::{Refusal, Status};
@@ -82,7 +82,7 @@ pub(crate) fn execute(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
         CRYPTO_ERASE if identity.crypto_erase => Erase::Cryptographic,
         _ => return Err(Refusal::field(10)),
     };
-    context.drive.start_sanitize(erase);
+    context.drive.start_sanitize(erase).map_err(Failure::status)?;
     let sanitize = &mut context.shared.sanitize;
     sanitize.last = Some(entry.dword(10));
     sanitize.is_running = true;

@@ -269,6 +269,11 @@ impl<D: Drive> Subsystem<D> {
         found.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
     }
 
+    /// The subsystem's qualified name.
+    pub fn nqn(&self) -> &str {
+        &self.shared.access.nqn
+    }
+
     /// Name of the host of a controller.
     pub fn host(&self, controller: u16) -> Option<&str> {
         self.controllers.get(&controller).map(|c| c.host.nqn.as_str())

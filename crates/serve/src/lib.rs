@@ -26,11 +26,13 @@
 //! | `listener.rs` | addresses, accepting connections, ending them |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `nbd/` | the NBD protocol |
+//! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |
 
 pub mod clock;
 mod core;
 pub mod listener;
 pub mod nbd;
+pub mod nvme;
 pub mod outbox;
 pub mod request;
 pub mod served;

@@ -67,7 +67,7 @@ impl fmt::Display for Address {
 }
 
 /// The life of one connection: returns when the client has left or misbehaved.
-pub type Connection = fn(Arc<Outbox>, Served);
+pub type Connection = Arc<dyn Fn(Arc<Outbox>, Served) + Send + Sync>;
 
 enum Acceptor {
     Unix(UnixListener),
@@ -92,13 +92,18 @@ pub struct Listener {
 
 impl Listener {
     /// Accepts connections at `address`, each in a thread of its own.
-    pub fn new(served: &Served, address: &Address, connection: Connection) -> io::Result<Self> {
+    pub fn new(
+        served: &Served,
+        address: &Address,
+        connection: impl Fn(Arc<Outbox>, Served) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let connection: Connection = Arc::new(connection);
         raise_descriptor_limit();
         let (acceptor, address) = bind(address)?;
         let (bell, served) = (Arc::new(Bell::new()?), served.clone());
         let ring = Arc::clone(&bell);
         let thread = std::thread::Builder::new().name("listener".to_owned());
-        let thread = thread.spawn(move || accept_all(&acceptor, &ring, &served, connection))?;
+        let thread = thread.spawn(move || accept_all(&acceptor, &ring, &served, &connection))?;
         Ok(Self { address, bell, thread: Some(thread) })
     }
 
@@ -148,7 +153,7 @@ struct Running {
     thread: JoinHandle<()>,
 }
 
-fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: Connection) {
+fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Connection) {
     let mut running: Vec<Running> = Vec::new();
     let fd = match acceptor {
         Acceptor::Unix(listener) => listener.as_raw_fd(),
@@ -187,9 +192,10 @@ impl Drop for Closing {
 }
 
 /// Starts a connection; without memory for it, the client finds it closed.
-fn begin(socket: Socket, served: &Served, connection: Connection) -> Option<Running> {
+fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Running> {
     let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
     let (own, served) = (Arc::clone(&outbox), served.clone());
+    let connection = Arc::clone(connection);
     let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES);
     let run = move || {
         let closing = Closing(own);

@@ -161,6 +161,17 @@ impl Served {
         answer
     }
 
+    /// The same with nothing outstanding: the drive first completes what it has, whatever time
+    /// that takes it.
+    pub fn with_drained_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
+        let mut batch = self.locked();
+        let core = batch.core();
+        core.drain();
+        let answer = administer(&mut core.drive);
+        core.catch_up();
+        answer
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         let mut batch = self.locked();
         let core = batch.core();

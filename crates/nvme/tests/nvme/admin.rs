@@ -70,6 +70,9 @@ fn a_sanitize_operation_shows_its_progress_and_its_end() {
         assert_eq!(refused.status, Status::INVALID_FIELD);
     }
     assert_eq!(host.drive().erased.len(), 1);
+    host.drive().is_broken = true;
+    assert_eq!(host.admin(Command::new(0x84).dword(10, 2)).status, Status::INTERNAL_ERROR);
+    assert_eq!(status(&mut host), (0xffff, 1, 4));
 }
 
 #[test]

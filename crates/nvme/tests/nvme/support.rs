@@ -109,6 +109,7 @@ pub(crate) struct TestDrive {
     pub(crate) cache: bool,
     pub(crate) sanitize: Option<f64>,
     pub(crate) erased: Vec<Erase>,
+    pub(crate) is_broken: bool,
     pub(crate) resets: u32,
     pub(crate) shutdowns: u32,
     pub(crate) streams: Option<TestStreams>,
@@ -175,6 +176,7 @@ impl TestDrive {
             cache: true,
             sanitize: None,
             erased: Vec::new(),
+            is_broken: false,
             resets: 0,
             shutdowns: 0,
             streams: is_streams.then(|| TestStreams {
@@ -206,9 +208,13 @@ impl Drive for TestDrive {
     fn set_write_cache(&mut self, enabled: bool) {
         self.cache = enabled;
     }
-    fn start_sanitize(&mut self, erase: Erase) {
+    fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure> {
+        if self.is_broken {
+            return Err(Failure::Internal);
+        }
         self.erased.push(erase);
         self.sanitize = Some(0.5);
+        Ok(())
     }
     fn sanitize_progress(&self) -> Option<f64> {
         self.sanitize

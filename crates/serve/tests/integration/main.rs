@@ -1,9 +1,11 @@
-//! Tests of served drives: the interface to transports, and NBD with well-behaved and hostile
-//! clients on loopback.
+//! Tests of served drives: the interface to transports, and NBD and NVMe/TCP with
+//! well-behaved and hostile clients on loopback.
 
 mod hostile;
 mod nbd;
 mod nbd_client;
+mod nvme;
+mod nvme_host;
 mod same;
 mod served;
 mod state;

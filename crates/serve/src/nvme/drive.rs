@@ -1,0 +1,127 @@
+//! What a controller asks of a served drive.
+
+use writecliff_base::Nanos;
+use writecliff_nvme::{Drive, Erase, Failure, Fdp, Health, Identity, PlacementInterface, Streams};
+use writecliff_runner::{AnyDrive, Counters};
+
+use super::identity;
+use super::placement::{ServedFdp, ServedStreams};
+use crate::served::Served;
+use crate::statistics::Snapshot;
+
+/// Available spare: simulated flash has no bad blocks, so all spare blocks are there.
+const ALL_SPARE: u8 = 100;
+/// The threshold that is usual on data-centre drives.
+const SPARE_THRESHOLD: u8 = 10;
+
+/// A served drive, as its controller sees it.
+pub struct SimulatedDrive {
+    served: Served,
+    identity: Identity,
+    lba_format: u8,
+    streams: ServedStreams,
+    fdp: ServedFdp,
+}
+
+impl SimulatedDrive {
+    pub fn new(served: &Served, serial: &str) -> Self {
+        let identity = identity::of(served.config(), serial);
+        Self {
+            served: served.clone(),
+            identity,
+            lba_format: 0,
+            streams: ServedStreams(served.clone()),
+            fdp: ServedFdp(served.clone()),
+        }
+    }
+
+    /// Formats the drive, which has nothing outstanding then: all data are gone.
+    pub(super) fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+        self.erase()?;
+        self.lba_format = lba_format;
+        Ok(())
+    }
+
+    fn erase(&self) -> Result<(), Failure> {
+        self.served.with_drained_drive(AnyDrive::purge);
+        self.served.store_zeros(0, self.served.capacity().0).map_err(|_| Failure::Internal)
+    }
+}
+
+impl Drive for SimulatedDrive {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn now(&self) -> Nanos {
+        self.served.with_drive(|drive| drive.now())
+    }
+
+    fn health(&self) -> Health {
+        health(&self.served.snapshot())
+    }
+
+    fn lba_format(&self) -> u8 {
+        self.lba_format
+    }
+
+    fn write_cache(&self) -> bool {
+        self.served.with_drive(|drive| drive.write_cache())
+    }
+
+    fn set_write_cache(&mut self, enabled: bool) {
+        self.served.with_drive(|drive| drive.set_write_cache(enabled));
+    }
+
+    /// A purge takes the simulated drive no time.
+    fn start_sanitize(&mut self, _: Erase) -> Result<(), Failure> {
+        self.erase()
+    }
+
+    fn sanitize_progress(&self) -> Option<f64> {
+        None
+    }
+
+    fn shutdown(&mut self) {
+        self.served.with_drained_drive(|drive| drive.model().quiesce());
+    }
+
+    fn controller_reset(&mut self) {
+        self.served.with_drained_drive(|drive| match drive {
+            AnyDrive::Ssd(ssd) => ssd.controller_reset(),
+            AnyDrive::AttributedSsd(ssd) => ssd.controller_reset(),
+            AnyDrive::Disk(_) => {}
+        });
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams> {
+        (self.identity.placement == PlacementInterface::Streams).then_some(&mut self.streams as _)
+    }
+
+    fn fdp(&mut self) -> Option<&mut dyn Fdp> {
+        self.identity.fdp().is_some().then_some(&mut self.fdp as _)
+    }
+}
+
+/// SMART of a drive since it was new; commands since it is served.
+fn health(of: &Snapshot) -> Health {
+    let [reads, writes, ..] = &of.operations.0;
+    let mut health = Health {
+        temperature: of.celsius,
+        available_spare: ALL_SPARE,
+        spare_threshold: SPARE_THRESHOLD,
+        host_read_bytes: of.counters.host_read_bytes(),
+        host_write_bytes: of.counters.host_write_bytes(),
+        media_write_bytes: of.counters.nand_write_bytes().unwrap_or(0),
+        host_read_commands: reads.requests,
+        host_write_commands: writes.requests,
+        powered: of.drive_time,
+        ..Health::default()
+    };
+    if let Counters::Ssd(ssd) = &of.counters {
+        health.percentage_used = ssd.wear.percentage_used;
+        health.throttled = ssd.thermal.map_or(Nanos::ZERO, |thermal| thermal.throttled);
+        health.media_errors = ssd.ecc.map_or(0, |ecc| ecc.uncorrectable_reads);
+    }
+    health
+}

@@ -1,0 +1,23 @@
+//! The served drive behind an NVMe controller, and the NVMe/TCP transport.
+//!
+//! One [`Target`] is one NVM subsystem with its hosts. Locks are taken in the order: subsystem,
+//! drive, outbox. Replies to I/O are made without the subsystem's lock, by whichever thread the
+//! drive completes on; what needs it (errors, which the error log records) is left to the
+//! connection's own thread.
+//!
+//! | file | content |
+//! |---|---|
+//! | `identity.rs` | what the controller says about the drive |
+//! | `drive.rs` | what the controller asks of the drive |
+//! | `placement.rs` | its streams and placement handles |
+//! | `target.rs` | the subsystem, the connections of its admin queues |
+//! | `connection.rs` | one connection: commands, data, completions |
+
+mod connection;
+mod drive;
+mod identity;
+mod placement;
+mod target;
+
+pub use drive::SimulatedDrive;
+pub use target::{Target, TargetOptions};

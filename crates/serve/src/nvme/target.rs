@@ -1,0 +1,172 @@
+//! The NVM subsystem of a served drive, and the connections of its hosts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use writecliff_nvme::{Access, Address, Association, Subsystem};
+use writecliff_nvme_tcp::Limits;
+
+use super::connection::{self, Replier};
+use super::drive::SimulatedDrive;
+use super::identity;
+use crate::outbox::Outbox;
+use crate::served::Served;
+
+/// I/O queues of a host, and hosts at a time. Each queue is a connection, of which a listener has
+/// a thousand.
+const QUEUES: u16 = 32;
+const CONTROLLERS: u16 = 64;
+/// Address families and the transport type of the discovery log page (Base 2.1, 5.1.12.3.1).
+const TCP: u8 = 3;
+const IPV4: u8 = 1;
+const IPV6: u8 = 2;
+
+/// Who may connect, and what the discovery service says.
+#[derive(Clone, Debug, Default)]
+pub struct TargetOptions {
+    pub serial: String,
+    /// Qualified names of the hosts that may connect; `None` admits every host.
+    pub hosts: Option<Vec<String>>,
+    /// IP addresses and ports at which hosts reach the target.
+    pub addresses: Vec<(String, u16)>,
+}
+
+/// A connection whose queue is connected.
+struct Connected {
+    association: Association,
+    replier: Arc<Replier>,
+}
+
+/// A served drive as an NVM subsystem. Clones are the same subsystem.
+#[derive(Clone)]
+pub struct Target {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    subsystem: Mutex<Subsystem<SimulatedDrive>>,
+    connected: Mutex<Vec<Connected>>,
+    began: Instant,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Target {
+    pub fn new(served: &Served, options: TargetOptions) -> Self {
+        let drive = SimulatedDrive::new(served, &options.serial);
+        let address = |(address, port): (String, u16)| Address {
+            transport: TCP,
+            family: if address.contains(':') { IPV6 } else { IPV4 },
+            address,
+            service: port.to_string(),
+        };
+        let access = Access {
+            nqn: identity::nqn(writecliff_nvme::Drive::identity(&drive)),
+            hosts: options.hosts,
+            addresses: options.addresses.into_iter().map(address).collect(),
+            in_capsule: Limits::default().in_capsule,
+            queues: QUEUES,
+            controllers: CONTROLLERS,
+        };
+        let subsystem = Mutex::new(Subsystem::new(drive, access));
+        let shared = Shared { subsystem, connected: Mutex::default(), began: Instant::now() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The subsystem's qualified name.
+    pub fn nqn(&self) -> String {
+        self.subsystem().nqn().to_owned()
+    }
+
+    /// Serves one connection, for a [`crate::Listener`].
+    pub fn connection(&self, outbox: &Arc<Outbox>, served: &Served) {
+        connection::run(self, outbox, served);
+    }
+
+    pub(super) fn subsystem(&self) -> MutexGuard<'_, Subsystem<SimulatedDrive>> {
+        locked(&self.shared.subsystem)
+    }
+
+    /// Milliseconds since the target began, for keep-alive timers.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.shared.began.elapsed().as_millis() as u64
+    }
+
+    /// A queue is connected.
+    pub(super) fn joined(&self, association: Association, replier: &Arc<Replier>) {
+        let replier = Arc::clone(replier);
+        locked(&self.shared.connected).push(Connected { association, replier });
+    }
+
+    /// The connection of a queue is gone: with the admin queue goes the controller and all that
+    /// belongs to it.
+    pub(super) fn left(&self, association: Association) {
+        let Association { controller, queue, .. } = association;
+        if queue == 0 {
+            self.subsystem().disconnect(controller);
+        } else {
+            self.subsystem().disconnect_queue(controller, queue);
+        }
+        let mut connected = locked(&self.shared.connected);
+        connected.retain(|one| one.association != association);
+        if queue == 0 {
+            let others = connected.iter().filter(|one| one.association.controller == controller);
+            others.for_each(|one| one.replier.close());
+        }
+    }
+
+    /// After commands of an admin queue, and from time to time: sends the completions of event
+    /// requests, and ends queues that a reset has ended.
+    pub(super) fn tend(&self) {
+        let (replies, gone) = {
+            let mut subsystem = self.subsystem();
+            let replies = subsystem.poll();
+            let connected = locked(&self.shared.connected);
+            let is_gone = |one: &&Connected| {
+                let Association { controller, queue, .. } = one.association;
+                !subsystem.is_connected(controller, queue)
+            };
+            let gone: Vec<_> =
+                connected.iter().filter(is_gone).map(|one| Arc::clone(&one.replier)).collect();
+            (replies, gone)
+        };
+        for replier in gone {
+            replier.close();
+        }
+        for reply in replies {
+            let connected = locked(&self.shared.connected);
+            let admin = connected.iter().find(|one| {
+                one.association.controller == reply.controller && one.association.queue == 0
+            });
+            if let Some(admin) = admin {
+                let own = Arc::clone(&admin.replier);
+                drop(connected);
+                own.reply(&reply);
+                own.flush();
+            }
+        }
+    }
+
+    /// How long the admin queue's connection may wait; `None` if its host has been silent for too
+    /// long.
+    pub(super) fn patience(&self, association: Association) -> Option<Duration> {
+        const TEND: Duration = Duration::from_secs(1);
+        if association.queue > 0 {
+            return Some(TEND);
+        }
+        let limit = self.subsystem().keep_alive(association.controller);
+        let Some(limit) = limit else { return Some(TEND) };
+        let connected = locked(&self.shared.connected);
+        let of_host =
+            connected.iter().filter(|c| c.association.controller == association.controller);
+        let heard = of_host.map(|one| one.replier.heard.load(Ordering::Relaxed)).max().unwrap_or(0);
+        let left = (heard + u64::from(limit)).checked_sub(self.now_ms())?;
+        Some(Duration::from_millis(left + 1).min(TEND))
+    }
+}
+
+/// When something was last heard on a connection, in milliseconds of the target.
+pub(super) type Heard = AtomicU64;
