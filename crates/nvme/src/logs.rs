@@ -58,7 +58,7 @@ pub(crate) fn execute(context: &mut Context<'_>, request: Request<'_>) -> Answer
         return Err(Refusal::at(Status::DATA_SGL_LENGTH, 24));
     }
     let is_index = entry.flag(14, 23); // no log page here has an index offset
-    if is_index || entry.bits(14, 24, 31) != 0 {
+    if is_index {
         return Err(Refusal::field(14));
     }
     let page = page(context, entry, id)?;
@@ -91,7 +91,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         }
         FIRMWARE => firmware(context.drive.identity()),
         CHANGED_NAMESPACES => changed_namespaces(context.controller.namespace_changed),
-        EFFECTS => effects::page(context.drive.identity()),
+        EFFECTS => effects::page(context.drive.identity(), entry.bits(14, 24, 31)),
         ENDURANCE => health::endurance_group(context),
         FDP_CONFIGURATIONS => fdp::configurations(context.drive.identity()),
         FDP_USAGE => fdp::usage(context.drive.identity()),

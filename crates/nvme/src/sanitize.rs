@@ -61,7 +61,7 @@ impl Sanitize {
         };
         page.u16(2, status | u16::from(self.is_erased) << 8);
         page.u32(4, self.last.unwrap_or(0));
-        for at in (8..32).step_by(4) {
+        for at in (8..36).step_by(4) {
             page.u32(at, UNREPORTED);
         }
         page

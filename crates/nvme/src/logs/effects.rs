@@ -4,6 +4,8 @@ use crate::drive::Identity;
 use crate::page::Page;
 use crate::{admin, io};
 
+/// Command Set Identifier of the NVM command set.
+const NVM: u32 = 0;
 const SUPPORTED: u32 = 1;
 /// Logical Block Content Change.
 const CHANGES_BLOCKS: u32 = 1 << 1;
@@ -13,10 +15,15 @@ const CHANGES_NAMESPACE: u32 = 1 << 2;
 const ALONE_IN_NAMESPACE: u32 = 1 << 16;
 const ALONE: u32 = 2 << 16;
 
-pub(super) fn page(identity: &Identity) -> Page {
+/// The page for an I/O command set; those other than the NVM command set have no commands here.
+/// (nvme-cli asks for every set that it knows, and takes a refusal for a failure.)
+pub(super) fn page(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
     for opcode in (0..=u8::MAX).filter(|&opcode| admin::is_supported(opcode, identity)) {
         page.u32(4 * usize::from(opcode), SUPPORTED | of_admin(opcode));
+    }
+    if command_set != NVM {
+        return page;
     }
     for opcode in (0..=u8::MAX).filter(|&opcode| io::is_supported(opcode, identity)) {
         page.u32(1024 + 4 * usize::from(opcode), SUPPORTED | of_io(opcode));
