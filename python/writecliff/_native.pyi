@@ -120,6 +120,12 @@ class Server:
     def listen_nbd(self, address: str) -> str:
         """Accept NBD connections at "unix:PATH" or "HOST:PORT"; returns the address with its real
         port. Raises NativeConfigError, OSError."""
+    def listen_nvme(
+        self, addresses: list[str], *, serial: str, hosts: list[str] | None = None
+    ) -> tuple[list[str], str]:
+        """Accept NVMe/TCP connections at all of the addresses, each "HOST:PORT"; `hosts` are the
+        qualified names that may connect, None admits all. Returns the addresses with their real
+        ports, and the subsystem's qualified name. Raises NativeConfigError, OSError."""
     def snapshot(self) -> dict[str, Any]:
         """The fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
     def end(self, state: str | None = None) -> None:

@@ -269,6 +269,11 @@ impl<D: Drive> Subsystem<D> {
         found.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
     }
 
+    /// Sets what the discovery log page lists.
+    pub fn advertise(&mut self, addresses: Vec<Address>) {
+        self.shared.access.addresses = addresses;
+    }
+
     /// The subsystem's qualified name.
     pub fn nqn(&self) -> &str {
         &self.shared.access.nqn

@@ -11,6 +11,7 @@ use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
 use writecliff_serve::nbd::client::{Client, LoadRequest};
+use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
 use writecliff_serve::{Address, Listener, Served, Timing, nbd};
@@ -104,6 +105,37 @@ impl Server {
             None => return Err(PyRuntimeError::new_err("the server has ended")),
         }
         Ok(real)
+    }
+
+    /// Accepts NVMe/TCP connections at all of `addresses`, each HOST:PORT. `hosts` are the
+    /// qualified names that may connect, and all may without them. Returns the addresses with
+    /// their real ports, and the subsystem's qualified name.
+    #[pyo3(signature = (addresses, *, serial, hosts = None))]
+    fn listen_nvme(
+        &self,
+        addresses: Vec<String>,
+        serial: String,
+        hosts: Option<Vec<String>>,
+    ) -> PyResult<(Vec<String>, String)> {
+        let served = self.served()?;
+        let target = Target::new(&served, TargetOptions { serial, hosts });
+        let mut listeners = Vec::new();
+        for address in addresses {
+            let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
+            let of = target.clone();
+            let listener = Listener::new(&served, &at, move |outbox, served| {
+                of.connection(&outbox, &served);
+            });
+            listeners.push(listener.map_err(|e| errors::state(&address, &e))?);
+        }
+        // What the discovery service tells is known when the ports are.
+        target.advertise(listeners.iter().map(Listener::address));
+        let real = listeners.iter().map(|one| one.address().to_string()).collect();
+        match self.slot().as_mut() {
+            Some(running) => running.listeners.extend(listeners),
+            None => return Err(PyRuntimeError::new_err("the server has ended")),
+        }
+        Ok((real, target.nqn()))
     }
 
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

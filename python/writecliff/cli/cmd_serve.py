@@ -24,6 +24,8 @@ _LOOK_S = 1.0
 def serve(
     device: str,
     *,
+    listen: tuple[str, ...] = (),
+    allow_host: tuple[str, ...] = (),
     nbd: tuple[str, ...] = (),
     fast: bool = False,
     slow_down: float | None = None,
@@ -45,6 +47,12 @@ def serve(
     ----------
     device
         The drive: sim:NAME or sim:PATH.toml.
+    listen
+        Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be given more than once. The
+        host's network is trusted: there is neither TLS nor a password.
+    allow_host
+        Of NVMe/TCP hosts, admit only this one, by its NVMe qualified name; may be given more than
+        once.
     nbd
         Accept NBD clients (QEMU, nbd-client, libnbd, fio) at unix:PATH or HOST:PORT; may be given
         more than once. There is no access control: who can connect can read and write.
@@ -71,10 +79,13 @@ def serve(
     """
     from writecliff.serve import DriveServer, ServeOptions
 
-    if not nbd:
+    if not nbd and not listen:
         raise ConfigError(
-            "no address to serve at", hint="give --nbd unix:/tmp/drive.sock or 127.0.0.1:10809"
+            "no address to serve at",
+            hint="give --listen 127.0.0.1:4420, or --nbd unix:/tmp/drive.sock or 127.0.0.1:10809",
         )
+    if allow_host and not listen:
+        raise ConfigError("--allow-host is about hosts of NVMe/TCP", hint="give --listen, too")
     if fast and slow_down is not None:
         raise ConfigError("--fast has no time that --slow-down could stretch")
     options = ServeOptions(
@@ -92,7 +103,11 @@ def serve(
     server = DriveServer(device, options)  # may take long, and has nothing to lose
     with handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()):
         try:
-            last = _serve(server, nbd, ended, Screen(quiet=quiet))
+            if listen:
+                server.listen_nvme(listen, hosts=allow_host)
+            for address in nbd:
+                server.listen_nbd(address)
+            last = _serve(server, ended, Screen(quiet=quiet))
         finally:
             server.end()
     summary = _summary(server, last, options.slow_down, state)
@@ -103,15 +118,13 @@ def serve(
     return 0
 
 
-def _serve(
-    server: DriveServer, nbd: tuple[str, ...], ended: threading.Event, screen: Screen
-) -> Snapshot:
+def _serve(server: DriveServer, ended: threading.Event, screen: Screen) -> Snapshot:
     """Serve until `ended`; returns the drive as it was then."""
     from writecliff.cli.output import log
     from writecliff.cli.serve_view import ServeView, lateness_warning
 
-    for address in nbd:
-        log(f"serving {server.identity.target} at {server.listen_nbd(address)}")
+    for address in server.addresses:
+        log(f"serving {server.identity.target} at {address}")
     view = ServeView(server)
     warned = False
     with screen.showing(view.render):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -105,6 +106,21 @@ class DriveServer:
         uri = f"nbd://{real}" if path == real else f"nbd+unix:///?socket={quote(path)}"
         self.addresses.append(uri)
         return uri
+
+    def listen_nvme(self, addresses: Sequence[str], *, hosts: Sequence[str] = ()) -> list[str]:
+        """Accept NVMe/TCP connections at each `HOST:PORT`; returns the URIs for clients.
+
+        Only `hosts`, by their NVMe qualified names, may connect; without any, all may. The drive's
+        serial number follows from the device file. Raises ConfigError if one is no address,
+        EngineError if one cannot be had.
+        """
+        serial, admitted = self.identity.serial, list(hosts) or None
+        assert serial is not None  # every simulated drive has one
+        with as_user_errors():
+            real, nqn = self._server.listen_nvme(list(addresses), serial=serial, hosts=admitted)
+        uris = [f"nvme+tcp://{address}/{nqn}" for address in real]
+        self.addresses += uris
+        return uris
 
     def snapshot(self) -> Snapshot:
         """The drive at this moment."""

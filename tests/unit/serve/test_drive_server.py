@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,3 +137,18 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
         server.end()  # it has ended
         with pytest.raises(RuntimeError, match="has ended"):
             server.snapshot()
+
+
+def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
+    request = bytes([0, 0, 128, 0, 128]).ljust(128, b"\0")  # ICReq: no digests
+    with serving(drive) as server:
+        (uri,) = server.listen_nvme(["127.0.0.1:0"], hosts=["nqn.2014-08.org.example:host"])
+        found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(nqn\.2014-08\..*:uuid:.{36})", uri)
+        assert found is not None
+        assert server.addresses == [uri]
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=10) as host:
+            host.sendall(request)
+            answer = host.recv(128, socket.MSG_WAITALL)
+        assert (answer[0], answer[2], len(answer)) == (1, 128, 128)
+    with serving(drive) as server, pytest.raises(ConfigError, match="is not an address"):
+        server.listen_nvme(["nowhere"])

@@ -10,6 +10,7 @@ use writecliff_nvme_tcp::Limits;
 use super::connection::{self, Replier};
 use super::drive::SimulatedDrive;
 use super::identity;
+use crate::listener;
 use crate::outbox::Outbox;
 use crate::served::Served;
 
@@ -22,14 +23,12 @@ const TCP: u8 = 3;
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// Who may connect, and what the discovery service says.
+/// What the drive is called, and who may connect.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
     pub serial: String,
     /// Qualified names of the hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<String>>,
-    /// IP addresses and ports at which hosts reach the target.
-    pub addresses: Vec<(String, u16)>,
 }
 
 /// A connection whose queue is connected.
@@ -57,16 +56,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Target {
     pub fn new(served: &Served, options: TargetOptions) -> Self {
         let drive = SimulatedDrive::new(served, &options.serial);
-        let address = |(address, port): (String, u16)| Address {
-            transport: TCP,
-            family: if address.contains(':') { IPV6 } else { IPV4 },
-            address,
-            service: port.to_string(),
-        };
         let access = Access {
             nqn: identity::nqn(writecliff_nvme::Drive::identity(&drive)),
             hosts: options.hosts,
-            addresses: options.addresses.into_iter().map(address).collect(),
+            addresses: Vec::new(),
             in_capsule: Limits::default().in_capsule,
             queues: QUEUES,
             controllers: CONTROLLERS,
@@ -74,6 +67,20 @@ impl Target {
         let subsystem = Mutex::new(Subsystem::new(drive, access));
         let shared = Shared { subsystem, connected: Mutex::default(), began: Instant::now() };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Tells the discovery service where hosts reach the target; Unix sockets are not for them.
+    pub fn advertise<'a>(&self, addresses: impl Iterator<Item = &'a listener::Address>) {
+        let tcp = addresses.filter_map(|address| match address {
+            listener::Address::Unix(_) => None,
+            listener::Address::Tcp(host, port) => Some(Address {
+                transport: TCP,
+                family: if host.contains(':') { IPV6 } else { IPV4 },
+                address: host.clone(),
+                service: port.to_string(),
+            }),
+        });
+        self.subsystem().advertise(tcp.collect());
     }
 
     /// The subsystem's qualified name.

@@ -30,15 +30,14 @@ struct Server {
 impl Server {
     fn new(drive: AnyDrive, timing: Timing, hosts: Option<Vec<String>>) -> Self {
         let served = serve(drive, timing);
-        let addresses = vec![("127.0.0.1".to_owned(), 4420)];
-        let options = TargetOptions { serial: "SN1".to_owned(), hosts, addresses };
-        let target = Target::new(&served, options);
+        let target = Target::new(&served, TargetOptions { serial: "SN1".to_owned(), hosts });
         let of = target.clone();
         let address = Address::Tcp("127.0.0.1".to_owned(), 0);
         let listener = Listener::new(&served, &address, move |outbox, served| {
             of.connection(&outbox, &served);
         });
         let listener = listener.unwrap();
+        target.advertise([listener.address()].into_iter());
         let &Address::Tcp(_, port) = listener.address() else { panic!() };
         let nqn = target.nqn();
         Self { served, target, listener, port, nqn }
@@ -68,6 +67,8 @@ fn a_host_finds_the_drive_and_learns_what_it_is() {
     assert_eq!(page[8], 1);
     assert_eq!(&page[1280..1280 + server.nqn.len()], server.nqn.as_bytes());
     assert_eq!(&page[1536..1545], b"127.0.0.1");
+    let port = server.port.to_string();
+    assert_eq!(&page[1056..1056 + port.len()], port.as_bytes());
 
     let (mut admin, mut io) = Host::both(server.port, &server.nqn, false);
     let page = admin.read(Entry::new(0x06).dword(10, 1), 4096);
