@@ -1,0 +1,91 @@
+"""A simulated drive served over NVMe/TCP to the guest's own initiator, nvme-cli and fio."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_drive import write_small_drive
+from writecliff.serve import DriveServer, ServeOptions
+
+HOST_ID = "12345678-1234-1234-1234-123456789abc"
+HOST = ("--hostnqn", f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}", "--hostid", HOST_ID)
+
+
+def run(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def namespace(serial: str) -> Path:
+    """The block device of the connected drive, once it is there."""
+    for _ in range(100):
+        for found in Path("/sys/class/nvme").glob("nvme*"):
+            if (found / "serial").read_text().strip() == serial:
+                for device in Path("/dev").glob("nvme*n1"):
+                    said = Path(f"/sys/block/{device.name}/device/serial")
+                    if said.exists() and said.read_text().strip() == serial:
+                        return device
+        time.sleep(0.1)
+    raise AssertionError(f"no namespace of {serial}")
+
+
+@contextmanager
+def connected(server: DriveServer, *options: str) -> Iterator[Path]:
+    """The server's drive in the guest."""
+    (uri,) = server.listen_nvme(["127.0.0.1:0"])
+    found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
+    assert found is not None
+    where = ("-t", "tcp", "-a", "127.0.0.1", "-s", found[1])
+    assert found[2] in run("nvme", "discover", *where, *HOST)
+    run("nvme", "connect", *where, "-n", found[2], "-i", "2", *HOST, *options)
+    assert server.identity.serial is not None
+    try:
+        yield namespace(server.identity.serial)
+    finally:
+        run("nvme", "disconnect", "-n", found[2])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[DriveServer]:
+    run("modprobe", "nvme-tcp")
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    yield server
+    server.end()
+
+
+@pytest.mark.parametrize("digests", [(), ("--hdr-digest", "--data-digest")])
+def test_the_guest_uses_a_served_drive(
+    server: DriveServer, generation: str, digests: tuple[str, ...], tmp_path: Path
+) -> None:
+    before = run("dmesg")
+    with connected(server, *digests) as device:
+        listed = json.loads(run("nvme", "id-ns", str(device), "-o", "json"))
+        assert listed["nsze"] * 512 == 960_000_000
+        verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
+        job = ("--name=v", f"--filename={device}", "--ioengine=libaio", "--direct=1")
+        run("fio", *job, *verify, "--verify_fatal=1")
+        run("blkdiscard", str(device))
+        run("mkfs.ext4", "-q", "-F", str(device))
+        run("mount", str(device), str(tmp_path))
+        try:
+            (tmp_path / "file").write_bytes(b"x" * 1_000_000)
+            run("sync", "-f", str(tmp_path))
+        finally:
+            run("umount", str(tmp_path))
+        smart = json.loads(run("nvme", "smart-log", str(device), "-o", "json"))
+        written = server.snapshot().counters.host_write_bytes
+        assert written >= 5_000_000
+        assert 0 <= int(smart["data_units_written"]) * 512_000 - written < 512_000
+        run("nvme", "format", str(device), "-l", "1", "--force")
+        assert run("blockdev", "--getss", str(device)).strip() == "4096"
+    new = run("dmesg").removeprefix(before)
+    assert not re.search(r"WARNING|BUG|Call Trace|timeout|I/O error", new), new
