@@ -155,17 +155,17 @@ impl Receiver {
     /// The length of the PDU that begins with `bytes`, once its common header is there. A PDU that
     /// is too long is refused before it is received.
     fn length(&self, bytes: &[u8]) -> Result<Option<usize>, Fatal> {
-        let Some(common) = bytes.first_chunk::<{ pdu::COMMON_BYTES }>() else { return Ok(None) };
+        let Some(&common) = bytes.first_chunk::<{ pdu::COMMON_BYTES }>() else { return Ok(None) };
         match self.check(common) {
-            Ok(()) => Ok(Some(u32_at(common, 4) as usize)),
-            Err(fault) => Err(Fatal::new(fault, common)),
+            Ok(()) => Ok(Some(u32_at(&common, 4) as usize)),
+            Err(fault) => Err(Fatal::new(fault, &common)),
         }
     }
 
     /// Checks a common header.
-    fn check(&self, common: &[u8; pdu::COMMON_BYTES]) -> Result<(), Fault> {
+    fn check(&self, common: [u8; pdu::COMMON_BYTES]) -> Result<(), Fault> {
         let (kind, flags, header) = (common[0], common[1], common[2]);
-        let (start, length) = (usize::from(common[3]), u32_at(common, 4) as usize);
+        let (start, length) = (usize::from(common[3]), u32_at(&common, 4) as usize);
         let (expected, most) = match kind {
             pdu::IC_REQUEST => (pdu::INITIALIZE_BYTES, 0),
             pdu::H2C_TERMINATE => (pdu::HEADER_BYTES, 0),

@@ -66,9 +66,12 @@ fn wrong_headers_end_the_connection() {
     }
 }
 
+/// Makes a PDU of data for a transfer tag.
+type Make = fn(&Host, u16) -> Vec<u8>;
+
 #[test]
 fn data_that_were_not_asked_for_end_the_connection() {
-    let cases: [(fn(&Host, u16) -> Vec<u8>, Fault); 9] = [
+    let cases: [(Make, Fault); 9] = [
         (|host, tag| host.data(6, tag + 1, 0, &[0; 1024], true), Fault::Header(10)),
         (|host, tag| host.data(7, tag, 0, &[0; 1024], true), Fault::Header(8)),
         (|host, tag| host.data(6, tag, 4, &[0; 1020], true), Fault::DataRange),
