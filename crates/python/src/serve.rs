@@ -46,6 +46,18 @@ impl Server {
 
 #[pymethods]
 impl Server {
+    fn __repr__(&self) -> String {
+        match &*self.slot() {
+            Some(running) => format!(
+                "Server({} of {}, {} listeners)",
+                running.served.config().identity().name,
+                running.served.capacity(),
+                running.listeners.len()
+            ),
+            None => "Server(ended)".to_owned(),
+        }
+    }
+
     #[new]
     #[pyo3(signature = (
         device, seed, *, slow_down = None, like = None, state = None, contents_file = None,

@@ -168,11 +168,6 @@ impl<R: Recorder> Ssd<R> {
         self.backend.now
     }
 
-    /// When the drive does something next, if it is left alone.
-    pub fn next_event(&self) -> Option<Nanos> {
-        self.backend.queue.next_time()
-    }
-
     /// Enables or disables the volatile write cache. When it is disabled and there is no power-loss
     /// protection, a write completes once it is on flash.
     pub fn set_write_cache(&mut self, enabled: bool) {

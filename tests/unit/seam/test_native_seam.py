@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[3]
 CRATE = ROOT / "crates" / "python" / "src"
 # Whoever needs more than the types of results. A new name here is a decision, see ARCHITECTURE.md.
 USERS = {
+    "bench/serve.py",  # the load that it measures servers with
     "bench/sim.py",
     "devices/__init__.py",
     "devices/edit.py",
@@ -30,6 +31,8 @@ USERS = {
     "experiments/fms_fio.py",
     "latency_causes.py",  # their names and meanings
     "native_errors.py",
+    "serve/figures.py",  # merges histograms
+    "serve/server.py",  # the drive itself
     "store/tables.py",  # rebuilds histograms
     "units.py",  # reads sizes as device files do
     "validate/handles.py",

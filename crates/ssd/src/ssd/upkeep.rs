@@ -9,6 +9,11 @@ use crate::attribution::Recorder;
 use crate::event::{Lane, SsdEvent};
 
 impl<R: Recorder> Ssd<R> {
+    /// When the drive does something next, if it is left alone.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.backend.queue.next_time()
+    }
+
     pub(super) fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
         self.patrol();
         let arrival = self.decoded(&command, submitted);
