@@ -14,7 +14,7 @@ use writecliff_serve::nbd::client::{Client, LoadRequest};
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
-use writecliff_serve::{Address, Listener, Served, Timing, nbd};
+use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd};
 
 use crate::device::PyDevice;
 use crate::drive::Drive;
@@ -86,7 +86,7 @@ impl Server {
             copied.map_err(|e| errors::config(&e.to_string(), None))?;
         }
         let limit = memory_limit_bytes.map(Bytes);
-        let mut contents = match contents_file {
+        let contents = match contents_file {
             Some(path) => Contents::in_file(capacity, Path::new(path)).map_err(|e| match e {
                 ContentsError::Io(e) if e.raw_os_error().is_none() => {
                     errors::config(&e.to_string(), None)
@@ -95,12 +95,12 @@ impl Server {
             })?,
             None => Contents::in_memory(capacity, MemoryOptions { compress, limit }),
         };
+        let mut parts = ServedParts::new(drive, contents);
         if let Some(path) = state {
-            let (drive, contents) = (&mut drive, &mut contents);
-            py.detach(|| state::restore(drive, contents, Path::new(path)))
+            py.detach(|| state::restore(&mut parts, Path::new(path)))
                 .map_err(|e| state_error(path, &e))?;
         }
-        let served = py.detach(|| Served::new(drive, contents, timing));
+        let served = py.detach(|| Served::new(parts, timing));
         let running = Running { served, listeners: Vec::new() };
         Ok(Self { running: Mutex::new(Some(running)) })
     }

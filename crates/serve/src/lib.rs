@@ -43,6 +43,6 @@ pub mod statistics;
 pub use listener::{Address, Listener};
 pub use outbox::Outbox;
 pub use request::{Done, Failure, Refusal, Replies, Request};
-pub use served::{Served, ServedParts, Session, SessionBatch, Timing};
+pub use served::{LOGICAL_BLOCKS, Served, ServedParts, Session, SessionBatch, Timing};
 pub use socket::Socket;
 pub use statistics::{Recent, Snapshot};

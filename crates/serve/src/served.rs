@@ -1,6 +1,6 @@
 //! A drive that is being served, and the interface to transports.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
@@ -37,6 +37,7 @@ struct Shared {
     config: AnyConfig,
     clock: Clock,
     capacity: Bytes,
+    logical_block: AtomicU64,
     refuses_trim: Option<&'static str>,
     next_session: AtomicU32,
     sessions: AtomicUsize,
@@ -51,10 +52,23 @@ struct Lateness {
     recent: Histogram,
 }
 
-/// What is left of a served drive.
+/// What a served drive is made of, and what is left of it.
 pub struct ServedParts {
     pub drive: AnyDrive,
+    /// They have the drive's capacity.
     pub contents: Contents,
+    /// The size of a logical block that the drive is formatted with, one of [`LOGICAL_BLOCKS`].
+    pub logical_block: Bytes,
+}
+
+/// Sizes of a logical block that a drive can be formatted with; the first one is a new drive's.
+pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(512), Bytes(4096)];
+
+impl ServedParts {
+    /// A drive with its contents, formatted as new drives are.
+    pub fn new(drive: AnyDrive, contents: Contents) -> Self {
+        Self { drive, contents, logical_block: LOGICAL_BLOCKS[0] }
+    }
 }
 
 /// Locks what is whole between any two statements, so that a panic elsewhere has not spoilt it.
@@ -63,8 +77,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Served {
-    /// Begins to serve `drive`, whose contents have its capacity.
-    pub fn new(drive: AnyDrive, contents: Contents, timing: Timing) -> Self {
+    /// Begins to serve a drive.
+    pub fn new(parts: ServedParts, timing: Timing) -> Self {
+        let ServedParts { drive, contents, logical_block } = parts;
         let config = drive.config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
@@ -78,6 +93,7 @@ impl Served {
             lateness: Mutex::default(),
             config,
             capacity,
+            logical_block: AtomicU64::new(logical_block.0),
             next_session: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             thread: Mutex::new(None),
@@ -118,6 +134,15 @@ impl Served {
 
     pub fn capacity(&self) -> Bytes {
         self.shared.capacity
+    }
+
+    /// The size of a logical block. NBD has none: its requests are in bytes.
+    pub fn logical_block(&self) -> Bytes {
+        Bytes(self.shared.logical_block.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_logical_block(&self, size: Bytes) {
+        self.shared.logical_block.store(size.0, Ordering::Relaxed);
     }
 
     /// Why the drive does not support TRIM, if it does not.
@@ -225,7 +250,8 @@ impl Served {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         let core = shared.core.into_inner().expect("the simulated drive has not failed");
         let contents = shared.contents.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(ServedParts { drive: core.drive, contents })
+        let logical_block = Bytes(shared.logical_block.into_inner());
+        Ok(ServedParts { drive: core.drive, contents, logical_block })
     }
 
     /// Tells clients what has completed, and measures how late.

@@ -3,26 +3,30 @@
 //! ```text
 //! state of the drive              as `writecliff_base::codec`
 //! contents                        the same; nothing for contents in a file of their own
+//! size of a logical block u64     in bytes
 //! offset of the contents u64      0 for none
-//! "WCSERVE1"                      8 bytes
+//! "WCSERVE2"                      8 bytes
 //! ```
 //!
-//! The state of a drive alone, as runs keep it, is a state file without contents.
+//! Version 1 has no size of a logical block, which is that of a new drive then. The state of a
+//! drive alone, as runs keep it, is a state file without contents, and the same holds.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use writecliff_base::Bytes;
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::RestoreError;
-use writecliff_contents::{Contents, SavedError};
-use writecliff_runner::AnyDrive;
+use writecliff_contents::SavedError;
 
-use crate::served::ServedParts;
+use crate::served::{LOGICAL_BLOCKS, ServedParts};
 
-const MAGIC: &[u8; 8] = b"WCSERVE1";
-const TRAILER_BYTES: u64 = 16;
+const MAGIC: &[u8; 7] = b"WCSERVE";
+const VERSION: u8 = b'2';
+const VERSION_WITHOUT_BLOCK: u8 = b'1';
+const TRAILER_BYTES: usize = 24;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Why a state file cannot be written or read.
@@ -38,6 +42,10 @@ pub enum StateError {
     Contents(#[from] SavedError),
     #[error("the state has contents, but those of the drive are in a file of their own")]
     TwoContents,
+    #[error("the state is of version {0:?}, which this version of writecliff does not know")]
+    Version(char),
+    #[error("the state says blocks of {0} bytes, which no drive has: the file is damaged")]
+    LogicalBlock(u64),
 }
 
 /// Writes a state file; a file that is there is replaced when the new one is complete.
@@ -60,40 +68,60 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
         begin = out.stream_position()?;
         out = parts.contents.save(out)?;
     }
+    out.write_all(&parts.logical_block.0.to_le_bytes())?;
     out.write_all(&begin.to_le_bytes())?;
     out.write_all(MAGIC)?;
+    out.write_all(&[VERSION])?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(parts.contents.sync().map_err(SavedError::from)?)
 }
 
 /// Brings a new drive and its contents to a saved state.
-pub fn restore(
-    drive: &mut AnyDrive,
-    contents: &mut Contents,
-    path: &Path,
-) -> Result<(), StateError> {
+pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
     let mut file = File::open(path)?;
-    let begin = contents_begin(&mut file)?;
+    let Trailer { logical_block, contents_begin } = trailer(&mut file)?;
     file.rewind()?;
-    drive.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?;
-    if begin == 0 {
+    parts.drive.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?;
+    parts.logical_block = logical_block;
+    if contents_begin == 0 {
         return Ok(());
     }
-    if !contents.is_in_memory() {
+    if !parts.contents.is_in_memory() {
         return Err(StateError::TwoContents);
     }
-    file.seek(SeekFrom::Start(begin))?;
-    Ok(contents.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?)
+    file.seek(SeekFrom::Start(contents_begin))?;
+    Ok(parts.contents.restore(BufReader::with_capacity(BUFFER_BYTES, &file))?)
 }
 
-/// Where the contents begin; 0 for a state without.
-fn contents_begin(file: &mut File) -> io::Result<u64> {
-    if file.metadata()?.len() < TRAILER_BYTES {
-        return Ok(0);
+/// What the end of a state file says.
+struct Trailer {
+    logical_block: Bytes,
+    /// Where the contents begin; 0 for a state without.
+    contents_begin: u64,
+}
+
+fn trailer(file: &mut File) -> Result<Trailer, StateError> {
+    let alone = Trailer { logical_block: LOGICAL_BLOCKS[0], contents_begin: 0 };
+    if file.metadata()?.len() < TRAILER_BYTES as u64 {
+        return Ok(alone);
     }
     file.seek(SeekFrom::End(-(TRAILER_BYTES as i64)))?;
-    let mut trailer = [0; TRAILER_BYTES as usize];
-    file.read_exact(&mut trailer)?;
-    let [begin, magic] = [0, 8].map(|at| *trailer[at..].first_chunk::<8>().expect("of 16 bytes"));
-    Ok(if &magic == MAGIC { u64::from_le_bytes(begin) } else { 0 })
+    let mut bytes = [0; TRAILER_BYTES];
+    file.read_exact(&mut bytes)?;
+    let number = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("of 24 bytes"));
+    let [magic @ .., version] = bytes[16..].first_chunk::<8>().expect("the last of 24 bytes");
+    if magic != MAGIC {
+        return Ok(alone);
+    }
+    let contents_begin = number(8);
+    let said = match *version {
+        VERSION => number(0),
+        VERSION_WITHOUT_BLOCK => return Ok(Trailer { contents_begin, ..alone }),
+        other => return Err(StateError::Version(char::from(other))),
+    };
+    let logical_block = Bytes(said);
+    if !LOGICAL_BLOCKS.contains(&logical_block) {
+        return Err(StateError::LogicalBlock(said));
+    }
+    Ok(Trailer { logical_block, contents_begin })
 }

@@ -287,7 +287,7 @@ impl Connection<'_> {
             Outcome::Held => {}
             Outcome::Work(ticket, Work::Format { lba_format, .. }) => {
                 let mut subsystem = self.target.subsystem();
-                let outcome = subsystem.drive_mut().format(lba_format);
+                let outcome = subsystem.drive().format(lba_format);
                 let reply = subsystem.complete(ticket, outcome);
                 drop(subsystem);
                 self.replier.reply(&reply);

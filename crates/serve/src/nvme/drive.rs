@@ -6,7 +6,7 @@ use writecliff_runner::{AnyDrive, Counters};
 
 use super::identity;
 use super::placement::{ServedFdp, ServedStreams};
-use crate::served::Served;
+use crate::served::{LOGICAL_BLOCKS, Served};
 use crate::statistics::Snapshot;
 
 /// Available spare: simulated flash has no bad blocks, so all spare blocks are there.
@@ -18,7 +18,6 @@ const SPARE_THRESHOLD: u8 = 10;
 pub struct SimulatedDrive {
     served: Served,
     identity: Identity,
-    lba_format: u8,
     streams: ServedStreams,
     fdp: ServedFdp,
 }
@@ -29,16 +28,15 @@ impl SimulatedDrive {
         Self {
             served: served.clone(),
             identity,
-            lba_format: 0,
             streams: ServedStreams(served.clone()),
             fdp: ServedFdp(served.clone()),
         }
     }
 
     /// Formats the drive, which has nothing outstanding then: all data are gone.
-    pub(super) fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+    pub(super) fn format(&self, lba_format: u8) -> Result<(), Failure> {
         self.erase()?;
-        self.lba_format = lba_format;
+        self.served.set_logical_block(LOGICAL_BLOCKS[usize::from(lba_format)]);
         Ok(())
     }
 
@@ -62,7 +60,8 @@ impl Drive for SimulatedDrive {
     }
 
     fn lba_format(&self) -> u8 {
-        self.lba_format
+        let size = self.served.logical_block();
+        LOGICAL_BLOCKS.iter().position(|&one| one == size).map_or(0, |index| index as u8)
     }
 
     fn write_cache(&self) -> bool {

@@ -8,9 +8,10 @@ use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
 use writecliff_ssd::data_placement::fdp;
 
+use crate::served::LOGICAL_BLOCKS;
+
 /// The unit that simulated drives map, and write as a whole.
 const MAPPING_UNIT: Bytes = Bytes(4096);
-const LBA_FORMATS: [Bytes; 2] = [Bytes(512), Bytes(4096)];
 
 /// Identity of a drive with a serial number of its own.
 pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
@@ -24,7 +25,7 @@ pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
         nguid: identifier,
         uuid: uuid(identifier),
         capacity: config.user_capacity(),
-        lba_formats: LBA_FORMATS.to_vec(),
+        lba_formats: LOGICAL_BLOCKS.to_vec(),
         volatile_cache: true,
         write_granularity: MAPPING_UNIT,
         atomic_write: MAPPING_UNIT,

@@ -3,9 +3,11 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use writecliff_base::Bytes;
+use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_runner::AnyDrive;
 use writecliff_serve::nvme::{Target, TargetOptions};
-use writecliff_serve::{Address, Listener, Served, Timing};
+use writecliff_serve::{Address, Listener, Served, ServedParts, Timing};
 
 use crate::nvme_host::{DISCOVERY_NQN, Data, Entry, HOST_NQN, Host};
 use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
@@ -29,7 +31,10 @@ struct Server {
 
 impl Server {
     fn new(drive: AnyDrive, timing: Timing, hosts: Option<Vec<String>>) -> Self {
-        let served = serve(drive, timing);
+        Self::of(serve(drive, timing), hosts)
+    }
+
+    fn of(served: Served, hosts: Option<Vec<String>>) -> Self {
         let target = Target::new(&served, TargetOptions { serial: "SN1".to_owned(), hosts });
         let of = target.clone();
         let address = Address::Tcp("127.0.0.1".to_owned(), 0);
@@ -44,13 +49,14 @@ impl Server {
     }
 
     /// Ends all connections, stops the drive and checks its invariants.
-    fn end(self) {
+    fn end(self) -> ServedParts {
         self.served.stop();
         drop(self.listener);
         drop(self.target);
         let parts =
             self.served.into_parts().unwrap_or_else(|_| panic!("the drive is still in use"));
         parts.drive.check().unwrap();
+        parts
     }
 }
 
@@ -184,6 +190,18 @@ fn a_format_erases_and_changes_the_block() {
     assert_eq!(io.run(Entry::blocks(WRITE, 0, 1), Data::Capsule(&[7; 4096])).0.status, 0);
     assert_eq!(admin.run(Entry::new(0x84).dword(10, 2), Data::None).0.status, 0);
     assert_eq!(io.read(Entry::blocks(READ, 0, 1), 4096), [0; 4096]);
+    assert_eq!(server.end().logical_block, Bytes(4096));
+}
+
+#[test]
+fn a_drive_comes_back_with_its_block() {
+    let contents = Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default());
+    let parts = ServedParts { logical_block: Bytes(4096), ..ServedParts::new(drive(), contents) };
+    let server = Server::of(Served::new(parts, REAL), None);
+    let (mut admin, _io) = Host::both(server.port, &server.nqn, false);
+    let page = admin.read(Entry::new(0x06).dword(10, 0), 4096);
+    assert_eq!(u64::from_le_bytes(page[..8].try_into().unwrap()), CAPACITY / 4096);
+    assert_eq!(page[26] & 0xf, 1);
     server.end();
 }
 

@@ -1,10 +1,12 @@
 //! State files.
 
 use std::fs;
+use std::path::Path;
 
 use writecliff_base::{Bytes, StreamId};
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_host_interface::Operation;
+use writecliff_runner::AnyDrive;
 use writecliff_serve::{Request, Served, ServedParts, Timing, state};
 
 use crate::served::session;
@@ -16,7 +18,7 @@ fn empty() -> Contents {
 
 /// Parts of a drive that was written at every second mebibyte.
 fn used(contents: Contents) -> ServedParts {
-    let served = Served::new(drive(), contents, Timing::Fast);
+    let served = Served::new(ServedParts::new(drive(), contents), Timing::Fast);
     let (session, _) = session(&served);
     for tag in 0..CAPACITY >> 21 {
         let offset = tag << 21;
@@ -39,10 +41,10 @@ fn a_saved_state_is_the_drive_with_its_data() {
     let path = scratch("state");
     let parts = used(empty());
     state::save(&parts, &path).unwrap();
-    let mut again = ServedParts { drive: drive(), contents: empty() };
-    state::restore(&mut again.drive, &mut again.contents, &path).unwrap();
+    let mut again = ServedParts::new(drive(), empty());
+    state::restore(&mut again, &path).unwrap();
     assert!(bytes(&again) == bytes(&parts));
-    let served = Served::new(again.drive, again.contents, Timing::Fast);
+    let served = Served::new(again, Timing::Fast);
     let mut data = [0; 4096];
     served.read(2 << 20, &mut data).unwrap();
     assert_eq!(data, [2; 4096]);
@@ -55,23 +57,60 @@ fn contents_in_a_file_stay_there() {
     let (path, file) = (scratch("state-beside"), scratch("contents"));
     let parts = used(Contents::in_file(Bytes(CAPACITY), &file).unwrap());
     state::save(&parts, &path).unwrap();
-    let (mut other, mut contents) = (drive(), empty());
-    state::restore(&mut other, &mut contents, &path).unwrap();
-    assert_eq!(contents.used().unwrap(), empty().used().unwrap(), "the state has no contents");
+    let mut other = ServedParts::new(drive(), empty());
+    state::restore(&mut other, &path).unwrap();
+    assert_eq!(
+        other.contents.used().unwrap(),
+        empty().used().unwrap(),
+        "the state has no contents"
+    );
     // The state of a drive alone is one too.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
-    state::restore(&mut other, &mut contents, &path).unwrap();
+    state::restore(&mut other, &path).unwrap();
     // A state with contents does not go with a file.
     let served = serve(drive(), Timing::Fast);
     served.stop();
     let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
     state::save(&parts, &path).unwrap();
-    let mut in_file = Contents::in_file(Bytes(CAPACITY), &file).unwrap();
-    let error = state::restore(&mut drive(), &mut in_file, &path).unwrap_err();
+    let in_file = Contents::in_file(Bytes(CAPACITY), &file).unwrap();
+    let error = state::restore(&mut ServedParts::new(drive(), in_file), &path).unwrap_err();
     assert!(error.to_string().contains("in a file of their own"), "{error}");
     for path in [path, file] {
         fs::remove_file(path).unwrap();
     }
+}
+
+/// Why the state does not become one of this drive.
+fn refusal(drive: AnyDrive, path: &Path) -> String {
+    let mut parts = ServedParts::new(drive, empty());
+    state::restore(&mut parts, path).unwrap_err().to_string()
+}
+
+#[test]
+fn the_size_of_a_logical_block_is_kept() {
+    let path = scratch("state-block");
+    let restored = || {
+        let mut parts = ServedParts::new(drive(), empty());
+        state::restore(&mut parts, &path).unwrap();
+        (parts.logical_block, parts.contents.used().unwrap())
+    };
+    let mut parts = used(empty());
+    parts.logical_block = Bytes(4096);
+    state::save(&parts, &path).unwrap();
+    let data = parts.contents.used().unwrap();
+    assert_eq!(restored(), (Bytes(4096), data));
+    // Version 1 did not have it.
+    let good = fs::read(&path).unwrap();
+    let (rest, trailer) = good.split_at(good.len() - 24);
+    let offset = &trailer[8..16];
+    fs::write(&path, [rest, offset, b"WCSERVE1"].concat()).unwrap();
+    assert_eq!(restored(), (Bytes(512), data));
+    // A later version, and a size that drives do not have.
+    fs::write(&path, [rest, &trailer[..16], b"WCSERVE3"].concat()).unwrap();
+    assert!(refusal(drive(), &path).contains("version '3'"));
+    fs::write(&path, [rest, &520_u64.to_le_bytes(), &trailer[8..]].concat()).unwrap();
+    assert!(refusal(drive(), &path).contains("blocks of 520 bytes"));
+    fs::remove_file(&path).unwrap();
 }
 
 #[test]
@@ -79,18 +118,17 @@ fn states_of_others_and_damaged_ones_are_refused() {
     let path = scratch("state-bad");
     let parts = used(empty());
     state::save(&parts, &path).unwrap();
-    let mut other = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
-    let error = state::restore(&mut other, &mut empty(), &path).unwrap_err().to_string();
-    assert!(error.contains("saved by a different device"), "{error}");
+    let other = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
+    assert!(refusal(other, &path).contains("saved by a different device"));
     let good = fs::read(&path).unwrap();
     for at in [100, good.len() / 2, good.len() - 40] {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&path, bad).unwrap();
-        assert!(state::restore(&mut drive(), &mut empty(), &path).is_err(), "byte {at}");
+        assert!(!refusal(drive(), &path).is_empty(), "byte {at}");
     }
     fs::write(&path, b"short").unwrap();
-    assert!(state::restore(&mut drive(), &mut empty(), &path).is_err());
+    assert!(!refusal(drive(), &path).is_empty());
     fs::remove_file(&path).unwrap();
     let nowhere = path.join("nowhere");
     assert!(state::save(&parts, &nowhere).is_err() && !nowhere.exists());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use writecliff_contents::{Contents, MemoryOptions};
 use writecliff_runner::{AnyDrive, Device};
-use writecliff_serve::{Address, Listener, Served, Timing, nbd};
+use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd};
 
 pub(crate) const CAPACITY: u64 = 64 << 20;
 pub(crate) const REAL: Timing = Timing::Real { slow_down: 1.0 };
@@ -28,7 +28,8 @@ pub(crate) fn disk() -> AnyDrive {
 
 pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
     let capacity = drive.config().user_capacity();
-    Served::new(drive, Contents::in_memory(capacity, MemoryOptions::default()), timing)
+    let contents = Contents::in_memory(capacity, MemoryOptions::default());
+    Served::new(ServedParts::new(drive, contents), timing)
 }
 
 /// A path for a file of a test.
