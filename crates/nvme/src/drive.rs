@@ -60,7 +60,7 @@ impl Identity {
 /// What the drive has counted since it was new; SMART and the endurance group log show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Degrees Celsius; `None` if the drive does not measure it.
+    /// Degrees Celsius; `None` if the drive does not measure it, and SMART says 40 °C.
     pub temperature: Option<f64>,
     /// Percent of spare blocks left, and below which percentage a warning is due.
     pub available_spare: u8,

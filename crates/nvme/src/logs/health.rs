@@ -19,9 +19,20 @@ const SPARE_LOW: u8 = 1 << 0;
 const TEMPERATURE: u8 = 1 << 1;
 const READ_ONLY: u8 = 1 << 3;
 
-/// A temperature as the standard states it; 0 K stands for none that is known.
+/// Composite temperature of a drive that does not measure any, in degrees Celsius. The field is
+/// mandatory and has no value for "unknown", and it may be that of no physical point (Base 2.1,
+/// 5.1.12.1.3), so hosts take 0 for 0 K. 40 °C is the temperature at which JEDEC rates client SSDs
+/// in use (JESD218), and below what hosts warn of.
+const NOMINAL_CELSIUS: f64 = 40.0;
+
+/// A temperature as the standard states it.
 pub(crate) fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
+}
+
+/// The composite temperature.
+fn composite(health: &Health) -> u16 {
+    kelvin(health.temperature.unwrap_or(NOMINAL_CELSIUS))
 }
 
 /// SMART critical warnings, with the controller's temperature thresholds.
@@ -32,7 +43,7 @@ pub(crate) fn warnings(health: &Health, features: &Features) -> u8 {
     }
     let is_outside =
         |kelvin| kelvin >= features.over || (features.under > 0 && kelvin <= features.under);
-    if health.temperature.map(kelvin).is_some_and(is_outside) {
+    if is_outside(composite(health)) {
         warnings |= TEMPERATURE;
     }
     if health.is_read_only {
@@ -57,8 +68,7 @@ pub(super) fn smart(health: &Health, controller: &Controller) -> Page {
     let mut page = Page::new(512);
     let warnings = warnings(health, &controller.features);
     page.u8(0, warnings);
-    let temperature = health.temperature.map_or(0, kelvin);
-    page.u16(1, temperature);
+    page.u16(1, composite(health));
     page.u8(3, health.available_spare);
     page.u8(4, health.spare_threshold);
     page.u8(5, percentage_used(health));
@@ -75,7 +85,8 @@ pub(super) fn smart(health: &Health, controller: &Controller) -> Page {
     page.u128(176, u128::from(controller.error_count));
     page.u32(192, whole(health.warning_time, MINUTE) as u32);
     page.u32(196, whole(health.critical_time, MINUTE) as u32);
-    page.u16(200, temperature); // the composite temperature is that of the only sensor
+    // Temperature Sensor 1 is the only one; 0 says that there is none.
+    page.u16(200, health.temperature.map_or(0, kelvin));
     page.u32(216, health.throttle_count);
     page.u32(224, whole(health.throttled, SECOND) as u32);
     page

@@ -36,6 +36,18 @@ fn smart_counts_what_the_drive_counted() {
 }
 
 #[test]
+fn a_drive_without_a_sensor_has_a_nominal_temperature() {
+    let mut host = Host::new(PlacementInterface::None);
+    host.drive().health.temperature = None;
+    let temperatures =
+        [("critical_warning", 0, 1, 0), ("temperature", 1, 2, 313), ("temp_sensor 1", 200, 2, 0)];
+    assert_fields(&host.page(log(2, 512)), &temperatures);
+    // A host that sets its threshold there is warned: what is reported counts.
+    host.admin(Command::new(0x09).dword(10, 0x04).dword(11, 313));
+    assert_eq!(host.page(log(2, 512))[0], 1 << 1);
+}
+
+#[test]
 fn critical_warnings_follow_the_drive() {
     let mut host = Host::new(PlacementInterface::None);
     let warning = |host: &mut Host| host.page(log(2, 512))[0];
