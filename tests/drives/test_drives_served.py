@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,14 @@ def run(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def command(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "writecliff", *words)
+
+
+def writecliff(*words: str) -> str:
+    return run(*command(*words))
 
 
 def namespace(serial: str) -> Path:
@@ -62,12 +71,14 @@ def server(tmp_path: Path) -> Iterator[DriveServer]:
     server.end()
 
 
-@pytest.mark.parametrize("digests", [(), ("--hdr-digest", "--data-digest")])
+@pytest.mark.parametrize(
+    "how", [(), ("--hdr-digest", "--data-digest"), ("--disable-sqflow",)], ids=" ".join
+)
 def test_the_guest_uses_a_served_drive(
-    server: DriveServer, generation: str, digests: tuple[str, ...], tmp_path: Path
+    server: DriveServer, generation: str, how: tuple[str, ...], tmp_path: Path
 ) -> None:
     before = run("dmesg")
-    with connected(server, *digests) as device:
+    with connected(server, *how) as device:
         listed = json.loads(run("nvme", "id-ns", str(device), "-o", "json"))
         assert listed["nsze"] * 512 == 960_000_000
         verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
@@ -89,3 +100,35 @@ def test_the_guest_uses_a_served_drive(
         assert run("blockdev", "--getss", str(device)).strip() == "4096"
     new = run("dmesg").removeprefix(before)
     assert not re.search(r"WARNING|BUG|Call Trace|timeout|I/O error", new), new
+
+
+def test_attach_and_detach(generation: str, tmp_path: Path) -> None:
+    """The commands, and the block size that outlives the server."""
+    host = ("--host-nqn", HOST[1])
+    options = ServeOptions(slow_down=None, state=tmp_path / "drive.state")
+    for size, again in (("512", False), ("4096", True)):
+        server = DriveServer(f"sim:{write_small_drive(tmp_path)}", options)
+        assert server.restored is again
+        try:
+            (uri,) = server.listen_nvme(["127.0.0.1:0"])
+            attached = json.loads(writecliff("attach", uri.rpartition("/")[0], *host, "--json"))
+            device = attached["device"]
+            assert uri.endswith(attached["nqn"])
+            assert run("blockdev", "--getss", device).strip() == size
+            smart = json.loads(run("nvme", "smart-log", device, "-o", "json"))
+            assert smart["temperature"] == 313
+            if not again:
+                run("nvme", "format", device, "-l", "1", "--force")
+            with open(device, "rb"):
+                in_use = subprocess.run(
+                    command("detach", device), capture_output=True, text=True, check=False
+                )
+            assert (in_use.returncode, "in use" in in_use.stderr) == (2, True), in_use.stderr
+            assert writecliff("detach", device) == f"{device} detached\n"
+            assert not Path(device).exists()
+        finally:
+            server.end()
+    refused = subprocess.run(
+        command("attach", uri, *host), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (refused.returncode, "is it served there?" in refused.stderr) == (2, True), refused

@@ -101,6 +101,18 @@ SCHEMAS: Mapping[str, Schema] = {
             "warnings": "sentences",
         },
     ),
+    "attach": Schema(
+        "attach",
+        {
+            "device": "the block device of its first namespace",
+            "devices": "those of all its namespaces",
+            "nqn": "the qualified name of its subsystem",
+        },
+    ),
+    "detach": Schema(
+        "detach",
+        {"devices": "that are gone", "nqn": "the qualified name of its subsystem"},
+    ),
     "sweep-list": Schema("sweep --list", {"sweeps": "`name`, `option`, `values` and `summary`"}),
     "report": Schema(
         "report",

@@ -2,6 +2,7 @@
 
 Owns: finding the controller of a namespace (`topology`), sending commands (`drive`), the layout of
 answers (`pages`), volatile write cache (`cache`), erasing (`erase`, `format`, `sanitize`), counters
-of flash (`media`, `vendors`) and flexible data placement (`fdp`). Answers are read as bytes, in the
-layout of the standard, because the text and JSON of nvme-cli differ between its versions.
+of flash (`media`, `vendors`), flexible data placement (`fdp`), and attaching drives that are served
+over NVMe/TCP (`fabrics`). Answers are read as bytes, in the layout of the standard, because the
+text and JSON of nvme-cli differ between its versions.
 """
