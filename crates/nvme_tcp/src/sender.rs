@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use writecliff_nvme::{Association, Reply};
+use writecliff_nvme::{Association, Reply, Status};
 
 use crate::handshake::Settings;
-use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE};
+use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE, SUCCEEDED};
 use crate::receiver::Receiver;
 
 /// Head of a submission queue whose host wants no flow control.
@@ -38,11 +38,36 @@ impl Sender {
 
     /// Appends a completion, after the data of the reply if it has any.
     pub fn completion(&mut self, reply: &Reply, out: &mut Vec<u8>) {
-        if !reply.data.is_empty() {
-            self.data(reply.command_id, &reply.data, out);
+        if reply.data.is_empty() {
+            self.count();
+            self.capsule(reply, out);
+        } else {
+            self.data(reply, &reply.data, out);
+            self.completion_after_data(reply, out);
         }
+    }
+
+    /// Appends a completion whose data have been appended; nothing if they said all of it.
+    pub fn completion_after_data(&mut self, reply: &Reply, out: &mut Vec<u8>) {
+        self.count();
+        if !self.data_say(reply) {
+            self.capsule(reply, out);
+        }
+    }
+
+    /// Whether the last data of a command can be its completion, too. A host that wants no flow
+    /// control learns nothing from a response capsule of a success without a result.
+    fn data_say(&self, reply: &Reply) -> bool {
+        !self.flow_control && reply.status == Status::SUCCESS && reply.result == 0
+    }
+
+    /// A command is complete.
+    fn count(&mut self) {
         self.outstanding.fetch_sub(1, Ordering::Relaxed);
         self.head = (self.head + 1) % self.entries.max(1);
+    }
+
+    fn capsule(&self, reply: &Reply, out: &mut Vec<u8>) {
         let head = if self.flow_control { self.head } else { NO_HEAD };
         let mut header = [0; HEADER_BYTES];
         header[0] = RESPONSE;
@@ -50,9 +75,10 @@ impl Sender {
         pdu::begin(out, &mut header, self.settings.digests(), 1, 0);
     }
 
-    /// Appends all data of a command; its completion must follow.
-    pub fn data(&self, command_id: u16, data: &[u8], out: &mut Vec<u8>) {
-        self.begin_data(command_id, data.len() as u32, out);
+    /// Appends all data of a command; [`Self::completion_after_data`] with the same reply must
+    /// follow.
+    pub fn data(&self, reply: &Reply, data: &[u8], out: &mut Vec<u8>) {
+        self.begin_data(reply, data.len() as u32, out);
         out.extend_from_slice(data);
         if self.settings.data_digest {
             out.extend_from_slice(&crc32c::crc32c(data).to_le_bytes());
@@ -61,19 +87,19 @@ impl Sender {
 
     /// Appends what comes before `length` bytes of data, for data that are copied later; `false`
     /// if the host wants a data digest, which needs the data first.
-    pub fn data_header(&self, command_id: u16, length: u32, out: &mut Vec<u8>) -> bool {
+    pub fn data_header(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) -> bool {
         if self.settings.data_digest {
             return false;
         }
-        self.begin_data(command_id, length, out);
+        self.begin_data(reply, length, out);
         true
     }
 
-    fn begin_data(&self, command_id: u16, length: u32, out: &mut Vec<u8>) {
+    fn begin_data(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) {
         let mut header = [0; HEADER_BYTES];
         header[0] = C2H_DATA;
-        header[1] = LAST;
-        header[8..10].copy_from_slice(&command_id.to_le_bytes());
+        header[1] = if self.data_say(reply) { LAST | SUCCEEDED } else { LAST };
+        header[8..10].copy_from_slice(&reply.command_id.to_le_bytes());
         header[16..20].copy_from_slice(&length.to_le_bytes());
         let alignment = usize::from(self.settings.alignment);
         pdu::begin(out, &mut header, self.settings.digests(), alignment, length as usize);

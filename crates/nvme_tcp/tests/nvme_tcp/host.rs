@@ -121,11 +121,12 @@ impl Host {
 
     /// The bytes of a successful completion.
     pub(crate) fn complete(&mut self, id: u16, data: Vec<u8>) -> Vec<u8> {
-        let (controller, queue, status) = (1, 1, Status::SUCCESS);
-        let reply =
-            Reply { controller, queue, command_id: id, result: 7, status, logged: false, data };
+        self.reply(&success(id, 7, data))
+    }
+
+    pub(crate) fn reply(&mut self, reply: &Reply) -> Vec<u8> {
         let mut out = Vec::new();
-        self.sender.completion(&reply, &mut out);
+        self.sender.completion(reply, &mut out);
         out
     }
 
@@ -166,6 +167,11 @@ impl Host {
         }
         pdus
     }
+}
+
+pub(crate) fn success(command_id: u16, result: u64, data: Vec<u8>) -> Reply {
+    let (controller, queue, status) = (1, 1, Status::SUCCESS);
+    Reply { controller, queue, command_id, result, status, logged: false, data }
 }
 
 /// The only command among what was found.

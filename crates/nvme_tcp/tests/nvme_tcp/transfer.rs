@@ -2,7 +2,7 @@
 
 use crate::host::*;
 use proptest::prelude::*;
-use writecliff_nvme::Status;
+use writecliff_nvme::{Reply, Status};
 use writecliff_nvme_tcp::{Limits, Received};
 
 fn wishes() -> impl Strategy<Value = Wishes> {
@@ -78,6 +78,35 @@ fn the_head_of_the_queue_goes_round() {
     host.sender.connected(&writecliff_nvme::Association { flow_control: false, ..QUEUE });
     host.send(&host.capsule(entry(0, 1, BY_TRANSPORT, 0), &[])).unwrap();
     assert_eq!(host.completed(1)[0].u16(16), 0xffff);
+}
+
+#[test]
+fn data_are_a_completion_where_nobody_needs_another() {
+    for flow_control in [true, false] {
+        let mut host = Host::new(Wishes::default(), Limits::default());
+        host.sender.connected(&writecliff_nvme::Association { flow_control, ..QUEUE });
+        let data = vec![1; 64];
+        let failure = Reply { status: Status::INVALID_FIELD, ..success(1, 0, data.clone()) };
+        let cases = [
+            (success(1, 0, data.clone()), !flow_control),
+            (success(1, 3, data), false),
+            (success(1, 0, Vec::new()), false),
+            (failure, false),
+        ];
+        // More commands than there may be outstanding: each of them counts as complete.
+        for (reply, is_one) in cases.iter().cycle().take(2000) {
+            host.send(&host.capsule(entry(0x02, 1, BY_TRANSPORT, 64), &[])).unwrap();
+            let bytes = host.reply(reply);
+            let kinds: Vec<_> =
+                host.read(&bytes).iter().map(|pdu| (pdu.kind, pdu.header[1] & 0b1100)).collect();
+            let expected = match (is_one, reply.data.is_empty()) {
+                (true, _) => vec![(7, 0b1100)],
+                (false, true) => vec![(5, 0)],
+                (false, false) => vec![(7, 0b0100), (5, 0)],
+            };
+            assert_eq!(kinds, expected, "flow control: {flow_control}, {reply:?}");
+        }
+    }
 }
 
 #[test]
@@ -174,7 +203,7 @@ proptest! {
         prop_assert_eq!(pdus[0].header[1] & 0b1100, 0b0100, "last, and a completion follows");
         prop_assert_eq!(&pdus[0].data, &data);
         let mut later = Vec::new();
-        if host.sender.data_header(9, length as u32, &mut later) {
+        if host.sender.data_header(&success(9, 7, Vec::new()), length as u32, &mut later) {
             prop_assert_eq!(&later[..], &bytes[..pdus[0].start]);
         } else {
             prop_assert!(wishes.data_digest && later.is_empty());

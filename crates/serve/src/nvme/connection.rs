@@ -86,7 +86,8 @@ impl Replier {
         let mut sender = locked(&self.sender);
         let Some(sender) = &mut *sender else { return };
         let (mut first, mut last) = (Vec::new(), Vec::new());
-        let is_header = sender.data_header(ticket.command_id, span.length as u32, &mut first);
+        let reply = ticket.success();
+        let is_header = sender.data_header(&reply, span.length as u32, &mut first);
         if !is_header {
             let mut data = vec![0; span.length as usize];
             if self.served.read(span.offset, &mut data).is_err() {
@@ -94,9 +95,9 @@ impl Replier {
                 self.outbox.bell().ring();
                 return;
             }
-            sender.data(ticket.command_id, &data, &mut first);
+            sender.data(&reply, &data, &mut first);
         }
-        sender.completion(&ticket.success(), &mut last);
+        sender.completion_after_data(&reply, &mut last);
         self.outbox.push(|out| {
             out.bytes(&first);
             if is_header {

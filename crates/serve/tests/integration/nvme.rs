@@ -130,6 +130,25 @@ fn what_is_written_is_read_with_and_without_digests_and_timing() {
 }
 
 #[test]
+fn reads_without_flow_control_complete_with_their_data() {
+    for digests in [false, true] {
+        let server = Server::new(drive(), REAL, None);
+        let (_admin, controller) = Host::admin(server.port, &server.nqn, digests);
+        let mut io = Host::begin(server.port, digests);
+        io.flow_control = false;
+        io.connect(&server.nqn, HOST_NQN, controller, 1, 0).unwrap();
+        let data = text(4096, 5);
+        assert_eq!(io.run(Entry::blocks(WRITE, 0, 8), Data::Capsule(&data)).0.status, 0);
+        for _ in 0..300 {
+            assert_eq!(io.read(Entry::blocks(READ, 0, 8), 4096), data);
+        }
+        let beyond = Entry::blocks(READ, CAPACITY / 512, 1);
+        assert_eq!(io.run(beyond, Data::Read(512)).0.status, LBA_OUT_OF_RANGE);
+        server.end();
+    }
+}
+
+#[test]
 fn many_commands_are_outstanding_at_a_time() {
     let server = Server::new(drive(), REAL, None);
     let (_admin, mut io) = Host::both(server.port, &server.nqn, false);

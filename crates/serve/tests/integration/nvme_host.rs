@@ -56,6 +56,8 @@ pub(crate) struct Host {
     pub stream: TcpStream,
     digests: bool,
     next_id: u16,
+    /// Set before [`Self::connect`] to get the head of the queue in completions, or not.
+    pub flow_control: bool,
 }
 
 impl Host {
@@ -64,7 +66,7 @@ impl Host {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
-        let mut host = Self { stream, digests, next_id: 0 };
+        let mut host = Self { stream, digests, next_id: 0, flow_control: true };
         let mut request = [0; 128];
         (request[2], request[4]) = (128, 128);
         request[11] = if digests { 3 } else { 0 };
@@ -87,6 +89,7 @@ impl Host {
         let mut entry = Entry::new(0x7f).dword(1, 1).dword(12, keep_alive_ms).0;
         entry[42..44].copy_from_slice(&queue.to_le_bytes());
         entry[44..46].copy_from_slice(&127_u16.to_le_bytes());
+        entry[46] = u8::from(!self.flow_control) << 2;
         let mut data = vec![5; 16];
         data.extend(controller.to_le_bytes());
         data.resize(1024, 0);
@@ -191,6 +194,10 @@ impl Host {
                     let result = u64::from(number(8)) | u64::from(number(12)) << 32;
                     let id = number(20) as u16;
                     return (Completion { id, result, status }, read);
+                }
+                7 if header[1] >> 3 & 1 == 1 => {
+                    assert!(!self.flow_control, "the host needs a response capsule");
+                    return (Completion { id: number(8) as u16, result: 0, status: 0 }, data);
                 }
                 7 => read = data,
                 9 => {
