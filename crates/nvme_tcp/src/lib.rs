@@ -10,6 +10,7 @@
 //! | `receiver.rs` | from bytes to commands: capsules, data in them, data that is asked for |
 //! | `sgl.rs` | where a command's data are |
 //! | `sender.rs` | from completions and data to bytes |
+//! | `host.rs` | the host's side, for clients that measure and for tests |
 //!
 //! One connection is one queue. Its owner gives what it receives to [`Receiver::receive`], sends
 //! what comes out as [`Received::Send`], passes commands on, and makes bytes of completions with
@@ -21,6 +22,7 @@
 
 mod fault;
 mod handshake;
+pub mod host;
 mod pdu;
 mod receiver;
 mod sender;

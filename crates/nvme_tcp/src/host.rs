@@ -1,0 +1,208 @@
+//! The host's side of the protocol, as bytes: for clients that measure controllers, and for tests.
+
+use writecliff_nvme::command::{ENTRY_BYTES, NSID};
+
+use crate::pdu::{self, u16_at, u32_at};
+
+/// Name of every discovery service.
+pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
+/// Bytes of the PDUs that begin a connection, and of the headers that follow from the controller.
+pub const INITIALIZE_BYTES: usize = pdu::INITIALIZE_BYTES;
+pub const HEADER_BYTES: usize = pdu::HEADER_BYTES;
+/// Bytes that a command capsule takes without data and digests.
+pub const CAPSULE_BYTES: usize = pdu::CAPSULE_BYTES;
+
+const FABRICS: u8 = 0x7f;
+const PROPERTY_SET: u32 = 0;
+const CONNECT: u32 = 1;
+const CONFIGURATION: u32 = 0x14;
+/// Controller Configuration: enabled, all command sets that CAP names, entries of 64 and 16 bytes.
+pub const ENABLED: u32 = 1 | 6 << 4 | 6 << 16 | 4 << 20;
+/// Controller Identifier of a host that takes any controller (Base 2.1, 6.3).
+pub const ANY_CONTROLLER: u16 = u16::MAX;
+// Kinds of data pointers (Base 2.1, 4.3.2): an offset in the capsule, and by the transport.
+const IN_CAPSULE: u8 = 0x01;
+const BY_TRANSPORT: u8 = 0x5a;
+const BY_SGL: u8 = 1 << 6;
+
+/// What a command does with data.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    None,
+    /// In the capsule, or sent when it is asked for.
+    Capsule(&'a [u8]),
+    Asked(&'a [u8]),
+    /// As many bytes come from the controller.
+    Read(u32),
+}
+
+/// A submission queue entry in the making.
+#[derive(Clone, Copy, Debug)]
+pub struct HostEntry(pub [u8; ENTRY_BYTES]);
+
+impl HostEntry {
+    /// A command about the drive's namespace.
+    pub fn new(opcode: u8) -> Self {
+        let mut entry = [0; ENTRY_BYTES];
+        (entry[0], entry[1]) = (opcode, BY_SGL);
+        Self(entry).dword(1, NSID)
+    }
+
+    #[must_use]
+    pub fn dword(mut self, number: usize, value: u32) -> Self {
+        self.0[number * 4..number * 4 + 4].copy_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// A command about `count` blocks, 1 or more.
+    pub fn blocks(opcode: u8, lba: u64, count: u32) -> Self {
+        let entry = Self::new(opcode).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
+        entry.dword(12, count - 1)
+    }
+
+    /// Sets Controller Configuration, which enables, resets or shuts down.
+    pub fn configure(value: u32) -> Self {
+        let entry = Self::new(FABRICS).dword(1, PROPERTY_SET);
+        entry.dword(11, CONFIGURATION).dword(12, value)
+    }
+}
+
+/// The queue that a connection is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue<'a> {
+    pub subsystem: &'a str,
+    pub host: &'a str,
+    pub host_id: [u8; 16],
+    pub controller: u16,
+    pub queue: u16,
+    pub entries: u16,
+    pub keep_alive_ms: u32,
+}
+
+impl Queue<'_> {
+    /// The command Connect, and the data in its capsule.
+    pub fn connect(&self) -> (HostEntry, Vec<u8>) {
+        let mut entry = HostEntry::new(FABRICS).dword(1, CONNECT).dword(12, self.keep_alive_ms);
+        entry.0[42..44].copy_from_slice(&self.queue.to_le_bytes());
+        entry.0[44..46].copy_from_slice(&(self.entries - 1).to_le_bytes());
+        let mut data = self.host_id.to_vec();
+        data.extend(self.controller.to_le_bytes());
+        data.resize(1024, 0);
+        data[256..256 + self.subsystem.len()].copy_from_slice(self.subsystem.as_bytes());
+        data[512..512 + self.host.len()].copy_from_slice(self.host.as_bytes());
+        (entry, data)
+    }
+}
+
+/// A completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    pub id: u16,
+    pub result: u64,
+    /// Status code type and status code.
+    pub status: u16,
+}
+
+/// A request to send data of a command (R2T).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyToTransfer {
+    pub id: u16,
+    pub tag: u16,
+    pub offset: u32,
+    pub length: u32,
+}
+
+/// What the header of a PDU of the controller says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromController {
+    Completion(Completion),
+    ReadyToTransfer(ReadyToTransfer),
+    /// Of a read, with as many bytes behind the header.
+    Data {
+        bytes: u32,
+    },
+}
+
+impl FromController {
+    /// Reads a header; `None` if it is of another PDU.
+    pub fn read(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let id = u16_at(header, 8);
+        Some(match header[0] {
+            pdu::RESPONSE => Self::Completion(Completion {
+                id: u16_at(header, 20),
+                result: u64::from(u32_at(header, 8)) | u64::from(u32_at(header, 12)) << 32,
+                status: u16_at(header, 22) >> 1 & 0x7ff,
+            }),
+            pdu::READY_TO_TRANSFER => Self::ReadyToTransfer(ReadyToTransfer {
+                id,
+                tag: u16_at(header, 10),
+                offset: u32_at(header, 12),
+                length: u32_at(header, 16),
+            }),
+            pdu::C2H_DATA => {
+                Self::Data { bytes: u32_at(header, 4).checked_sub(HEADER_BYTES as u32)? }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Makes PDUs of a host, with digests or without.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostWriter {
+    pub header_digest: bool,
+    pub data_digest: bool,
+}
+
+impl HostWriter {
+    /// The PDU that begins the connection (ICReq).
+    pub fn initialize(self) -> [u8; INITIALIZE_BYTES] {
+        let mut request = [0; INITIALIZE_BYTES];
+        (request[2], request[4]) = (INITIALIZE_BYTES as u8, INITIALIZE_BYTES as u8);
+        request[11] = u8::from(self.header_digest) | u8::from(self.data_digest) << 1;
+        request
+    }
+
+    /// Appends a command capsule.
+    pub fn capsule(self, entry: HostEntry, id: u16, data: Data<'_>, out: &mut Vec<u8>) {
+        let mut header = [0; pdu::CAPSULE_BYTES];
+        header[0] = pdu::COMMAND;
+        let (length, kind, in_capsule): (usize, u8, &[u8]) = match data {
+            Data::None => (0, BY_TRANSPORT, &[]),
+            Data::Capsule(data) => (data.len(), IN_CAPSULE, data),
+            Data::Asked(data) => (data.len(), BY_TRANSPORT, &[]),
+            Data::Read(length) => (length as usize, BY_TRANSPORT, &[]),
+        };
+        let body = &mut header[pdu::COMMON_BYTES..];
+        body.copy_from_slice(&entry.0);
+        body[2..4].copy_from_slice(&id.to_le_bytes());
+        body[32..36].copy_from_slice(&(length as u32).to_le_bytes());
+        body[39] = kind;
+        self.append(&mut header, in_capsule, out);
+    }
+
+    /// Appends data of `whole` that were asked for, in PDUs of up to `most` bytes.
+    pub fn data(self, asked: ReadyToTransfer, whole: &[u8], most: usize, out: &mut Vec<u8>) {
+        let (offset, length) = (asked.offset as usize, asked.length as usize);
+        for (n, part) in whole[offset..offset + length].chunks(most).enumerate() {
+            let done = n * most;
+            let mut header = [0; pdu::HEADER_BYTES];
+            header[0] = pdu::H2C_DATA;
+            header[1] = if done + part.len() == length { pdu::LAST } else { 0 };
+            header[8..10].copy_from_slice(&asked.id.to_le_bytes());
+            header[10..12].copy_from_slice(&asked.tag.to_le_bytes());
+            header[12..16].copy_from_slice(&((offset + done) as u32).to_le_bytes());
+            header[16..20].copy_from_slice(&(part.len() as u32).to_le_bytes());
+            self.append(&mut header, part, out);
+        }
+    }
+
+    fn append(self, header: &mut [u8], data: &[u8], out: &mut Vec<u8>) {
+        let digests = (self.header_digest, self.data_digest);
+        pdu::begin(out, header, digests, 1, data.len());
+        out.extend_from_slice(data);
+        if self.data_digest && !data.is_empty() {
+            out.extend_from_slice(&crc32c::crc32c(data).to_le_bytes());
+        }
+    }
+}
