@@ -132,9 +132,10 @@ class Server:
         """End all connections and the drive's work, and write drive and data to a state file.
         Raises OSError."""
 
-def nbd_load(
+def served_load(
     address: str,
     *,
+    protocol: str,
     write: bool,
     block_bytes: int,
     range_bytes: int,
@@ -142,9 +143,10 @@ def nbd_load(
     requests: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Random requests of one size, `queue_depth` of them outstanding, to an NBD server at
-    "unix:PATH" or "HOST:PORT". Returns latency (a Histogram, as the client sees it) and elapsed_ns.
-    Raises NativeConfigError, OSError."""
+    """Random requests of one size, `queue_depth` of them outstanding, to a server of `protocol`
+    "nbd" or "nvme-tcp" at "unix:PATH" or "HOST:PORT", in blocks of a multiple of 4096 bytes.
+    Returns latency (a Histogram, as the client sees it) and elapsed_ns. Raises NativeConfigError,
+    OSError."""
 
 @final
 class DataPlacementCommands:

@@ -76,8 +76,11 @@ def test_the_benchmark_has_its_rows(tmp_path: Path, capsys: pytest.CaptureFixtur
     rows = document["rows"]
     loads = [(row["case"], row["transport"]) for row in rows if row["client"] == "lean"]
     cases = ("randread-4k-qd32", "randread-4k-qd1")
-    assert loads == [(case, way) for way in ("nbd-unix", "nbd-tcp") for case in cases]
-    assert len(rows) == len(loads) * (2 if has_fio() else 1)
+    ways = ("nbd-unix", "nbd-tcp", "nvme-tcp")
+    assert loads == [(case, way) for way in ways for case in cases]
+    by_fio = [(row["case"], row["transport"]) for row in rows if row["client"] == "fio"]
+    assert by_fio == [load for load in loads if has_fio() and load[1] != "nvme-tcp"]
+    assert len(rows) == len(loads) + len(by_fio)
     for row in rows:
         assert row["iops"] > 0
         assert row["added_p50_us"] == row["latency_p50_us"] > 0

@@ -29,7 +29,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<serve::Server>()?;
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<histogram::PyQuantile>()?;
-    module.add_function(wrap_pyfunction!(serve::nbd_load, module)?)?;
+    module.add_function(wrap_pyfunction!(serve::served_load, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(trace::assign_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::allocators, module)?)?;

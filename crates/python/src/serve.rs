@@ -10,11 +10,11 @@ use writecliff_base::{Bytes, Prng};
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::nbd::client::{Client, LoadRequest};
+use writecliff_serve::load::LoadRequest;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, OperationStatistics, Operations};
-use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd};
+use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd, nvme};
 
 use crate::device::PyDevice;
 use crate::drive::Drive;
@@ -208,13 +208,16 @@ fn state_error(path: &str, error: &StateError) -> PyErr {
     }
 }
 
-/// A closed loop of random requests of one size to an NBD server; random data are not needed.
+/// A closed loop of random requests of one size to an NBD or NVMe/TCP server.
 #[pyfunction]
-#[pyo3(signature = (address, *, write, block_bytes, range_bytes, queue_depth, requests, seed))]
+#[pyo3(signature = (
+    address, *, protocol, write, block_bytes, range_bytes, queue_depth, requests, seed
+))]
 #[expect(clippy::too_many_arguments, reason = "keywords")]
-pub(crate) fn nbd_load<'py>(
+pub(crate) fn served_load<'py>(
     py: Python<'py>,
     address: &str,
+    protocol: &str,
     write: bool,
     block_bytes: u32,
     range_bytes: u64,
@@ -225,17 +228,24 @@ pub(crate) fn nbd_load<'py>(
     let at: Address = address.parse().map_err(|e| errors::config(&format!("{e}"), None))?;
     let operation = if write { Operation::Write } else { Operation::Read };
     let blocks = range_bytes / u64::from(block_bytes).max(1);
-    if blocks == 0 || queue_depth == 0 {
-        return Err(errors::config("a load needs a range and a queue depth", None));
+    if blocks == 0 || queue_depth == 0 || !block_bytes.is_multiple_of(4096) {
+        let what = "a load needs blocks of a multiple of 4096 bytes, a range and a queue depth";
+        return Err(errors::config(what, None));
     }
-    let outcome = py.detach(|| {
-        let (mut random, mut left) = (Prng::new(seed), requests);
-        Client::connect(&at)?.run(queue_depth, || {
-            left = left.checked_sub(1)?;
-            let offset = random.below(blocks) * u64::from(block_bytes);
-            Some(LoadRequest { operation, offset, length: block_bytes })
-        })
-    });
+    let (mut random, mut left) = (Prng::new(seed), requests);
+    let next = || {
+        left = left.checked_sub(1)?;
+        let offset = random.below(blocks) * u64::from(block_bytes);
+        Some(LoadRequest { operation, offset, length: block_bytes })
+    };
+    let outcome = match protocol {
+        "nbd" => py.detach(|| nbd::client::Client::connect(&at)?.run(queue_depth, next)),
+        "nvme-tcp" => py.detach(|| nvme::client::Client::connect(&at)?.run(queue_depth, next)),
+        other => {
+            let what = format!("'{other}' is no protocol of a served drive");
+            return Err(errors::config(&what, Some("give nbd or nvme-tcp")));
+        }
+    };
     let outcome = outcome.map_err(|e| errors::state(address, &e))?;
     let result = PyDict::new(py);
     result.set_item("latency", Py::new(py, PyHistogram::of(outcome.latency))?)?;

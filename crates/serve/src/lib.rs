@@ -22,15 +22,18 @@
 //! | `served.rs` | the interface to transports: sessions and batches |
 //! | `core.rs` | the drive with its outstanding requests |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
-//! | `socket.rs`, `outbox.rs` | bytes to and from clients, without waiting for slow ones |
+//! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
+//! | `load.rs` | a closed loop of requests, to measure servers |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `nbd/` | the NBD protocol |
 //! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |
 
 pub mod clock;
 mod core;
+mod input;
 pub mod listener;
+pub mod load;
 pub mod nbd;
 pub mod nvme;
 pub mod outbox;

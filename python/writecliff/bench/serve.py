@@ -2,9 +2,9 @@
 
 The server is a process of its own on one core; the clients are on another. Without timing
 (`--fast`) the drive takes no time, so all that a client sees is added by server, socket and client.
-Two clients are measured: a lean one of this package, and fio's `nbd` engine where fio has it, which
-costs about as much per request as the server does. Compare rows of one run; where other programs
-run, the CPU time of the server per request says more than its rate.
+Two clients are measured: a lean one of this package, for NBD and NVMe/TCP, and fio's `nbd` engine
+where fio has it, which costs about as much per request as the server does. Compare rows of one run;
+where other programs run, the CPU time of the server per request says more than its rate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,6 +51,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Address:
+    """Where a server is reached."""
+
+    protocol: str
+    """As `_native.served_load` has it."""
+    socket: str
+    """`unix:PATH` or `HOST:PORT`."""
+    uri: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a client saw."""
 
@@ -65,20 +76,25 @@ def run(device: str, *, seconds: float) -> Iterator[dict[str, Any]]:
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
     with tempfile.TemporaryDirectory() as folder:
-        for transport, address in (
-            ("nbd-unix", f"unix:{folder}/nbd.sock"),
-            ("nbd-tcp", "127.0.0.1:0"),
+        for transport, option, address in (
+            ("nbd-unix", "--nbd", f"unix:{folder}/nbd.sock"),
+            ("nbd-tcp", "--nbd", "127.0.0.1:0"),
+            ("nvme-tcp", "--listen", "127.0.0.1:0"),
         ):
-            with _server(device, address) as (real, uri, process):
-                _load(real, write=True, block=_FILL_BYTES, depth=8, requests=_fill_requests())
+            with _server(device, option, address) as (at, process):
+                _load(at, write=True, block=_FILL_BYTES, depth=8, requests=_fill_requests())
                 for depth in DEPTHS:
-                    for client, measure in (("lean", _lean), ("fio", _fio)):
-                        if client == "fio" and not has_fio():
-                            continue
+                    for client, measure in _clients(at):
                         before = _cpu_s(process)
-                        seen = measure(real, uri, depth, seconds)
+                        seen = measure(at, depth, seconds)
                         cpu_s = _cpu_s(process) - before
                         yield asdict(_row(depth, transport, client, seen, cpu_s))
+
+
+def _clients(at: Address) -> Iterator[tuple[str, Callable[[Address, int, float], Measured]]]:
+    yield "lean", _lean
+    if at.protocol == "nbd" and has_fio():
+        yield "fio", _fio
 
 
 def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float) -> Row:
@@ -103,10 +119,12 @@ def has_fio() -> bool:
 
 
 @contextmanager
-def _server(device: str, address: str) -> Iterator[tuple[str, str, subprocess.Popen[str]]]:
-    """A server on the first of our cores, everything else on the others; its address and URI."""
+def _server(
+    device: str, option: str, address: str
+) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
+    """A server on the first of our cores, everything else on the others; its address."""
     cores = sorted(os.sched_getaffinity(0))
-    words = ["serve", device, "--nbd", address, "--fast", "--quiet", "--json"]
+    words = ["serve", device, option, address, "--fast", "--quiet", "--json"]
     if len(cores) > 1:
         os.sched_setaffinity(0, cores[:1])
     try:
@@ -121,9 +139,10 @@ def _server(device: str, address: str) -> Iterator[tuple[str, str, subprocess.Po
         assert process.stderr is not None
         line = process.stderr.readline()
         uri = line.rpartition(" at ")[2].strip()
-        if not uri.startswith("nbd"):
+        if not uri.startswith(("nbd", "nvme")):
             raise EngineError(f"the server does not start: {line}{process.stderr.read()}")
-        yield address if address.startswith("unix:") else uri.removeprefix("nbd://"), uri, process
+        socket = address if address.startswith("unix:") else uri.split("/")[2]
+        yield Address("nbd" if uri.startswith("nbd") else "nvme-tcp", socket, uri), process
     finally:
         os.sched_setaffinity(0, cores)
         process.terminate()
@@ -140,10 +159,11 @@ def _fill_requests() -> int:
     return 4 * RANGE_BYTES // _FILL_BYTES
 
 
-def _load(address: str, *, write: bool, block: int, depth: int, requests: int) -> dict[str, Any]:
+def _load(at: Address, *, write: bool, block: int, depth: int, requests: int) -> dict[str, Any]:
     with as_user_errors():
-        return _native.nbd_load(
-            address,
+        return _native.served_load(
+            at.socket,
+            protocol=at.protocol,
             write=write,
             block_bytes=block,
             range_bytes=RANGE_BYTES,
@@ -153,11 +173,11 @@ def _load(address: str, *, write: bool, block: int, depth: int, requests: int) -
         )
 
 
-def _lean(address: str, _uri: str, depth: int, seconds: float) -> Measured:
+def _lean(at: Address, depth: int, seconds: float) -> Measured:
     """As many requests as take about so long, by a first short load."""
 
     def measure(requests: int) -> dict[str, Any]:
-        return _load(address, write=False, block=_BLOCK_BYTES, depth=depth, requests=requests)
+        return _load(at, write=False, block=_BLOCK_BYTES, depth=depth, requests=requests)
 
     probe = measure(_PROBE_REQUESTS)
     count = max(_PROBE_REQUESTS, round(_PROBE_REQUESTS * seconds * 1e9 / probe["elapsed_ns"]))
@@ -171,10 +191,10 @@ def _lean(address: str, _uri: str, depth: int, seconds: float) -> Measured:
     )
 
 
-def _fio(_address: str, uri: str, depth: int, seconds: float) -> Measured:
+def _fio(at: Address, depth: int, seconds: float) -> Measured:
     with tempfile.NamedTemporaryFile() as report:  # begins with messages of its client, or not
         words = [
-            "fio", "--name=load", "--ioengine=nbd", f"--uri={uri}", "--rw=randread",
+            "fio", "--name=load", "--ioengine=nbd", f"--uri={at.uri}", "--rw=randread",
             f"--bs={_BLOCK_BYTES}", f"--size={RANGE_BYTES}", f"--iodepth={depth}", "--norandommap",
             "--time_based", f"--runtime={max(1, round(seconds))}", "--percentile_list=50:99.9",
             "--output-format=json", f"--output={report.name}",

@@ -401,7 +401,8 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             "device": "",
             "seconds": "of a load",
-            "rows": "of each load `case`, `transport`, `client` (`lean` or `fio`), `iops`, "
+            "rows": "of each load `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`), "
+            "`client` (`lean`, or `fio` over NBD), `iops`, "
             "`latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), "
             "`server_cpu_us` (CPU time of the server per request)",
         },

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use writecliff_runner::AnyConfig;
 
-use super::input::Input;
 use super::protocol::{
     FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION, OPTION_REPLY, ZEROES, flag, info, option, reply,
 };
 use super::transmission::PAYLOAD_BYTES_MAX;
+use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::SECTOR_BYTES;
 use crate::served::Served;

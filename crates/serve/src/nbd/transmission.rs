@@ -8,8 +8,8 @@ use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
 
 use super::handshake::Agreed;
-use super::input::Input;
 use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
+use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{Done, Failure, Refusal, Replies, Request, SECTOR_BYTES};
 use crate::served::{Served, Session};

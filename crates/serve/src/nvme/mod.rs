@@ -12,7 +12,9 @@
 //! | `placement.rs` | its streams and placement handles |
 //! | `target.rs` | the subsystem, the connections of its admin queues |
 //! | `connection.rs` | one connection: commands, data, completions |
+//! | `client.rs` | a host, to measure servers |
 
+pub mod client;
 mod connection;
 mod drive;
 mod identity;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use writecliff_base::Bytes;
 use writecliff_contents::{Contents, MemoryOptions};
+use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
+use writecliff_serve::load::LoadRequest;
+use writecliff_serve::nvme::client::Client;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::{Address, Listener, Served, ServedParts, Timing};
 
@@ -291,4 +294,45 @@ fn hostile_peers_disturb_nobody() {
     drop((half_open, slow));
     eventually("their sessions end", || server.served.snapshot().sessions <= 3);
     server.end();
+}
+
+/// The client that measures: its requests of every kind are what the drive counts.
+#[test]
+fn a_load_does_what_it_is_told() {
+    for timing in [REAL, Timing::Fast] {
+        let server = Server::new(drive(), timing, None);
+        let mut client = Client::connect(server.listener.address()).unwrap();
+        assert_eq!(client.size(), CAPACITY);
+        let block = |operation, n, length: u32| {
+            let offset = n * u64::from(length) % CAPACITY;
+            LoadRequest { operation, offset, length }
+        };
+        let loads = [
+            (Operation::Write, 131_072, 40), // asked for
+            (Operation::Write, 4096, 100),   // in the capsule
+            (Operation::Read, 4096, 1000),
+            (Operation::Trim, 65_536, 10),
+            (Operation::Flush, 0, 3),
+        ];
+        for (operation, length, count) in loads {
+            let mut numbers = 0..count;
+            let next = || numbers.next().map(|n| block(operation, n, length));
+            let outcome = client.run(32, next).unwrap();
+            assert_eq!(outcome.latency.count(), count);
+            assert!(outcome.elapsed_ns > 0);
+        }
+        let [reads, writes, trims, flushes] = server.served.snapshot().operations.0;
+        let requests = [&reads, &writes, &trims, &flushes].map(|one| one.requests);
+        assert_eq!(requests, [1000, 140, 10, 3]);
+        assert_eq!((reads.bytes, writes.bytes), (4_096_000, 40 * 131_072 + 409_600));
+        let mut data = [0; 4096];
+        server.served.read(655_360, &mut data).unwrap();
+        assert_eq!(data, [0x5a; 4096], "behind what was trimmed");
+        let beyond = LoadRequest { operation: Operation::Read, offset: CAPACITY, length: 4096 };
+        let error = client.run(1, || Some(beyond)).unwrap_err().to_string();
+        assert!(error.contains("status 080h"), "{error}");
+        assert!(client.run(1024, || None).is_err(), "more than a queue has entries");
+        drop(client);
+        server.end();
+    }
 }

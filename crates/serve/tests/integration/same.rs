@@ -12,7 +12,8 @@ use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Operation};
 use writecliff_runner::outcome::Unobserved;
 use writecliff_runner::{AnyDrive, Histogram};
-use writecliff_serve::nbd::client::{Client, LoadRequest};
+use writecliff_serve::load::LoadRequest;
+use writecliff_serve::nbd::client::Client;
 use writecliff_serve::{Address, Timing};
 use writecliff_workload::{
     BlockSize, IoRequest, JobSpec, Operation as Kind, Pattern, ThreadGenerator, WorkloadSpec,

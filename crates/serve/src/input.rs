@@ -7,27 +7,27 @@ use crate::socket::Socket;
 /// Data of writes pass through in pieces of up to this size.
 const BUFFER_BYTES: usize = 160 << 10;
 
-pub(super) struct Input {
+pub(crate) struct Input {
     buffer: Vec<u8>,
     first: usize,
     end: usize,
 }
 
 impl Input {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { buffer: vec![0; BUFFER_BYTES], first: 0, end: 0 }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.first..self.end]
     }
 
     /// The first `N` bytes, if they are there.
-    pub(super) fn head<const N: usize>(&self) -> Option<&[u8; N]> {
+    pub(crate) fn head<const N: usize>(&self) -> Option<&[u8; N]> {
         self.bytes().first_chunk()
     }
 
-    pub(super) fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         self.first += count;
         assert!(self.first <= self.end, "consumed more than there is");
         if self.first == self.end {
@@ -37,7 +37,7 @@ impl Input {
 
     /// Receives more behind what is there. `UnexpectedEof` at the end of the stream, `WouldBlock`
     /// if there is nothing and `wait` is not set.
-    pub(super) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
         if self.end == self.buffer.len() {
             self.buffer.copy_within(self.first..self.end, 0);
             (self.first, self.end) = (0, self.end - self.first);

@@ -1,0 +1,165 @@
+//! A closed loop of requests on one connection, to measure servers with.
+//!
+//! fio's clients cost a core as much as a fast server does. This one sends what it has to send at
+//! once and throws data away, so that a server can be measured beside it.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use writecliff_host_interface::Operation;
+use writecliff_runner::Histogram;
+
+use crate::input::Input;
+use crate::listener::Address;
+use crate::socket::Socket;
+
+/// A request as a load makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadRequest {
+    pub operation: Operation,
+    pub offset: u64,
+    pub length: u32,
+}
+
+/// What a load measured, by wall time.
+#[derive(Clone, Debug)]
+pub struct LoadOutcome {
+    /// From just before a request is sent until its reply has been read.
+    pub latency: Histogram,
+    pub elapsed_ns: u64,
+}
+
+/// A connection to a server. Everything waits.
+pub(crate) struct Channel {
+    socket: Socket,
+    input: Input,
+}
+
+impl Channel {
+    pub(crate) fn connect(address: &Address) -> io::Result<Self> {
+        let socket: Socket = match address {
+            Address::Unix(path) => UnixStream::connect(path)?.into(),
+            Address::Tcp(host, port) => TcpStream::connect((host.as_str(), *port))?.into(),
+        };
+        Ok(Self { socket, input: Input::new() })
+    }
+
+    /// Takes the next `N` bytes.
+    pub(crate) fn head<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        loop {
+            if let Some(&head) = self.input.head() {
+                self.input.consume(N);
+                return Ok(head);
+            }
+            self.input.receive(&self.socket, true)?;
+        }
+    }
+
+    /// Takes the next `count` bytes.
+    pub(crate) fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        let mut taken = Vec::new();
+        self.each(count, |bytes| taken.extend_from_slice(bytes))?;
+        Ok(taken)
+    }
+
+    /// Throws the next `count` bytes away.
+    pub(crate) fn skip(&mut self, count: usize) -> io::Result<()> {
+        self.each(count, |_| {})
+    }
+
+    fn each(&mut self, mut count: usize, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        while count > 0 {
+            if self.input.bytes().is_empty() {
+                self.input.receive(&self.socket, true)?;
+            }
+            let there = count.min(self.input.bytes().len());
+            take(&self.input.bytes()[..there]);
+            self.input.consume(there);
+            count -= there;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn send(&self, mut data: &[u8]) -> io::Result<()> {
+        while !data.is_empty() {
+            match self.socket.send(data) {
+                Ok(count) => data = &data[count..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.socket.wait(false, true, None, None)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A protocol as a load needs it. Requests go by the numbers of their slots.
+pub(crate) trait Protocol {
+    /// Bytes of the shortest reply.
+    const REPLY_BYTES: usize;
+
+    /// Appends a request to what is to be sent.
+    fn append(&mut self, requests: &mut Vec<u8>, request: &LoadRequest, slot: u32);
+
+    /// Waits for a reply, whichever comes first, and takes it; the slot of its request.
+    fn reply(&mut self, channel: &mut Channel) -> io::Result<u32>;
+}
+
+/// Keeps `queue_depth` requests outstanding until `next` has no more of them.
+pub(crate) fn run(
+    channel: &mut Channel,
+    protocol: &mut impl Protocol,
+    queue_depth: u32,
+    mut next: impl FnMut() -> Option<LoadRequest>,
+) -> io::Result<LoadOutcome> {
+    let start = Instant::now();
+    let mut sent: Vec<Option<Instant>> = vec![None; queue_depth as usize];
+    let mut latency = Histogram::new();
+    let mut free: Vec<u32> = (0..queue_depth).rev().collect();
+    let mut requests = Vec::new();
+    let mut is_over = false;
+    loop {
+        let now = Instant::now();
+        while !is_over && let Some(slot) = free.pop() {
+            if let Some(request) = next() {
+                sent[slot as usize] = Some(now);
+                protocol.append(&mut requests, &request, slot);
+            } else {
+                free.push(slot);
+                is_over = true;
+            }
+        }
+        channel.send(&requests)?;
+        requests.clear();
+        if free.len() == queue_depth as usize {
+            return Ok(LoadOutcome { latency, elapsed_ns: start.elapsed().as_nanos() as u64 });
+        }
+        replies(channel, protocol, &mut sent, |slot, sent| {
+            latency.record(sent.elapsed().as_nanos() as u64);
+            free.push(slot);
+        })?;
+    }
+}
+
+/// Takes at least one reply, and all that have arrived with it.
+fn replies<P: Protocol>(
+    channel: &mut Channel,
+    protocol: &mut P,
+    sent: &mut [Option<Instant>],
+    mut taken: impl FnMut(u32, Instant),
+) -> io::Result<()> {
+    loop {
+        let slot = protocol.reply(channel)?;
+        let Some(at) = sent.get_mut(slot as usize).and_then(Option::take) else {
+            let what = "the server answers what was not asked";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        };
+        taken(slot, at);
+        if channel.input.bytes().len() < P::REPLY_BYTES {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! An NVMe/TCP host for measurements: one I/O queue of the subsystem that a target offers.
+
+use std::io;
+
+use writecliff_host_interface::Operation;
+use writecliff_nvme_tcp::host::{
+    ANY_CONTROLLER, Completion, DISCOVERY_NQN, Data, ENABLED, FromController, HEADER_BYTES,
+    HostEntry, HostWriter, INITIALIZE_BYTES, Queue, ReadyToTransfer,
+};
+
+use crate::listener::Address;
+use crate::load::{self, Channel, LoadOutcome, LoadRequest, Protocol};
+
+const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:4d3a0e7c-8f52-4b61-9c0e-2a71b5d8e390";
+const HOST_ID: [u8; 16] = [5; 16];
+/// Most commands outstanding: a queue of the subsystem has 1,024 entries.
+const QUEUE_ENTRIES: u16 = 1024;
+/// Largest data in a capsule, and in other PDUs, that every server of ours takes.
+const CAPSULE_DATA_BYTES: usize = 8192;
+const PDU_DATA_BYTES: usize = 128 << 10;
+
+const FLUSH: u8 = 0x00;
+const WRITE: u8 = 0x01;
+const READ: u8 = 0x02;
+const DATASET_MANAGEMENT: u8 = 0x09;
+const GET_LOG_PAGE: u8 = 0x02;
+const IDENTIFY: u8 = 0x06;
+const PLAIN: HostWriter = HostWriter { header_digest: false, data_digest: false };
+
+/// A host with its queues.
+pub struct Client {
+    /// The controller ends with its admin queue.
+    _admin: Channel,
+    io: Channel,
+    size: u64,
+    block_bytes: u32,
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the NVMe/TCP server {what}"))
+}
+
+impl Client {
+    /// Connects to the first subsystem that the discovery service at `address` names, there too.
+    pub fn connect(address: &Address) -> io::Result<Self> {
+        let subsystem = discover(address)?;
+        let (mut admin, controller) = begin(address, &subsystem, ANY_CONTROLLER, 0)?;
+        run(&mut admin, HostEntry::configure(ENABLED), Data::None)?;
+        let (_, page) = run(&mut admin, HostEntry::new(IDENTIFY), Data::Read(4096))?;
+        if page.len() != 4096 {
+            return Err(malformed("does not describe its namespace"));
+        }
+        // Identify Namespace (NVM Command Set 1.1, 4.1.5.1): NSZE, FLBAS, LBADS of the format.
+        let blocks = u64::from_le_bytes(*page.first_chunk().expect("4096 bytes"));
+        let format = 128 + 4 * usize::from(page[26] & 0xf);
+        let shift = page[format + 2];
+        if !(9..=16).contains(&shift) {
+            return Err(malformed("has blocks of no usual size"));
+        }
+        let (io, _) = begin(address, &subsystem, controller, 1)?;
+        Ok(Self { _admin: admin, io, size: blocks << shift, block_bytes: 1 << shift })
+    }
+
+    /// Bytes of the namespace.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Keeps `queue_depth` requests outstanding until `next` has no more of them. Their offsets
+    /// and lengths are multiples of the namespace's blocks.
+    pub fn run(
+        &mut self,
+        queue_depth: u32,
+        next: impl FnMut() -> Option<LoadRequest>,
+    ) -> io::Result<LoadOutcome> {
+        if queue_depth >= u32::from(QUEUE_ENTRIES) {
+            let what = format!("a queue takes {} commands at most", QUEUE_ENTRIES - 1);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let lengths = vec![0; queue_depth as usize];
+        let mut commands = Commands { block_bytes: self.block_bytes, lengths, data: Vec::new() };
+        load::run(&mut self.io, &mut commands, queue_depth, next)
+    }
+}
+
+/// Connects a queue; its controller.
+fn begin(
+    address: &Address,
+    subsystem: &str,
+    controller: u16,
+    queue: u16,
+) -> io::Result<(Channel, u16)> {
+    let mut channel = Channel::connect(address)?;
+    channel.send(&PLAIN.initialize())?;
+    let response: [u8; INITIALIZE_BYTES] = channel.head()?;
+    if response[0] != 1 || response[11] != 0 {
+        return Err(malformed("begins with something else"));
+    }
+    let entries = if queue == 0 { 32 } else { QUEUE_ENTRIES };
+    let (host, host_id, keep_alive_ms) = (HOST_NQN, HOST_ID, 0);
+    let queue = Queue { subsystem, host, host_id, controller, queue, entries, keep_alive_ms };
+    let (entry, data) = queue.connect();
+    let (completion, _) = run(&mut channel, entry, Data::Capsule(&data))?;
+    Ok((channel, completion.result as u16))
+}
+
+/// The name of the first subsystem of a discovery service.
+fn discover(address: &Address) -> io::Result<String> {
+    const LOG: u32 = 0x70;
+    const LOG_BYTES: u32 = 2048; // a header and an entry of 1,024 bytes each
+    let (mut service, _) = begin(address, DISCOVERY_NQN, ANY_CONTROLLER, 0)?;
+    run(&mut service, HostEntry::configure(ENABLED), Data::None)?;
+    let log = HostEntry::new(GET_LOG_PAGE).dword(10, LOG | (LOG_BYTES / 4 - 1) << 16);
+    let (_, page) = run(&mut service, log, Data::Read(LOG_BYTES))?;
+    let name = page.get(1280..1536).ok_or_else(|| malformed("offers no subsystem"))?;
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8(name[..end].to_vec()).map_err(|_| malformed("has no name"))
+}
+
+/// Runs one command on an idle queue to its completion, which must be a success.
+fn run(
+    channel: &mut Channel,
+    entry: HostEntry,
+    data: Data<'_>,
+) -> io::Result<(Completion, Vec<u8>)> {
+    let mut capsule = Vec::new();
+    PLAIN.capsule(entry, 0, data, &mut capsule);
+    channel.send(&capsule)?;
+    let mut read = Vec::new();
+    loop {
+        match received(channel)? {
+            FromController::Data { bytes } => read.extend(channel.take(bytes as usize)?),
+            FromController::Completion(completion) => return Ok((completion, read)),
+            FromController::ReadyToTransfer(_) => return Err(malformed("asks for no data")),
+        }
+    }
+}
+
+/// The next PDU of the server, without the data behind it. A failed command is an error.
+fn received(channel: &mut Channel) -> io::Result<FromController> {
+    let header: [u8; HEADER_BYTES] = channel.head()?;
+    let found = FromController::read(&header);
+    match found.ok_or_else(|| malformed("answers with something else"))? {
+        FromController::Completion(Completion { status, .. }) if status != 0 => {
+            Err(malformed(&format!("refuses a command: status {status:03x}h")))
+        }
+        other => Ok(other),
+    }
+}
+
+/// Outstanding commands: the data of each write, by identifier.
+struct Commands {
+    block_bytes: u32,
+    lengths: Vec<u32>,
+    /// What all writes write, as long as the longest.
+    data: Vec<u8>,
+}
+
+impl Commands {
+    fn answer(&self, channel: &Channel, asked: ReadyToTransfer) -> io::Result<()> {
+        let length = self.lengths.get(usize::from(asked.id)).copied().unwrap_or(0);
+        let end = asked.offset.checked_add(asked.length);
+        if end.is_none_or(|end| end > length) {
+            return Err(malformed("asks for data that no command has"));
+        }
+        let mut out = Vec::new();
+        PLAIN.data(asked, &self.data[..length as usize], PDU_DATA_BYTES, &mut out);
+        channel.send(&out)
+    }
+}
+
+impl Protocol for Commands {
+    const REPLY_BYTES: usize = HEADER_BYTES;
+
+    fn append(&mut self, requests: &mut Vec<u8>, request: &LoadRequest, slot: u32) {
+        let &LoadRequest { operation, offset, length } = request;
+        let (lba, count) = (offset / u64::from(self.block_bytes), length / self.block_bytes);
+        let bytes = length as usize;
+        if self.data.len() < bytes && operation == Operation::Write {
+            self.data.resize(bytes, 0x5a);
+        }
+        self.lengths[slot as usize] = if operation == Operation::Write { length } else { 0 };
+        let mut range = [0; 16];
+        let (entry, data) = match operation {
+            Operation::Read => (HostEntry::blocks(READ, lba, count), Data::Read(length)),
+            Operation::Write if bytes <= CAPSULE_DATA_BYTES => {
+                (HostEntry::blocks(WRITE, lba, count), Data::Capsule(&self.data[..bytes]))
+            }
+            Operation::Write => {
+                (HostEntry::blocks(WRITE, lba, count), Data::Asked(&self.data[..bytes]))
+            }
+            Operation::Trim => {
+                range[4..8].copy_from_slice(&count.to_le_bytes());
+                range[8..].copy_from_slice(&lba.to_le_bytes());
+                let deallocate = HostEntry::new(DATASET_MANAGEMENT).dword(11, 1 << 2);
+                (deallocate, Data::Capsule(&range[..]))
+            }
+            Operation::Flush => (HostEntry::new(FLUSH), Data::None),
+        };
+        PLAIN.capsule(entry, slot as u16, data, requests);
+    }
+
+    fn reply(&mut self, channel: &mut Channel) -> io::Result<u32> {
+        loop {
+            match received(channel)? {
+                FromController::Data { bytes } => channel.skip(bytes as usize)?,
+                FromController::ReadyToTransfer(asked) => self.answer(channel, asked)?,
+                FromController::Completion(completion) => return Ok(u32::from(completion.id)),
+            }
+        }
+    }
+}
