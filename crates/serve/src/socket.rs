@@ -73,9 +73,9 @@ impl Socket {
         unsafe { libc::shutdown(self.raw(), libc::SHUT_RDWR) };
     }
 
-    /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings, or the
-    /// time is over. Returns whether anything happened. An error if the peer has left and nothing
-    /// is to be received.
+    /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings (and is
+    /// answered), or the time is over. Returns whether anything happened. An error if the peer has
+    /// left and nothing is to be received.
     pub fn wait(
         &self,
         receive: bool,
@@ -84,10 +84,13 @@ impl Socket {
         at_most: Option<Duration>,
     ) -> io::Result<bool> {
         let events = if receive { libc::POLLIN } else { 0 } | if send { libc::POLLOUT } else { 0 };
-        let bell = bell.map_or(-1, |bell| bell.0.as_raw_fd());
+        let ringing = bell.map_or(-1, |bell| bell.0.as_raw_fd());
         let entry = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        let mut entries = [entry(self.raw(), events), entry(bell, libc::POLLIN)];
+        let mut entries = [entry(self.raw(), events), entry(ringing, libc::POLLIN)];
         let happened = poll(&mut entries, at_most)?;
+        if let Some(bell) = bell.filter(|_| entries[1].revents != 0) {
+            bell.answer();
+        }
         if !receive && entries[0].revents & (libc::POLLHUP | libc::POLLERR) != 0 {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
@@ -128,7 +131,7 @@ impl Bell {
     }
 
     /// Ends the ringing.
-    pub fn answer(&self) {
+    fn answer(&self) {
         let mut count = [0; 8];
         // SAFETY: the buffer is written within its length. It fails if the bell does not ring.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };

@@ -279,15 +279,15 @@ impl Transmission<'_> {
 
     /// Waits for more input; meanwhile sends what the client takes.
     fn receive(&mut self) -> io::Result<()> {
+        // Asked before anything is sent: what is not outstanding then has been queued.
+        let is_idle = self.replier.outstanding.load(Ordering::SeqCst) == 0;
         let is_sent = self.outbox.send_all()? == Sent::All;
-        let is_alone = is_sent && self.replier.outstanding.load(Ordering::SeqCst) == 0;
-        match self.input.receive(self.outbox.socket(), is_alone) {
+        match self.input.receive(self.outbox.socket(), is_idle && is_sent) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
         }
         self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
-        self.outbox.bell().answer();
         Ok(())
     }
 
@@ -301,7 +301,6 @@ impl Transmission<'_> {
             return Ok(());
         }
         self.outbox.socket().wait(false, !is_sent, Some(self.outbox.bell()), None)?;
-        self.outbox.bell().answer();
         Ok(())
     }
 }

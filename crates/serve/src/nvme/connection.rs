@@ -1,18 +1,19 @@
 //! One NVMe/TCP connection: its thread understands what the host sends and gives the drive work;
 //! completions go out from whichever thread the drive completes on.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
-use writecliff_nvme::{Association, Failure, Outcome, Placement, Reply, Span, Ticket, Work};
-use writecliff_nvme_tcp::{Command, Limits, Received, Receiver, Sender};
+use writecliff_nvme::{Association, Outcome, Placement, Span, Subsystem, Ticket, Work};
+use writecliff_nvme_tcp::{Command, Limits, Received, Receiver};
 
-use super::target::{Heard, Target};
+use super::drive::SimulatedDrive;
+use super::replier::{Pending, Replier, Then};
+use super::target::Target;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{self, Done, Replies, Request};
 use crate::served::{Served, Session};
@@ -21,144 +22,8 @@ use crate::served::{Served, Session};
 const INPUT_BYTES: usize = 160 << 10;
 /// How long a peer may take to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Bytes of reads outstanding, of a host that wants data digests: their data are copied before
-/// they can be sent.
-const DIGESTED_BYTES: u64 = 8 << 20;
 /// The highest number of a stream that a drive takes; higher ones are as invalid.
 const STREAM_MAX: u16 = u16::MAX - 1;
-
-/// What a command of the host waits for.
-struct Pending {
-    ticket: Ticket,
-    /// Requests that the drive has not completed.
-    left: u32,
-    failure: Option<Failure>,
-    then: Then,
-}
-
-/// What follows when the drive is done.
-enum Then {
-    Reply,
-    Read(Span),
-    Compare(Span, Vec<u8>),
-}
-
-/// The sending half of a connection.
-pub(super) struct Replier {
-    outbox: Arc<Outbox>,
-    served: Served,
-    sender: Mutex<Option<Sender>>,
-    pending: Mutex<BTreeMap<u64, Pending>>,
-    /// Work that failed: its completions are made by the connection's thread.
-    failed: Mutex<Vec<(Ticket, Failure)>>,
-    reading: AtomicU64,
-    has_data_digest: AtomicBool,
-    wants_bell: AtomicBool,
-    pub(super) heard: Heard,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Replier {
-    pub(super) fn close(&self) {
-        self.outbox.close();
-    }
-
-    pub(super) fn flush(&self) {
-        if self.outbox.send().is_err() {
-            self.outbox.socket().shut_down();
-        }
-    }
-
-    /// Queues a completion with its data.
-    pub(super) fn reply(&self, reply: &Reply) {
-        let mut sender = locked(&self.sender);
-        let Some(sender) = &mut *sender else { return };
-        let mut bytes = Vec::new();
-        sender.completion(reply, &mut bytes);
-        self.outbox.push(|out| out.bytes(&bytes));
-    }
-
-    /// Queues the data of a read and its completion.
-    fn read(&self, ticket: Ticket, span: Span) {
-        let mut sender = locked(&self.sender);
-        let Some(sender) = &mut *sender else { return };
-        let (mut first, mut last) = (Vec::new(), Vec::new());
-        let reply = ticket.success();
-        let is_header = sender.data_header(&reply, span.length as u32, &mut first);
-        if !is_header {
-            let mut data = vec![0; span.length as usize];
-            if self.served.read(span.offset, &mut data).is_err() {
-                locked(&self.failed).push((ticket, Failure::UnrecoveredRead));
-                self.outbox.bell().ring();
-                return;
-            }
-            sender.data(&reply, &data, &mut first);
-        }
-        sender.completion_after_data(&reply, &mut last);
-        self.outbox.push(|out| {
-            out.bytes(&first);
-            if is_header {
-                out.data(span.offset, span.length);
-            }
-            out.bytes(&last);
-        });
-    }
-
-    /// The drive is done with a command.
-    fn finish(&self, pending: Pending) {
-        let Pending { ticket, mut failure, then, .. } = pending;
-        if let (Then::Compare(span, data), None) = (&then, failure) {
-            let mut found = vec![0; data.len()];
-            failure = match self.served.read(span.offset, &mut found) {
-                Err(_) => Some(Failure::UnrecoveredRead),
-                Ok(()) => (found != *data).then_some(Failure::Different),
-            };
-        }
-        if let Then::Read(span) = then {
-            self.reading.fetch_sub(span.length, Ordering::Relaxed);
-        }
-        match (failure, then) {
-            (Some(failure), _) => {
-                locked(&self.failed).push((ticket, failure));
-                self.outbox.bell().ring();
-            }
-            (None, Then::Read(span)) => self.read(ticket, span),
-            (None, _) => self.reply(&ticket.success()),
-        }
-    }
-}
-
-impl Replies for Replier {
-    fn completed(&self, done: &Done) {
-        let mut all = locked(&self.pending);
-        let Some(pending) = all.get_mut(&done.request.tag) else { return };
-        pending.left -= 1;
-        if let Some(failure) = done.failure {
-            let is_read = done.request.operation == Operation::Read;
-            let failure = match failure {
-                request::Failure::Io if is_read => Failure::UnrecoveredRead,
-                _ => Failure::WriteFault,
-            };
-            pending.failure.get_or_insert(failure);
-        }
-        if pending.left == 0
-            && let Some(pending) = all.remove(&done.request.tag)
-        {
-            drop(all);
-            self.finish(pending);
-        }
-    }
-
-    fn send(&self) {
-        self.flush();
-        if self.wants_bell.swap(false, Ordering::SeqCst) {
-            self.outbox.bell().ring();
-        }
-    }
-}
 
 /// A connection's thread.
 struct Connection<'a> {
@@ -168,27 +33,15 @@ struct Connection<'a> {
     session: Session,
     receiver: Receiver,
     association: Option<Association>,
-    next_tag: u64,
 }
 
 /// Serves a connection until the host leaves or misbehaves.
 pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
-    let replier = Arc::new(Replier {
-        outbox: Arc::clone(outbox),
-        served: served.clone(),
-        sender: Mutex::default(),
-        pending: Mutex::default(),
-        failed: Mutex::default(),
-        reading: AtomicU64::new(0),
-        has_data_digest: AtomicBool::new(false),
-        wants_bell: AtomicBool::new(false),
-        heard: Heard::new(target.now_ms()),
-    });
+    let replier = Arc::new(Replier::new(outbox, served, target.now_ms()));
     let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
     let receiver = Receiver::new(Limits::default());
-    let (association, next_tag) = (None, 0);
     let mut connection =
-        Connection { target, outbox, replier, session, receiver, association, next_tag };
+        Connection { target, outbox, replier, session, receiver, association: None };
     let _ = connection.run(); // an error is the end of the connection, and the host knows why
     if let Some(association) = connection.association {
         target.left(association);
@@ -200,15 +53,22 @@ impl Connection<'_> {
         let mut input = vec![0; INPUT_BYTES];
         let mut found = Vec::new();
         loop {
+            // What an idle drive has done is queued, so it must be asked before that is sent.
+            let is_idle = self.replier.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()? == Sent::All;
-            // Whoever completes a read later finds that this thread waits for that.
-            self.replier.wants_bell.store(self.is_reading_much(), Ordering::SeqCst);
-            let holds = !is_sent || self.is_reading_much();
-            if !self.wait(!holds, !is_sent)? || holds {
-                continue;
+            // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
+            let is_alone = is_idle && is_sent && self.io_queue().is_some();
+            if !is_alone {
+                // Whoever completes a read later finds that this thread waits for that.
+                let replier = &self.replier;
+                replier.wants_bell.store(replier.is_reading_much(), Ordering::SeqCst);
+                let holds = !is_sent || replier.is_reading_much();
+                if !self.wait(!holds, !is_sent)? || holds {
+                    continue;
+                }
             }
-            match self.outbox.socket().receive(&mut input, false) {
+            match self.outbox.socket().receive(&mut input, is_alone) {
                 Ok(0) => return Ok(()),
                 Ok(count) => {
                     self.replier.heard.store(self.target.now_ms(), Ordering::Relaxed);
@@ -221,9 +81,9 @@ impl Connection<'_> {
         }
     }
 
-    fn is_reading_much(&self) -> bool {
-        self.replier.has_data_digest.load(Ordering::Relaxed)
-            && self.replier.reading.load(Ordering::Relaxed) > DIGESTED_BYTES
+    /// The connection's queue if it is not an admin queue.
+    fn io_queue(&self) -> Option<Association> {
+        self.association.filter(|association| association.queue > 0)
     }
 
     /// Waits for the host or the bell; an error if the host has been silent for too long.
@@ -235,7 +95,6 @@ impl Connection<'_> {
         };
         let bell = Some(self.outbox.bell());
         let happened = self.outbox.socket().wait(receive, send, bell, Some(patience))?;
-        self.outbox.bell().answer();
         match self.association {
             None if !happened => return Err(timed_out()),
             Some(Association { queue: 0, .. }) if !happened => self.target.tend(),
@@ -248,14 +107,15 @@ impl Connection<'_> {
     fn take(&mut self, bytes: &[u8], found: &mut Vec<Received>) -> io::Result<()> {
         let outcome = self.receiver.receive(bytes, found);
         let mut requests = Vec::new();
+        let mut outcomes = self.outcomes(found).into_iter();
         for one in found.drain(..) {
             match one {
                 Received::Send(bytes) => self.outbox.push(|out| out.bytes(&bytes)),
-                Received::Began(settings) => {
-                    self.replier.has_data_digest.store(settings.data_digest, Ordering::Relaxed);
-                    *locked(&self.replier.sender) = Some(Sender::new(settings, &self.receiver));
-                }
-                Received::Command(command) => self.command(&command, &mut requests)?,
+                Received::Began(settings) => self.replier.began(settings, &self.receiver),
+                Received::Command(command) => match outcomes.next() {
+                    Some(outcome) => self.act(outcome, &command.data, &mut requests),
+                    None => self.command(&command, &mut requests)?,
+                },
             }
         }
         self.submit(&requests);
@@ -270,19 +130,37 @@ impl Connection<'_> {
         Ok(())
     }
 
+    /// What becomes of the commands of an I/O queue, by one lock of the subsystem for all. Those
+    /// of other connections are taken one by one, because each may change what the next means.
+    fn outcomes(&self, found: &[Received]) -> Vec<Outcome> {
+        let Some(association) = self.io_queue() else { return Vec::new() };
+        let mut subsystem = self.target.subsystem();
+        let commands = found.iter().filter_map(|one| match one {
+            Received::Command(command) => Some(command),
+            Received::Send(_) | Received::Began(_) => None,
+        });
+        commands.map(|command| outcome(&mut subsystem, association, command)).collect()
+    }
+
     fn command(
         &mut self,
         command: &Command,
         requests: &mut Vec<(Request, Option<request::Failure>)>,
     ) -> io::Result<()> {
-        let Some(Association { controller, queue, .. }) = self.association else {
+        let Some(association) = self.association else {
             return self.connect(command);
         };
-        if let Some(reply) = command.refusal(controller, queue) {
-            self.replier.reply(&reply);
-            return Ok(());
-        }
-        let outcome = self.target.subsystem().submit(controller, queue, command.request());
+        let outcome = outcome(&mut self.target.subsystem(), association, command);
+        self.act(outcome, &command.data, requests);
+        Ok(())
+    }
+
+    fn act(
+        &self,
+        outcome: Outcome,
+        data: &[u8],
+        requests: &mut Vec<(Request, Option<request::Failure>)>,
+    ) {
         match outcome {
             Outcome::Done(reply) => self.replier.reply(&reply),
             Outcome::Held => {}
@@ -293,9 +171,8 @@ impl Connection<'_> {
                 drop(subsystem);
                 self.replier.reply(&reply);
             }
-            Outcome::Work(ticket, work) => self.work(ticket, work, &command.data, requests),
+            Outcome::Work(ticket, work) => self.work(ticket, work, data, requests),
         }
-        Ok(())
     }
 
     /// The first command of a connection.
@@ -307,9 +184,7 @@ impl Connection<'_> {
         let (association, reply) = self.target.subsystem().connect(command.request());
         if let Some(association) = association {
             self.receiver.connected(&association);
-            if let Some(sender) = &mut *locked(&self.replier.sender) {
-                sender.connected(&association);
-            }
+            self.replier.connected(&association);
             self.association = Some(association);
             self.target.joined(association, &self.replier);
         }
@@ -319,25 +194,22 @@ impl Connection<'_> {
 
     /// Makes requests of a command's work, and stores what it writes.
     fn work(
-        &mut self,
+        &self,
         ticket: Ticket,
         work: Work,
         data: &[u8],
         requests: &mut Vec<(Request, Option<request::Failure>)>,
     ) {
-        let tag = self.next_tag;
-        self.next_tag += 1;
         let first = requests.len();
         let served = self.session.served();
         let request = |operation, span: Span, stream, durable| {
             let Span { offset, length } = span;
-            Request { tag, operation, offset, length, stream, durable }
+            Request { tag: 0, operation, offset, length, stream, durable }
         };
         let of = StreamId::DEFAULT;
         let mut then = Then::Reply;
         match work {
             Work::Read { span, .. } => {
-                self.replier.reading.fetch_add(span.length, Ordering::Relaxed);
                 requests.push((request(Operation::Read, span, of, false), None));
                 then = Then::Read(span);
             }
@@ -377,7 +249,8 @@ impl Connection<'_> {
         if left == 0 {
             self.replier.finish(pending);
         } else {
-            locked(&self.replier.pending).insert(tag, pending);
+            let tag = self.replier.expect(pending);
+            requests[first..].iter_mut().for_each(|(request, _)| request.tag = tag);
         }
     }
 
@@ -402,11 +275,23 @@ impl Connection<'_> {
 
     /// Completes what failed, which the error log records.
     fn fail_failed(&self) {
-        let failed = std::mem::take(&mut *locked(&self.replier.failed));
-        for (ticket, failure) in failed {
+        for (ticket, failure) in self.replier.take_failed() {
             let reply = self.target.subsystem().complete(ticket, Err(failure));
             self.replier.reply(&reply);
         }
+    }
+}
+
+/// What becomes of a command.
+fn outcome(
+    subsystem: &mut Subsystem<SimulatedDrive>,
+    association: Association,
+    command: &Command,
+) -> Outcome {
+    let Association { controller, queue, .. } = association;
+    match command.refusal(controller, queue) {
+        Some(reply) => Outcome::Done(reply),
+        None => subsystem.submit(controller, queue, command.request()),
     }
 }
 

@@ -11,7 +11,8 @@
 //! | `drive.rs` | what the controller asks of the drive |
 //! | `placement.rs` | its streams and placement handles |
 //! | `target.rs` | the subsystem, the connections of its admin queues |
-//! | `connection.rs` | one connection: commands, data, completions |
+//! | `connection.rs` | one connection: its commands become work for the drive |
+//! | `replier.rs` | its sending half: completions and data |
 //! | `client.rs` | a host, to measure servers |
 
 pub mod client;
@@ -19,6 +20,7 @@ mod connection;
 mod drive;
 mod identity;
 mod placement;
+mod replier;
 mod target;
 
 pub use drive::SimulatedDrive;

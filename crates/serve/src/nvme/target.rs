@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use writecliff_nvme::{Access, Address, Association, Subsystem};
 use writecliff_nvme_tcp::Limits;
 
-use super::connection::{self, Replier};
+use super::connection;
 use super::drive::SimulatedDrive;
 use super::identity;
+use super::replier::Replier;
 use crate::listener;
 use crate::outbox::Outbox;
 use crate::served::Served;
