@@ -184,7 +184,7 @@ impl Connection<'_> {
         let (association, reply) = self.target.subsystem().connect(command.request());
         if let Some(association) = association {
             self.receiver.connected(&association);
-            self.replier.connected(&association);
+            self.replier.connected(association);
             self.association = Some(association);
             self.target.joined(association, &self.replier);
         }

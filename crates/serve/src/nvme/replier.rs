@@ -116,9 +116,9 @@ impl Replier {
     }
 
     /// The queue is connected.
-    pub(super) fn connected(&self, association: &Association) {
+    pub(super) fn connected(&self, association: Association) {
         if let Some(sending) = &mut *locked(&self.sending) {
-            sending.sender.connected(association);
+            sending.sender.connected(&association);
         }
     }
 
