@@ -111,6 +111,8 @@ Drives:
   device          List, show, export and make simulated drives, probe real ones.
   cache           List and remove the prepared drives that are kept.
   serve           Serve a simulated drive to other programs.
+  attach          Attach a drive that is served over NVMe/TCP to this machine.
+  detach          Detach a drive that `attach` has attached.
 
 Validation and research:
   validate        Check the simulator against theory.
@@ -298,7 +300,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, validate, reproduce, experiment, fit, bench
+hint: commands: test, suite, report, compare, sweep, act, demo, run, fio, profile, capture, replay, advise-streams, device, cache, serve, attach, detach, validate, reproduce, experiment, fit, bench
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`
