@@ -150,8 +150,10 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
         }
         is_served(&server);
         std::thread::sleep(Duration::from_millis(100));
-        let grown = resident().saturating_sub(before);
-        assert!(grown < 64 << 20, "{grown} bytes for what nobody reads");
+        // Other tests of this process take memory too, but not for long.
+        eventually("what nobody reads takes less than 64 MiB", || {
+            resident().saturating_sub(before) < 64 << 20
+        });
         // Who begins to read gets all of it.
         let client = &mut slow[7];
         client.stream.set_nonblocking(false).unwrap();
@@ -201,7 +203,7 @@ fn half_a_message_holds_nobody_up() {
     is_served(&server);
     let start = Instant::now();
     server.end();
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(30));
     drop(halves);
 }
 
@@ -218,8 +220,9 @@ fn a_thousand_connections() {
     for (number, client) in clients.iter_mut().enumerate() {
         assert!(client.read(number as u64 * 4096, 4096) == [number as u8; 4096]);
     }
-    let grown = resident().saturating_sub(before);
-    assert!(grown < 1_000 * (128 << 10), "{grown} bytes");
+    eventually("a connection takes less than 128 KiB", || {
+        resident().saturating_sub(before) < 1_000 * (128 << 10)
+    });
     let silent: Vec<_> = (0..listener::CONNECTIONS_MAX - 1_000)
         .map(|_| UnixStream::connect(&server.path).unwrap())
         .collect();

@@ -132,7 +132,9 @@ fn a_disk_has_no_trim() {
 
 #[test]
 fn requests_are_answered_as_the_drive_completes_them() {
-    let server = Server::of(drive_with("write_cache = true", "write_cache = false"), REAL);
+    // Half a second for the write, so that the read arrives meanwhile on any machine.
+    let slow = Timing::Real { slow_down: 100.0 };
+    let server = Server::of(drive_with("write_cache = true", "write_cache = false"), slow);
     let mut client = Client::ready(&server.path, true);
     client.request(0, 1, 1, (0, 4096));
     client.send(&[1; 4096]);

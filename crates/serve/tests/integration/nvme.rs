@@ -256,13 +256,13 @@ fn queues_end_with_their_controller() {
 fn a_silent_host_is_gone_after_its_keep_alive_timeout() {
     let server = Server::new(drive(), REAL, None);
     let mut admin = Host::begin(server.port, false);
-    let controller = admin.connect(&server.nqn, HOST_NQN, 0xffff, 0, 1000).unwrap();
+    let controller = admin.connect(&server.nqn, HOST_NQN, 0xffff, 0, 2000).unwrap();
     admin.configure(1 | 6 << 16 | 4 << 20);
     let mut io = Host::begin(server.port, false);
     io.connect(&server.nqn, HOST_NQN, controller, 1, 0).unwrap();
     // Commands of an I/O queue count.
     for _ in 0..8 {
-        std::thread::sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(400));
         io.read(Entry::blocks(READ, 0, 1), 512);
     }
     assert_eq!(admin.run(Entry::new(0x18).dword(1, 0), Data::None).0.status, 0);
