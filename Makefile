@@ -22,7 +22,9 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-test: needs test-rust test-measures test-python test-speed ## run all tests but those on emulated drives
+# What takes no times runs at once: each leaves a core idle now and then.
+test: needs test-measures ## run all tests but those on emulated drives
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-rust test-python test-speed
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
