@@ -88,6 +88,9 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
 
 
 MEMBER = b"spawn_main"  # multiprocessing's resource tracker is none
+# A shell shows 130 for both. Python ends itself by SIGINT if that came while an import ran code from a
+# string (dataclasses do), even where it was handled.
+INTERRUPTED = (130, -signal.SIGINT)
 LONG = ["--set", "drive_fills=400", "--set", "sample_seconds=1", "--set", "round-minutes=0.1"]
 
 
@@ -111,7 +114,7 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(
     os.killpg(process.pid, signal.SIGINT)
     said = process.stderr.read()
     process.wait(60)
-    assert process.returncode == 130, said
+    assert process.returncode in INTERRUPTED, said
     assert "Traceback" not in said
     if lines > 1:  # with the first line, the sweep itself has not begun
         assert "stopped; complete: 0 of 3" in said
