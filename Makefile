@@ -28,7 +28,7 @@ test: needs test-measures ## run all tests but those on emulated drives
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
-	PROPTEST_RNG_SEED=20250101 cargo test --locked --workspace --quiet
+	PROPTEST_RNG_SEED=20250101 MAKEFLAGS= cargo test --locked --workspace --quiet
 
 # Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched.
 build-rust-tests:
