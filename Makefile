@@ -22,7 +22,7 @@ demo: setup ## run the main job on the embedded simulated drive; ends by naming 
 
 setup: $(NATIVE) ## make .venv, build the simulator, install the program (first half of demo)
 
-# What takes no times runs at once: each leaves a core idle now and then.
+# Tests that measure no times run side by side, because each kind leaves a core idle at times.
 test: needs test-measures ## run all tests but those on emulated drives
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-rust test-python test-speed
 

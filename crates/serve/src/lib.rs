@@ -12,8 +12,8 @@
 //! written if it is submitted after the write completed (NVM Command Set 1.0, 2.1.4: no ordering
 //! beyond atomicity). Data are therefore stored when a write is submitted, and read when a read is
 //! answered: each is a moment at which the command is outstanding, and no data have to be held
-//! while the drive takes its time. A later transport for power cuts needs the data from before
-//! writes that have not become durable; those are not kept here.
+//! while the drive takes its time. Power cuts are not simulated: they would need the data from
+//! before writes that were not durable yet, which are not kept.
 //!
 //! | file | content |
 //! |---|---|
