@@ -1,4 +1,4 @@
-"""A simulated drive served over NVMe/TCP to the guest's own initiator, nvme-cli and fio."""
+"""A simulated drive served to the guest: to its own NVMe/TCP initiator and its NBD client."""
 
 from __future__ import annotations
 
@@ -81,25 +81,63 @@ def test_the_guest_uses_a_served_drive(
     with connected(server, *how) as device:
         listed = json.loads(run("nvme", "id-ns", str(device), "-o", "json"))
         assert listed["nsze"] * 512 == 960_000_000
-        verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
-        job = ("--name=v", f"--filename={device}", "--ioengine=libaio", "--direct=1")
-        run("fio", *job, *verify, "--verify_fatal=1")
-        run("blkdiscard", str(device))
-        run("mkfs.ext4", "-q", "-F", str(device))
-        run("mount", str(device), str(tmp_path))
-        try:
-            (tmp_path / "file").write_bytes(b"x" * 1_000_000)
-            run("sync", "-f", str(tmp_path))
-        finally:
-            run("umount", str(tmp_path))
+        write_and_check(device, ("mkfs.ext4", "-q", "-F"), tmp_path)
         smart = json.loads(run("nvme", "smart-log", str(device), "-o", "json"))
         written = server.snapshot().counters.host_write_bytes
         assert written >= 5_000_000
         assert 0 <= int(smart["data_units_written"]) * 512_000 - written < 512_000
         run("nvme", "format", str(device), "-l", "1", "--force")
         assert run("blockdev", "--getss", str(device)).strip() == "4096"
-    new = run("dmesg").removeprefix(before)
-    assert not re.search(r"WARNING|BUG|Call Trace|timeout|I/O error", new), new
+    assert not kernel_warnings(before)
+
+
+def write_and_check(device: Path, mkfs: tuple[str, ...], folder: Path) -> None:
+    """fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
+    verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
+    job = ("--name=v", f"--filename={device}", "--ioengine=libaio", "--direct=1")
+    run("fio", *job, *verify, "--verify_fatal=1")
+    run("blkdiscard", str(device))
+    run(*mkfs, str(device))
+    data = b"x" * 1_000_000
+    for write in (True, False):
+        run("mount", str(device), str(folder))
+        try:
+            if write:
+                (folder / "file").write_bytes(data)
+            assert (folder / "file").read_bytes() == data
+        finally:
+            run("umount", str(folder))
+
+
+def kernel_warnings(before: str) -> list[str]:
+    """What the kernel complains of since `before`, which dmesg said."""
+    lines = run("dmesg").removeprefix(before).splitlines()
+    return [s for s in lines if re.search(r"WARNING|BUG|Call Trace|timeout|I/O error", s)]
+
+
+def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:
+    """Over two connections of the kernel's own client."""
+    run("modprobe", "nbd")
+    before = run("dmesg")
+    device, socket = Path("/dev/nbd1"), tmp_path / "drive.sock"
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    try:
+        server.listen_nbd(f"unix:{socket}")
+        run("nbd-client", "-unix", str(socket), str(device), "-C", "2")
+        try:
+            assert run("blockdev", "--getsize64", str(device)).strip() == "960000000"
+            folder = tmp_path / "mounted"
+            folder.mkdir()
+            write_and_check(device, ("mkfs.xfs", "-q", "-f"), folder)
+        finally:
+            run("nbd-client", "-d", str(device))
+        operations = server.snapshot().operations
+        assert operations["write"].bytes >= 5_000_000
+        assert operations["trim"].bytes >= 960_000_000
+        assert operations["flush"].requests > 0
+    finally:
+        server.end()
+    assert not kernel_warnings(before)
 
 
 def test_attach_and_detach(generation: str, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ _OTHER_TOOLS = (
         "mdadm",
         "mount",
         "multipath-tools",
+        "nbd-client",
         "xfsprogs",
     ),
 )
